@@ -1,0 +1,78 @@
+"""Time and chance of a cluster. Nothing else in kubepy asks the system for the time, a UUID or a random number.
+
+``kubepy.yaml`` can fix both, and then the same commands give the same bytes.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from datetime import UTC, datetime
+
+# Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
+SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+class Clock:
+    """The time of the cluster, in UTC. A fixed clock stands still."""
+
+    def __init__(self, fixed: datetime | None = None) -> None:
+        self.fixed = fixed
+
+    def now(self) -> datetime:
+        return self.fixed or datetime.now(UTC)
+
+    def timestamp(self) -> str:
+        """Now as ``metav1.Time`` writes it: whole seconds, ``2026-11-20T10:13:48Z``."""
+        return format_time(self.now())
+
+    def sleep(self, seconds: float) -> None:
+        """Wait in real time; a fixed clock does not make a command hang longer or shorter."""
+        time.sleep(seconds)
+
+    def monotonic(self) -> float:
+        """Seconds of real time, for time limits that users give (``--timeout``)."""
+        return time.monotonic()
+
+
+class Ids:
+    """UIDs and random name suffixes. With a ``seed`` they repeat: same seed, same position, same ids.
+
+    ``position`` is where the sequence stands; it lives in the state folder between processes.
+    """
+
+    def __init__(self, seed: int | str | None = None, position: int = 0) -> None:
+        self.seed = seed
+        self.position = position
+        self._system = random.SystemRandom()
+
+    def _random(self) -> random.Random:
+        if self.seed is None:
+            return self._system
+        self.position += 1
+        return random.Random(f"{self.seed}/{self.position}")
+
+    def uid(self) -> str:
+        return str(uuid.UUID(int=self._random().getrandbits(128), version=4))
+
+    def suffix(self, length: int = 5) -> str:
+        chance = self._random()
+        return "".join(chance.choice(SUFFIX_ALPHABET) for _ in range(length))
+
+
+def format_time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(moment: datetime) -> str:
+    """``metav1.MicroTime``: ``2026-11-20T10:13:48.123456Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_time(text: str) -> datetime:
+    """An RFC 3339 time as the API writes it. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return moment

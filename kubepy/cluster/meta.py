@@ -1,0 +1,68 @@
+"""Small questions about ``metadata``: names, owners, deletion. Pure functions over plain dicts.
+
+Objects that come out of the Client, of storage or of an informer are shared and read-only: copy before changing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Object = dict[str, Any]
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+
+
+def name_of(obj: Mapping[str, Any]) -> str:
+    return str(obj["metadata"].get("name", ""))
+
+
+def namespace_of(obj: Mapping[str, Any]) -> str:
+    return str(obj["metadata"].get("namespace", ""))
+
+
+def uid_of(obj: Mapping[str, Any]) -> str:
+    return str(obj["metadata"].get("uid", ""))
+
+
+def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
+    return obj["metadata"].get("labels") or {}
+
+
+def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
+    return obj["metadata"].get("annotations") or {}
+
+
+def is_being_deleted(obj: Mapping[str, Any]) -> bool:
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def owner_references(obj: Mapping[str, Any]) -> list[Object]:
+    return obj["metadata"].get("ownerReferences") or []
+
+
+def controller_of(obj: Mapping[str, Any]) -> Object | None:
+    """The owner reference with ``controller: true``, if there is one (``metav1.GetControllerOf``)."""
+    return next((ref for ref in owner_references(obj) if ref.get("controller")), None)
+
+
+def is_controlled_by(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    controller = controller_of(obj)
+    return controller is not None and controller["uid"] == uid_of(owner)
+
+
+def new_controller_ref(owner: Mapping[str, Any]) -> Object:
+    """The owner reference that a controller puts on what it makes (``metav1.NewControllerRef``)."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "blockOwnerDeletion": True,
+        "controller": True,
+        "kind": owner["kind"],
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+    }
+
+
+def has_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
+    return finalizer in (obj["metadata"].get("finalizers") or [])

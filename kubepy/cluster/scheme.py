@@ -1,0 +1,184 @@
+"""Which resources there are: names, groups, versions, scope, short names, categories, subresources.
+
+Built in are the resources that a v1.36 API server serves and kubectl knows; CustomResourceDefinitions add more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One served resource. ``key`` (plural with group) is how storage and the Client name it."""
+
+    plural: str
+    kind: str
+    group: str = ""
+    version: str = "v1"
+    namespaced: bool = True
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+    other_versions: tuple[str, ...] = ()
+    custom: bool = field(default=False, compare=False)
+
+    @property
+    def key(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def singular_name(self) -> str:
+        return self.singular or self.kind.lower()
+
+    @property
+    def printed_name(self) -> str:
+        """How kubectl names one in its messages: ``daemonset.apps``, ``pod``."""
+        return f"{self.singular_name}.{self.group}" if self.group else self.singular_name
+
+    @property
+    def qualified_kind(self) -> str:
+        """``DaemonSet.apps``, ``Pod``: the kind in the API's error messages (``schema.GroupKind.String``)."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+def _r(plural: str, kind: str, *short: str, group: str = "", version: str = "v1", cluster: bool = False,
+       all_category: bool = False, sub: tuple[str, ...] = (), versions: tuple[str, ...] = (),
+       categories: tuple[str, ...] = (), verbs: tuple[str, ...] | None = None) -> Resource:
+    more = {} if verbs is None else {"verbs": verbs}
+    return Resource(plural, kind, group, version, not cluster, kind.lower(), short,
+                    (("all", *categories) if all_category else categories), sub, other_versions=versions, **more)
+
+
+CREATE_ONLY = ("create",)
+
+BUILT_IN: tuple[Resource, ...] = (
+    _r("bindings", "Binding", verbs=CREATE_ONLY),
+    _r("componentstatuses", "ComponentStatus", "cs", cluster=True, verbs=("get", "list")),
+    _r("configmaps", "ConfigMap", "cm"),
+    _r("endpoints", "Endpoints", "ep"),
+    _r("events", "Event", "ev"),
+    _r("limitranges", "LimitRange", "limits"),
+    _r("namespaces", "Namespace", "ns", cluster=True, sub=("finalize", "status"),
+       verbs=("create", "delete", "get", "list", "patch", "update", "watch")),
+    _r("nodes", "Node", "no", cluster=True, sub=("status",)),
+    _r("persistentvolumeclaims", "PersistentVolumeClaim", "pvc", sub=("status",)),
+    _r("persistentvolumes", "PersistentVolume", "pv", cluster=True, sub=("status",)),
+    _r("pods", "Pod", "po", all_category=True,
+       sub=("binding", "ephemeralcontainers", "eviction", "resize", "status")),
+    _r("podtemplates", "PodTemplate"),
+    _r("replicationcontrollers", "ReplicationController", "rc", all_category=True, sub=("scale", "status")),
+    _r("resourcequotas", "ResourceQuota", "quota", sub=("status",)),
+    _r("secrets", "Secret"),
+    _r("serviceaccounts", "ServiceAccount", "sa", sub=("token",)),
+    _r("services", "Service", "svc", all_category=True, sub=("status",)),
+    _r("mutatingadmissionpolicies", "MutatingAdmissionPolicy", group="admissionregistration.k8s.io", cluster=True,
+       categories=("api-extensions",)),
+    _r("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", group="admissionregistration.k8s.io",
+       cluster=True, categories=("api-extensions",)),
+    _r("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", group="admissionregistration.k8s.io",
+       cluster=True, categories=("api-extensions",)),
+    _r("validatingadmissionpolicies", "ValidatingAdmissionPolicy", group="admissionregistration.k8s.io",
+       cluster=True, sub=("status",), categories=("api-extensions",)),
+    _r("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", group="admissionregistration.k8s.io",
+       cluster=True, categories=("api-extensions",)),
+    _r("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", group="admissionregistration.k8s.io",
+       cluster=True, categories=("api-extensions",)),
+    _r("customresourcedefinitions", "CustomResourceDefinition", "crd", "crds", group="apiextensions.k8s.io",
+       cluster=True, sub=("status",), categories=("api-extensions",)),
+    _r("apiservices", "APIService", group="apiregistration.k8s.io", cluster=True, sub=("status",),
+       categories=("api-extensions",)),
+    _r("controllerrevisions", "ControllerRevision", group="apps"),
+    _r("daemonsets", "DaemonSet", "ds", group="apps", all_category=True, sub=("status",)),
+    _r("deployments", "Deployment", "deploy", group="apps", all_category=True, sub=("scale", "status")),
+    _r("replicasets", "ReplicaSet", "rs", group="apps", all_category=True, sub=("scale", "status")),
+    _r("statefulsets", "StatefulSet", "sts", group="apps", all_category=True, sub=("scale", "status")),
+    _r("selfsubjectreviews", "SelfSubjectReview", group="authentication.k8s.io", cluster=True, verbs=CREATE_ONLY),
+    _r("tokenreviews", "TokenReview", group="authentication.k8s.io", cluster=True, verbs=CREATE_ONLY),
+    _r("localsubjectaccessreviews", "LocalSubjectAccessReview", group="authorization.k8s.io", verbs=CREATE_ONLY),
+    _r("selfsubjectaccessreviews", "SelfSubjectAccessReview", group="authorization.k8s.io", cluster=True,
+       verbs=CREATE_ONLY),
+    _r("selfsubjectrulesreviews", "SelfSubjectRulesReview", group="authorization.k8s.io", cluster=True,
+       verbs=CREATE_ONLY),
+    _r("subjectaccessreviews", "SubjectAccessReview", group="authorization.k8s.io", cluster=True, verbs=CREATE_ONLY),
+    _r("horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa", group="autoscaling", version="v2",
+       versions=("v1",), all_category=True, sub=("status",)),
+    _r("cronjobs", "CronJob", "cj", group="batch", all_category=True, sub=("status",)),
+    _r("jobs", "Job", group="batch", all_category=True, sub=("status",)),
+    _r("certificatesigningrequests", "CertificateSigningRequest", "csr", group="certificates.k8s.io", cluster=True,
+       sub=("approval", "status")),
+    _r("leases", "Lease", group="coordination.k8s.io"),
+    _r("endpointslices", "EndpointSlice", group="discovery.k8s.io"),
+    _r("events", "Event", "ev", group="events.k8s.io"),
+    _r("flowschemas", "FlowSchema", group="flowcontrol.apiserver.k8s.io", cluster=True, sub=("status",)),
+    _r("prioritylevelconfigurations", "PriorityLevelConfiguration", group="flowcontrol.apiserver.k8s.io",
+       cluster=True, sub=("status",)),
+    _r("ingressclasses", "IngressClass", group="networking.k8s.io", cluster=True),
+    _r("ingresses", "Ingress", "ing", group="networking.k8s.io", sub=("status",)),
+    _r("ipaddresses", "IPAddress", "ip", group="networking.k8s.io", cluster=True),
+    _r("networkpolicies", "NetworkPolicy", "netpol", group="networking.k8s.io"),
+    _r("servicecidrs", "ServiceCIDR", group="networking.k8s.io", cluster=True, sub=("status",)),
+    _r("runtimeclasses", "RuntimeClass", group="node.k8s.io", cluster=True),
+    _r("poddisruptionbudgets", "PodDisruptionBudget", "pdb", group="policy", sub=("status",)),
+    _r("clusterrolebindings", "ClusterRoleBinding", group="rbac.authorization.k8s.io", cluster=True),
+    _r("clusterroles", "ClusterRole", group="rbac.authorization.k8s.io", cluster=True),
+    _r("rolebindings", "RoleBinding", group="rbac.authorization.k8s.io"),
+    _r("roles", "Role", group="rbac.authorization.k8s.io"),
+    _r("deviceclasses", "DeviceClass", group="resource.k8s.io", cluster=True),
+    _r("resourceclaims", "ResourceClaim", group="resource.k8s.io", sub=("status",)),
+    _r("resourceclaimtemplates", "ResourceClaimTemplate", group="resource.k8s.io"),
+    _r("resourceslices", "ResourceSlice", group="resource.k8s.io", cluster=True),
+    _r("priorityclasses", "PriorityClass", "pc", group="scheduling.k8s.io", cluster=True),
+    _r("csidrivers", "CSIDriver", group="storage.k8s.io", cluster=True),
+    _r("csinodes", "CSINode", group="storage.k8s.io", cluster=True),
+    _r("csistoragecapacities", "CSIStorageCapacity", group="storage.k8s.io"),
+    _r("storageclasses", "StorageClass", "sc", group="storage.k8s.io", cluster=True),
+    _r("volumeattachments", "VolumeAttachment", group="storage.k8s.io", cluster=True, sub=("status",)),
+    _r("volumeattributesclasses", "VolumeAttributesClass", "vac", group="storage.k8s.io", cluster=True),
+)
+
+
+class Scheme:
+    """The resources of one cluster: the built-in ones and those of its CustomResourceDefinitions."""
+
+    def __init__(self, custom: Iterable[Resource] = ()) -> None:
+        self._resources = [*BUILT_IN, *custom]
+        self._by_key = {resource.key: resource for resource in self._resources}
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._resources)
+
+    def by_key(self, key: str) -> Resource:
+        """The resource of a storage key's first part. Raises KeyError."""
+        return self._by_key[key]
+
+    def for_kind(self, api_version: str, kind: str) -> Resource | None:
+        """What a manifest's ``apiVersion`` and ``kind`` name, older served versions included."""
+        group, _, version = api_version.rpartition("/")
+        for resource in self._resources:
+            if (resource.group == group and resource.kind == kind
+                    and version in (resource.version, *resource.other_versions)):
+                return resource
+        return None
+
+    def find(self, word: str) -> Resource | None:
+        """What a user means by ``ds``, ``daemonsets``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``."""
+        name, _, group = word.lower().partition(".")
+        matches = [one for one in self._resources if name in (one.plural, one.singular_name, *one.short_names)]
+        if not group:
+            return matches[0] if matches else None
+        for one in matches:
+            if group in (one.group, f"{one.version}.{one.group}".rstrip(".")):
+                return one
+        return next((one for one in matches if one.group.startswith(group)), None)
+
+    def in_category(self, category: str) -> list[Resource]:
+        """The resources of a category (``all``), in discovery order."""
+        return [one for one in self._resources if category in one.categories]

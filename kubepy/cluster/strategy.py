@@ -1,0 +1,92 @@
+"""One strategy per kind: what the API server does to an object of it (upstream: ``pkg/registry/*/strategy.go``).
+
+The base class serves any kind plainly. A kind's own strategy overrides what differs. All methods but ``prepare_*`` and
+``default`` are pure; those two change the object they are given, which the Client has copied.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from kubepy.cluster.errors import FieldError
+from kubepy.cluster.meta import Object
+from kubepy.cluster.scheme import Resource
+
+
+class Strategy:
+    """The plain service of a kind: no defaults, no validation beyond metadata, generation only for custom resources.
+
+    ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
+    ``has_generation``: metadata.generation is 1 at creation and goes up when ``spec_changed``.
+    ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
+    """
+
+    has_status: ClassVar[bool] = False
+    has_generation: ClassVar[bool] = False
+    allow_create_on_update: ClassVar[bool] = False
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+
+    def default(self, obj: Object) -> None:
+        """Fill in the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""
+
+    def validate_name(self, name: str) -> list[str]:
+        """What is wrong with a name, in upstream's words; most kinds want a DNS-1123 subdomain."""
+        from kubepy.cluster.validation.names import dns1123_subdomain
+
+        return dns1123_subdomain(name)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        """What a creation clears and sets (status for most workloads)."""
+        if self.has_status:
+            obj.pop("status", None)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """What an update keeps from the old object (status)."""
+        if self.has_status:
+            if "status" in old:
+                obj["status"] = old["status"]
+            else:
+                obj.pop("status", None)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """What a status update keeps: everything but status (and metadata that the server allows to change)."""
+        if "spec" in old:
+            obj["spec"] = old["spec"]
+        obj["metadata"]["labels"] = old["metadata"].get("labels")
+        for key in [name for name, value in obj["metadata"].items() if value is None]:
+            del obj["metadata"][key]
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        """Whether an update raises metadata.generation."""
+        return obj.get("spec") != old.get("spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return []
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """All errors of an update, those of ``validate`` included, in upstream's order."""
+        return self.validate(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return []
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return []
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return []
+
+    def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
+        """How long a deletion takes: 0 for everything but pods (``CheckGracefulDelete``)."""
+        return 0
+
+    def default_propagation(self) -> str:
+        """``Background``; what a deletion without propagationPolicy does (``DefaultGarbageCollectionPolicy``)."""
+        return "Background"
+
+    def selectable_fields(self, obj: Object, now: datetime) -> dict[str, str]:
+        """The fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace."""
+        return {}

@@ -1,0 +1,92 @@
+"""The work queue of a controller (upstream: client-go ``util/workqueue``). Single-threaded: one manager drives it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+BASE_DELAY = 0.005  # seconds; the default controller rate limiter's exponential part
+MAX_DELAY = 1000.0
+
+
+class WorkQueue(Generic[K]):
+    """First in, first out; one entry a key, however often it is added; not handed out again before ``done``.
+
+    ``now`` is the cluster's time: delays are counted in it.
+    """
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._ready: dict[K, None] = {}
+        self._processing: set[K] = set()
+        self._again: dict[K, None] = {}
+        self._delayed: list[tuple[datetime, int, K]] = []
+        self._due: dict[K, datetime] = {}
+        self._failures: dict[K, int] = {}
+        self._order = 0
+
+    def add(self, key: K) -> None:
+        if key in self._processing:
+            self._again[key] = None
+        else:
+            self._ready[key] = None
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Add the key when ``seconds`` have passed; of several times for one key the earliest counts."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        due = self._now() + timedelta(seconds=seconds)
+        if key in self._due and self._due[key] <= due:
+            return
+        self._due[key] = due
+        self._order += 1
+        heapq.heappush(self._delayed, (due, self._order, key))
+
+    def add_rate_limited(self, key: K) -> None:
+        """Add the key after its back-off: 5 ms, doubled with every failure since ``forget``, at most 1000 s."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self.add_after(key, min(BASE_DELAY * 2.0 ** min(failures, 30), MAX_DELAY))
+
+    def forget(self, key: K) -> None:
+        self._failures.pop(key, None)
+
+    def failures(self, key: K) -> int:
+        return self._failures.get(key, 0)
+
+    def get(self) -> K | None:
+        """The next key that is ready, or None. Give it back with ``done``."""
+        self._promote()
+        if not self._ready:
+            return None
+        key = next(iter(self._ready))
+        del self._ready[key]
+        self._processing.add(key)
+        return key
+
+    def done(self, key: K) -> None:
+        self._processing.discard(key)
+        if key in self._again:
+            del self._again[key]
+            self._ready[key] = None
+
+    def next_due(self) -> datetime | None:
+        """When the earliest delayed key falls due, or None."""
+        while self._delayed and self._due.get(self._delayed[0][2]) != self._delayed[0][0]:
+            heapq.heappop(self._delayed)
+        return self._delayed[0][0] if self._delayed else None
+
+    def __len__(self) -> int:
+        self._promote()
+        return len(self._ready)
+
+    def _promote(self) -> None:
+        while (due := self.next_due()) is not None and due <= self._now():
+            _, _, key = heapq.heappop(self._delayed)
+            del self._due[key]
+            self.add(key)

@@ -1,0 +1,63 @@
+"""The transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``.
+
+``pending.txt`` names the cases that do not hold yet, ``folder/name`` a line. A case listed there that does hold fails
+its test, so that the list can only shrink.
+"""
+
+import argparse
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PENDING = set((HERE / "pending.txt").read_text().split())
+CASES = sorted((HERE / "cases").glob("*/*.txt"))
+WATCHED = {"daemonset"}  # the folders whose cases also run beside a background controller
+
+
+def load_runner():
+    spec = importlib.util.spec_from_file_location("conformance_run", HERE / "run.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+RUNNER = load_runner()
+KUBEPY = shutil.which("kubepy", path=os.path.dirname(sys.executable)) or "kubepy"
+
+
+def case_id(case: Path) -> str:
+    return f"{case.parent.name}/{case.stem}"
+
+
+def differences(case: Path, watch: str) -> str:
+    args = argparse.Namespace(
+        kubectl=KUBEPY, settle="kubectl controller --once --quiet-for=1.5s", setup="",
+        watch=watch and f"{KUBEPY} controller --watch", exact_hash=False, timeout=60,
+    )
+    _, wrong = RUNNER.run_case(case, args)
+    return "\n".join(
+        f"$ {command}\nrecorded:\n" + "\n".join(want) + "\nhere:\n" + "\n".join(got) for command, want, got in wrong
+    )
+
+
+def check(case: Path, watch: str) -> None:
+    found = differences(case, watch)
+    if case_id(case) in PENDING:
+        assert found, f"{case_id(case)} holds now: take it out of pending.txt"
+        pytest.xfail("listed in pending.txt")
+    assert not found, found
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+def test_a_recorded_case_holds(case: Path) -> None:
+    check(case, "")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.parent.name in WATCHED], ids=case_id)
+def test_a_recorded_case_holds_beside_a_background_controller(case: Path) -> None:
+    check(case, "watch")

@@ -1,0 +1,129 @@
+"""Every command there is, and where it lives: a name is looked up here, and only its module is imported.
+
+The order is kubectl's: suggestions for a mistyped command come out in it.
+"""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Entry
+
+_CREATE = "kubepy.cli.create_generators"
+_CONFIGMAP = "kubepy.cli.create_configmap"
+_SERVICE = "kubepy.cli.create_service"
+_LAST = "kubepy.cli.apply_last_applied"
+
+CREATE: dict[str, Entry] = {
+    "namespace": Entry(f"{_CREATE}:namespace", "Create a namespace with the specified name", ("ns",)),
+    "quota": Entry(f"{_CREATE}:quota", "Create a quota with the specified name", ("resourcequota",)),
+    "secret": Entry("", "Create a secret", (), {
+        "generic": Entry(f"{_CONFIGMAP}:generic_secret", "Create a secret from files or literal values"),
+        "tls": Entry(f"{_CONFIGMAP}:tls_secret", "Create a TLS secret"),
+        "docker-registry": Entry(f"{_CONFIGMAP}:docker_registry_secret", "Create a secret for a registry"),
+    }),
+    "configmap": Entry(f"{_CONFIGMAP}:configmap", "Create a config map from files or literal values", ("cm",)),
+    "serviceaccount": Entry(f"{_CREATE}:serviceaccount", "Create a service account with the specified name", ("sa",)),
+    "service": Entry("", "Create a service", ("svc",), {
+        "clusterip": Entry(f"{_SERVICE}:clusterip", "Create a ClusterIP service"),
+        "nodeport": Entry(f"{_SERVICE}:nodeport", "Create a NodePort service"),
+        "loadbalancer": Entry(f"{_SERVICE}:loadbalancer", "Create a LoadBalancer service"),
+        "externalname": Entry(f"{_SERVICE}:externalname", "Create an ExternalName service"),
+    }),
+    "deployment": Entry(f"{_CREATE}:deployment", "Create a deployment with the specified name", ("deploy",)),
+    "poddisruptionbudget": Entry(f"{_CREATE}:poddisruptionbudget", "Create a pod disruption budget", ("pdb",)),
+    "priorityclass": Entry(f"{_CREATE}:priorityclass", "Create a priority class", ("pc",)),
+    "job": Entry(f"{_CREATE}:job", "Create a job with the specified name"),
+    "cronjob": Entry(f"{_CREATE}:cronjob", "Create a cron job with the specified name", ("cj",)),
+}
+
+ROLLOUT: dict[str, Entry] = {
+    "history": Entry("kubepy.cli.rollout:history", "View rollout history"),
+    "pause": Entry("kubepy.cli.rollout:pause", "Mark the provided resource as paused"),
+    "resume": Entry("kubepy.cli.rollout:resume", "Resume a paused resource"),
+    "undo": Entry("kubepy.cli.rollout:undo", "Undo a previous rollout"),
+    "status": Entry("kubepy.cli.rollout:status", "Show the status of the rollout"),
+    "restart": Entry("kubepy.cli.rollout:restart", "Restart a resource"),
+}
+
+SET: dict[str, Entry] = {
+    "image": Entry("kubepy.cli.set_:image", "Update the image of a pod template"),
+    "resources": Entry("kubepy.cli.set_:resources", "Update resource requests/limits on objects with pod templates"),
+    "selector": Entry("kubepy.cli.set_:selector", "Set the selector on a resource"),
+    "subject": Entry("kubepy.cli.unsupported:set_subject", "Not supported: there is no access control here"),
+    "serviceaccount": Entry("kubepy.cli.set_:serviceaccount", "Update the service account of a resource", ("sa",)),
+    "env": Entry("kubepy.cli.set_:env", "Update environment variables on a pod template"),
+}
+
+APPLY: dict[str, Entry] = {
+    "view-last-applied": Entry(f"{_LAST}:view", "View what was applied last"),
+    "set-last-applied": Entry(f"{_LAST}:set_", "Set what counts as applied last to the contents of a file"),
+    "edit-last-applied": Entry(f"{_LAST}:edit", "Edit what counts as applied last"),
+}
+
+CONFIG: dict[str, Entry] = {
+    "current-context": Entry("kubepy.cli.config:current_context", "Display the current context: the state folder"),
+    "view": Entry("kubepy.cli.config:view", "Display the settings of the state folder"),
+}
+
+COMPLETION: dict[str, Entry] = {}
+
+
+def _unsupported(name: str) -> Entry:
+    return Entry(f"kubepy.cli.unsupported:{name}", "Not supported: there are no real containers here")
+
+
+COMMANDS: dict[str, Entry] = {
+    "create": Entry("kubepy.cli.create:create", "Create a resource from a file or from stdin", (), CREATE),
+    "expose": Entry("kubepy.cli.expose:expose", "Take a service, deployment or pod and expose it as a new service"),
+    "run": Entry("kubepy.cli.run:run", "Run a particular image on the cluster"),
+    "set": Entry("", "Set specific features on objects", (), SET),
+    "explain": Entry("kubepy.cli.explain:explain", "Get documentation for a resource"),
+    "get": Entry("kubepy.cli.get:get", "Display one or many resources"),
+    "edit": Entry("kubepy.cli.edit:edit", "Edit a resource with an editor"),
+    "delete": Entry("kubepy.cli.delete:delete", "Delete resources by file names, resources and names, or labels"),
+    "rollout": Entry("", "Manage the rollout of a resource", (), ROLLOUT),
+    "scale": Entry("kubepy.cli.scale:scale", "Set a new size for a deployment, replica set or stateful set"),
+    "autoscale": Entry("kubepy.cli.autoscale:autoscale", "Auto-scale a deployment, replica set or stateful set"),
+    "top": _unsupported("top"),
+    "cordon": Entry("kubepy.cli.cordon:cordon", "Mark node as unschedulable"),
+    "uncordon": Entry("kubepy.cli.cordon:uncordon", "Mark node as schedulable"),
+    "drain": Entry("kubepy.cli.drain:drain", "Drain node in preparation for maintenance"),
+    "taint": Entry("kubepy.cli.taint:taint", "Update the taints on one or more nodes"),
+    "describe": Entry("kubepy.cli.describe:describe", "Show details of a specific resource or group of resources"),
+    "logs": _unsupported("logs"),
+    "attach": _unsupported("attach"),
+    "exec": _unsupported("exec_"),
+    "port-forward": _unsupported("port_forward"),
+    "proxy": _unsupported("proxy"),
+    "cp": _unsupported("cp"),
+    "debug": _unsupported("debug"),
+    "diff": Entry("kubepy.cli.diff:diff", "Diff the live version against a would-be applied version"),
+    "apply": Entry("kubepy.cli.apply:apply", "Apply a configuration to a resource by file name or stdin", (), APPLY),
+    "patch": Entry("kubepy.cli.patch:patch", "Update fields of a resource"),
+    "replace": Entry("kubepy.cli.replace:replace", "Replace a resource by file name or stdin"),
+    "wait": Entry("kubepy.cli.wait:wait", "Wait for a specific condition on one or many resources"),
+    "kustomize": Entry("kubepy.cli.kustomize:kustomize", "Build a kustomization target from a directory"),
+    "label": Entry("kubepy.cli.label:label", "Update the labels on a resource"),
+    "annotate": Entry("kubepy.cli.annotate:annotate", "Update the annotations on a resource"),
+    "completion": Entry("kubepy.cli.completion:completion", "Output shell completion code (bash, zsh, fish)"),
+    "config": Entry("", "Show which cluster is in use", (), CONFIG),
+    "version": Entry("kubepy.cli.version:version", "Print the client and server version information"),
+    "api-versions": Entry("kubepy.cli.api_resources:api_versions", 'Print the supported API versions'),
+    "api-resources": Entry("kubepy.cli.api_resources:api_resources", "Print the supported API resources"),
+    "options": Entry("kubepy.cli.version:options", "Print the list of flags inherited by all commands"),
+    "init": Entry("kubepy.cli.init:init", "Make a cluster: a new state folder"),
+    "controller": Entry("kubepy.cli.controller:controller", "Run the controllers, the scheduler and the simulated kubelets"),
+    "fsck": Entry("kubepy.cli.fsck:fsck", "Check the state folder"),
+    "__complete": Entry("kubepy.cli.completion:complete", ""),
+}
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "State Folder Commands": ("init", "controller", "fsck"),
+    "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
+    "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
+    "Deploy Commands": ("rollout", "scale", "autoscale"),
+    "Cluster Management Commands": ("cordon", "uncordon", "drain", "taint"),
+    "Troubleshooting and Debugging Commands": ("describe",),
+    "Advanced Commands": ("diff", "apply", "patch", "replace", "wait", "kustomize"),
+    "Settings Commands": ("label", "annotate", "completion"),
+    "Other Commands": ("api-resources", "api-versions", "config", "version"),
+}

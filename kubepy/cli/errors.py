@@ -1,0 +1,180 @@
+"""What went wrong, in kubectl's words: the one place where an exception becomes a message and an exit status.
+
+    CliError                 ``error: message``
+    ├── UsageError           … and where to find help (``See 'kubepy get -h' for help and examples``)
+    ├── FlagError            … for flags (``See 'kubepy get --help' for usage.``)
+    └── UnprefixedError      printed as it is
+    SilentExit               an exit status without a message
+    AggregateError           several errors, a line each
+
+A Status of the API and a StorageError are printed as kubectl prints the server's answers. Upstream:
+``kubectl/pkg/cmd/util/helpers.go`` (checkErr, StandardErrorMessage, MultilineError).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kubepy.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from kubepy.cluster.errors import Status
+
+
+class CliError(Exception):
+    """An error of the command line itself."""
+
+
+class UsageError(CliError):
+    """``path`` is the command (``kubepy create configmap``) whose help would have told."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{message}\nSee '{path} -h' for help and examples")
+
+
+class FlagError(CliError):
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{message}\nSee '{path} --help' for usage.")
+
+
+class UnprefixedError(CliError):
+    """A message that kubectl prints without ``error:``."""
+
+
+class SilentExit(Exception):
+    """Ends the command with a status; everything has been said."""
+
+    def __init__(self, status: int = 1) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class AggregateError(Exception):
+    """Several errors of one command; ``errors`` is flat and holds at least two."""
+
+    def __init__(self, errors: Sequence[Exception]) -> None:
+        super().__init__(f"[{', '.join(dict.fromkeys(str(error) for error in errors))}]")
+        self.errors = errors
+
+
+def raise_all(errors: Iterable[Exception]) -> None:
+    """Raise nothing for no errors, the only one for one, an AggregateError for more."""
+    found = [one for error in errors for one in (error.errors if isinstance(error, AggregateError) else [error])]
+    if len(found) == 1:
+        raise found[0]
+    if found:
+        raise AggregateError(found)
+
+
+def is_status(error: BaseException, *reasons: str) -> bool:
+    """Whether an exception is a Status of the API (with one of these reasons, if any are named)."""
+    reason = getattr(error, "reason", None)
+    return hasattr(error, "causes") and (not reasons or reason in reasons)
+
+
+def with_source(error: Exception, action: str, source: str) -> Exception:
+    """The error with ``error when creating "file": `` before its message (``AddSourceToErr``)."""
+    if not source:
+        return error
+    return prefixed(error, f'error when {action} "{source}": ')
+
+
+def prefixed(error: Exception, prefix: str) -> Exception:
+    """The same error with something before its message; a Status stays a Status."""
+    if is_status(error):
+        return _with_message(error, prefix + error.message)  # type: ignore[arg-type, attr-defined]
+    return CliError(f"{prefix}{error}")
+
+
+def _with_message(status: Status, message: str) -> Status:
+    from dataclasses import replace
+
+    return replace(status, message=message)
+
+
+# --- messages -----------------------------------------------------------------------------------------------------
+
+
+def message_and_status(error: BaseException) -> tuple[str, int]:
+    """What to print on stderr (without the final newline; "": nothing), and the exit status."""
+    if isinstance(error, SilentExit):
+        return "", error.status
+    if isinstance(error, AggregateError):
+        return "\n".join(message_for(one) for one in error.errors), 1
+    if is_status(error, "Invalid"):
+        return _invalid(error), 1  # type: ignore[arg-type]
+    text = message_for(error)
+    if is_status(error) or isinstance(error, UnprefixedError) or text.startswith("error: "):
+        return text, 1
+    return f"error: {text}", 1
+
+
+def message_for(error: BaseException) -> str:
+    """One error as a line of several (``messageForError``): a Status with its reason, the rest as it is."""
+    if not is_status(error):
+        return str(error)
+    reason = error.reason  # type: ignore[attr-defined]
+    if reason == "Unauthorized":
+        return f"error: You must be logged in to the server ({error})"
+    return f"Error from server ({reason}): {error}" if reason else f"Error from server: {error}"
+
+
+def _invalid(status: Status) -> str:
+    """``The DaemonSet "x" is invalid: …``; several causes go on lines of their own."""
+    kind = status.kind.partition(".")[0]
+    head = f'The {kind} "{status.name}" is invalid' if kind or status.name else "The request is invalid"
+    if not (kind or status.name or status.causes) and status.message:
+        head += f": {status.message}"
+    causes = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes))
+    if not causes:
+        return head
+    if len(causes) == 1:
+        return f"{head}: {causes[0]}"
+    return "\n".join([f"{head}: ", *(f"* {cause}" for cause in causes)])
+
+
+def guarded(run: Callable[[], None], say: Callable[[str], None]) -> int:
+    """Run a command; returns its exit status. Whatever it raised has been said, and never as a traceback."""
+    try:
+        run()
+    except (CliError, SilentExit, AggregateError, StorageError) as error:
+        return _report(error, say)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return _report(CliError(os_error_text(error)), say)
+    except RecursionError:
+        return _report(CliError("an object or expression is nested too deeply"), say)
+    except Exception as error:
+        if is_status(error):
+            return _report(error, say)
+        return _report(CliError(_unexpected(error)), say)
+    return 0
+
+
+def _report(error: BaseException, say: Callable[[str], None]) -> int:
+    text, status = message_and_status(error)
+    if text:
+        say(text)
+    return status
+
+
+def os_error_text(error: OSError) -> str:
+    """``open x: no such file or directory``, as Go words it."""
+    why = (error.strerror or str(error)).lower()
+    return f"open {error.filename}: {why}" if error.filename else why
+
+
+def _unexpected(error: Exception) -> str:
+    """A defect of kubepy: one line with the place; the traceback goes to stderr only when asked for."""
+    import os
+    import traceback
+
+    if os.environ.get("KUBEPY_TRACEBACK"):
+        traceback.print_exc()
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    return f"internal error: {type(error).__name__}: {error} ({place}; KUBEPY_TRACEBACK=1 shows all of it)"

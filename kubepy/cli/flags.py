@@ -1,0 +1,249 @@
+"""Flags as Go's pflag reads them: ``--x=v``, ``--x v``, ``-xv``, ``-wo yaml``, ``--watch=false``, ``--``.
+
+A flag with ``no_value`` (pflag's NoOptDefVal; every bool) never takes the next word. Errors are pflag's and strconv's
+words. Upstream: ``github.com/spf13/pflag/flag.go`` (parseLongArg, parseSingleShortArg).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+
+class FlagSyntaxError(Exception):
+    """What is wrong with the flags, in pflag's words."""
+
+
+class HelpRequested(Exception):
+    """``-h`` or ``--help`` was given."""
+
+
+class Flag(NamedTuple):
+    """One flag. ``parse`` turns a value into what the command gets, or raises ValueError with Go's words.
+
+    ``repeated``: every value adds to a list (``parse`` returns a list), the first one replacing the default.
+    """
+
+    name: str
+    short: str
+    default: Any
+    parse: Callable[[str], Any]
+    no_value: str | None = None
+    repeated: bool = False
+    help: str = ""
+    hidden: bool = False
+    deprecated: str = ""
+
+    @property
+    def attribute(self) -> str:
+        return self.name.replace("-", "_")
+
+    @property
+    def label(self) -> str:
+        """How pflag names it in an error: ``-f, --filename`` or ``--filename``."""
+        return f"-{self.short}, --{self.name}" if self.short else f"--{self.name}"
+
+
+class Parsed(NamedTuple):
+    """``dash``: how many of ``args`` came before ``--`` (-1 without one); ``changed``: names of flags given."""
+
+    args: list[str]
+    dash: int
+    values: dict[str, Any]
+    changed: set[str]
+
+
+# --- kinds of flags -----------------------------------------------------------------------------------------------
+
+
+def boolean(name: str, short: str = "", default: bool = False, help: str = "", **more: Any) -> Flag:
+    return Flag(name, short, default, parse_bool, "true", help=help, **more)
+
+
+def string(name: str, short: str = "", default: str = "", help: str = "", **more: Any) -> Flag:
+    return Flag(name, short, default, str, help=help, **more)
+
+
+def integer(name: str, short: str = "", default: int = 0, help: str = "", **more: Any) -> Flag:
+    return Flag(name, short, default, parse_int, help=help, **more)
+
+
+def duration(name: str, short: str = "", default: float = 0.0, help: str = "", **more: Any) -> Flag:
+    """A Go duration; its value is in seconds."""
+    return Flag(name, short, default, parse_duration, help=help, **more)
+
+
+def strings(name: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Flag:
+    """pflag's StringSlice: repeated, and commas separate values."""
+    return Flag(name, short, list(default), split_csv, repeated=True, help=help, **more)
+
+
+def string_array(name: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Flag:
+    """pflag's StringArray: repeated, commas are part of the value."""
+    return Flag(name, short, list(default), lambda text: [text], repeated=True, help=help, **more)
+
+
+def parse_bool(text: str) -> bool:
+    if text in ("1", "t", "T", "TRUE", "true", "True"):
+        return True
+    if text in ("0", "f", "F", "FALSE", "false", "False"):
+        return False
+    raise ValueError(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+
+
+def parse_int(text: str) -> int:
+    """``strconv.ParseInt`` with base 0: ``0x10``, ``0b1``, ``0o7``, ``017`` and underscores between digits."""
+    digits = text.lstrip("+-")
+    try:
+        if len(text) - len(digits) > 1 or digits != digits.strip():
+            raise ValueError(text)
+        octal = digits[:1] == "0" and digits[1:2].isdigit()
+        value = int(f"0o{digits[1:]}" if octal else digits, 0)
+    except ValueError:
+        raise ValueError(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    value = -value if text.startswith("-") else value
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return value
+
+
+UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(text: str) -> float:
+    """``time.ParseDuration``: ``1.5s``, ``2m``, ``1h30m``, ``0``; in seconds."""
+    import re
+
+    unsigned = text[1:] if text[:1] in ("+", "-") else text
+    if unsigned == "0":
+        return 0.0
+    total, rest = 0.0, unsigned
+    while rest:
+        number = re.match(r"(\d+\.?\d*|\.\d+)", rest)
+        if not number:
+            break
+        unit = re.match(r"[^0-9.]*", rest[number.end():])
+        word = unit[0] if unit else ""
+        if not word:
+            raise ValueError(f'time: missing unit in duration "{text}"')
+        if word not in UNITS:
+            raise ValueError(f'time: unknown unit "{word}" in duration "{text}"')
+        total += float(number[0]) * UNITS[word]
+        rest = rest[number.end() + len(word):]
+    if rest or not unsigned:
+        raise ValueError(f'time: invalid duration "{text}"')
+    return -total if text.startswith("-") else total
+
+
+def split_csv(text: str) -> list[str]:
+    """One value of a StringSlice: commas separate, double quotes hold commas together."""
+    if '"' not in text:
+        return text.split(",") if text else []
+    import csv
+
+    return next(csv.reader([text]), [])
+
+
+# --- parsing ------------------------------------------------------------------------------------------------------
+
+
+class Parser:
+    """Reads one command's words. ``flags`` are its own and the global ones; of two with one name the first counts."""
+
+    def __init__(self, flags: Iterable[Flag]) -> None:
+        self.by_name: dict[str, Flag] = {}
+        self.by_short: dict[str, Flag] = {}
+        for flag in flags:
+            self.by_name.setdefault(flag.name, flag)
+            if flag.short:
+                self.by_short.setdefault(flag.short, flag)
+        self._values: dict[str, Any] = {}
+        self._changed: set[str] = set()
+
+    def parse(self, words: Sequence[str]) -> Parsed:
+        """Raises FlagSyntaxError, HelpRequested."""
+        self._values = {flag.attribute: flag.default for flag in self.by_name.values()}
+        self._changed = set()
+        args: list[str] = []
+        rest = list(reversed(words))
+        while rest:
+            word = rest.pop()
+            if word == "--":
+                dash = len(args)
+                return Parsed(args + rest[::-1], dash, self._values, self._changed)
+            if len(word) < 2 or word[0] != "-":
+                args.append(word)
+            elif word.startswith("--"):
+                self._long(word[2:], rest)
+            else:
+                self._shorts(word[1:], rest)
+        return Parsed(args, -1, self._values, self._changed)
+
+    def first_word(self, words: Sequence[str]) -> int | None:
+        """Where the first word stands that is neither a flag nor a flag's value (cobra's stripFlags)."""
+        position = 0
+        while position < len(words) and words[position] != "--":
+            word = words[position]
+            if not word.startswith("-") or word == "-":
+                return position
+            position += 2 if self._takes_next(word) else 1
+        return None
+
+    def _takes_next(self, word: str) -> bool:
+        if "=" in word:
+            return False
+        if word.startswith("--"):
+            flag = self.by_name.get(word[2:])
+        elif len(word) == 2:
+            flag = self.by_short.get(word[1])
+        else:
+            return False
+        return flag is None or flag.no_value is None
+
+    def _long(self, text: str, rest: list[str]) -> None:
+        name, equals, value = text.partition("=")
+        if not name or name.startswith("-"):
+            raise FlagSyntaxError(f"bad flag syntax: --{text}")
+        flag = self.by_name.get(name.replace("_", "-"))
+        if flag is None:
+            if name == "help":
+                raise HelpRequested
+            raise FlagSyntaxError(f"unknown flag: --{name}")
+        if not equals:
+            if flag.no_value is not None:
+                value = flag.no_value
+            elif rest:
+                value = rest.pop()
+            else:
+                raise FlagSyntaxError(f"flag needs an argument: --{name}")
+        self._set(flag, value)
+
+    def _shorts(self, text: str, rest: list[str]) -> None:
+        while text:
+            letter, after = text[0], text[1:]
+            flag = self.by_short.get(letter)
+            if flag is None:
+                if letter == "h":
+                    raise HelpRequested
+                raise FlagSyntaxError(f"unknown shorthand flag: '{letter}' in -{text}")
+            if len(after) > 1 and after[0] == "=":
+                self._set(flag, after[1:])
+                return
+            if flag.no_value is not None:
+                self._set(flag, flag.no_value)
+                text = after
+                continue
+            if not after and not rest:
+                raise FlagSyntaxError(f"flag needs an argument: '{letter}' in -{text}")
+            self._set(flag, after or rest.pop())
+            return
+
+    def _set(self, flag: Flag, text: str) -> None:
+        try:
+            value = flag.parse(text)
+        except ValueError as error:
+            raise FlagSyntaxError(f'invalid argument "{text}" for "{flag.label}" flag: {error}') from None
+        if flag.repeated and flag.name in self._changed:
+            value = self._values[flag.attribute] + value
+        self._values[flag.attribute] = value
+        self._changed.add(flag.name)

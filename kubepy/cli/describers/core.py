@@ -1,0 +1,183 @@
+"""ConfigMap, Secret, Service, Namespace and ServiceAccount."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from kubepy.cli.describers.writer import (
+    Surroundings,
+    Writer,
+    events,
+    format_date,
+    heading,
+    labels_and_annotations,
+)
+from kubepy.cluster.meta import Object, name_of
+from kubepy.cluster.selectors import format_labels
+
+
+def config_map(writer: Writer, obj: Object, around: Surroundings) -> None:
+    heading(writer, obj)
+    labels_and_annotations(writer, obj)
+    writer.line(0, "\nData\n====")
+    for key, value in sorted((obj.get("data") or {}).items()):
+        writer.line(0, f"{key}:\n----\n{value}\n")
+    writer.line(0, "\nBinaryData\n====")
+    for key, value in sorted((obj.get("binaryData") or {}).items()):
+        writer.line(0, f"{key}: {len(b64decode(value))} bytes")
+    writer.line(0, "")
+    events(writer, around)
+
+
+def secret(writer: Writer, obj: Object, around: Surroundings) -> None:
+    heading(writer, obj)
+    labels_and_annotations(writer, obj)
+    writer.line(0, f"\nType:\t{obj.get('type', '')}")
+    writer.line(0, "\nData\n====")
+    for key, value in sorted((obj.get("data") or {}).items()):
+        data = b64decode(value)
+        shown = key == "token" and obj.get("type") == "kubernetes.io/service-account-token"
+        writer.field(0, key, data.decode(errors="replace") if shown else f"{len(data)} bytes")
+
+
+def service_account(writer: Writer, obj: Object, around: Surroundings) -> None:
+    heading(writer, obj)
+    labels_and_annotations(writer, obj)
+    title = "Image pull secrets:"
+    names = [one["name"] for one in obj.get("imagePullSecrets") or []] or ["<none>"]
+    for index, name in enumerate(names):
+        writer.line(0, f"{title if index == 0 else ' ' * len(title)}\t{name}")
+    events(writer, around)
+
+
+def namespace(writer: Writer, obj: Object, around: Surroundings) -> None:
+    heading(writer, obj, namespaced=False)
+    labels_and_annotations(writer, obj)
+    status = obj.get("status", {})
+    writer.field(0, "Status", status.get("phase", ""))
+    if conditions := status.get("conditions"):
+        writer.line(0, "Conditions:")
+        writer.line(1, "Type\tStatus\tLastTransitionTime\tReason\tMessage")
+        writer.line(1, "----\t------\t------------------\t------\t-------")
+        for one in conditions:
+            writer.line(1, "\t".join([one["type"], one["status"], format_date(one.get("lastTransitionTime")),
+                                      one.get("reason", ""), one.get("message", "")]))
+    _quotas(writer, around.list("resourcequotas", name_of(obj)))
+    _limit_ranges(writer, around.list("limitranges", name_of(obj)))
+
+
+QUOTA_SCOPES = {
+    "Terminating": "Matches all pods that have an active deadline. These pods have a limited lifespan on a node before"
+                   " being actively terminated by the system.",
+    "NotTerminating": "Matches all pods that do not have an active deadline. These pods usually include long running"
+                      " pods whose container command is not expected to terminate.",
+    "BestEffort": "Matches all pods that do not have resource requirements set. These pods have a best effort quality"
+                  " of service.",
+    "NotBestEffort": "Matches all pods that have at least one resource requirement set. These pods have a burstable or"
+                     " guaranteed quality of service.",
+}
+
+
+def _quotas(writer: Writer, found: list[Object]) -> None:
+    writer.line(0, "")
+    writer.line(0, "Resource Quotas" if found else "No resource quota.")
+    for quota in found:
+        writer.field(1, "Name", name_of(quota))
+        if scopes := sorted(quota["spec"].get("scopes") or []):
+            writer.field(1, "Scopes", ", ".join(scopes))
+            for scope in scopes:
+                if scope in QUOTA_SCOPES:
+                    writer.line(1, f"* {QUOTA_SCOPES[scope]}")
+        status = quota.get("status", {})
+        writer.line(1, "Resource\tUsed\tHard")
+        writer.line(1, "--------\t---\t---")
+        for resource, hard in sorted((status.get("hard") or {}).items()):
+            writer.line(1, f"{resource}\t{(status.get('used') or {}).get(resource, '0')}\t{hard}")
+
+
+def _limit_ranges(writer: Writer, found: list[Object]) -> None:
+    writer.line(0, "")
+    if not found:
+        writer.line(0, "No LimitRange resource.")
+        return
+    writer.line(0, "Resource Limits")
+    writer.line(0, " Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax Limit/Request Ratio")
+    writer.line(0, " ----\t--------\t---\t---\t---------------\t-------------\t-----------------------")
+    columns = ("min", "max", "defaultRequest", "default", "maxLimitRequestRatio")
+    for limit in (one for limit_range in found for one in limit_range["spec"].get("limits") or []):
+        for resource in sorted({name for column in columns for name in limit.get(column) or {}}):
+            cells = [str((limit.get(column) or {}).get(resource, "-")) for column in columns]
+            writer.line(0, "\t".join([f" {limit['type']}", resource, *cells]))
+
+
+def service(writer: Writer, obj: Object, around: Surroundings) -> None:
+    spec = obj["spec"]
+    heading(writer, obj)
+    labels_and_annotations(writer, obj)
+    writer.field(0, "Selector", format_labels(spec.get("selector")))
+    writer.field(0, "Type", spec.get("type", ""))
+    _addresses(writer, obj)
+    for port in spec.get("ports") or []:
+        _port(writer, port, _endpoints(obj, port, around))
+    writer.field(0, "Session Affinity", spec.get("sessionAffinity", ""))
+    for name, key in (("External Traffic Policy", "externalTrafficPolicy"),
+                      ("Internal Traffic Policy", "internalTrafficPolicy"),
+                      ("HealthCheck NodePort", "healthCheckNodePort")):
+        if spec.get(key):
+            writer.field(0, name, spec[key])
+    if spec.get("loadBalancerSourceRanges"):
+        writer.field(0, "LoadBalancer Source Ranges", ",".join(spec["loadBalancerSourceRanges"]))
+    if spec.get("trafficDistribution"):
+        writer.field(0, "Traffic Distribution", spec["trafficDistribution"])
+    events(writer, around)
+
+
+def _addresses(writer: Writer, obj: Object) -> None:
+    spec = obj["spec"]
+    if "ipFamilyPolicy" in spec:
+        writer.field(0, "IP Family Policy", spec["ipFamilyPolicy"])
+    writer.field(0, "IP Families", ",".join(spec.get("ipFamilies") or []) or "<none>")
+    writer.field(0, "IP", spec.get("clusterIP", ""))
+    writer.field(0, "IPs", ",".join(spec.get("clusterIPs") or []) or "<none>")
+    if spec.get("externalIPs"):
+        writer.field(0, "External IPs", ",".join(spec["externalIPs"]))
+    for name, key in (("Desired LoadBalancer IP", "loadBalancerIP"), ("External Name", "externalName")):
+        if spec.get(key):
+            writer.field(0, name, spec[key])
+    if ingress := obj.get("status", {}).get("loadBalancer", {}).get("ingress"):
+        writer.field(0, "LoadBalancer Ingress", ", ".join(_ingress(one) for one in ingress))
+
+
+def _ingress(one: Object) -> str:
+    if one.get("ip"):
+        return f"{one['ip']} ({one['ipMode']})" if one.get("ipMode") else str(one["ip"])
+    return str(one.get("hostname", ""))
+
+
+def _port(writer: Writer, port: Object, endpoints: str) -> None:
+    name, protocol = port.get("name") or "<unset>", port.get("protocol", "TCP")
+    writer.line(0, f"Port:\t{name}\t{port['port']}/{protocol}")
+    writer.line(0, f"TargetPort:\t{port.get('targetPort', port['port'])}/{protocol}")
+    if port.get("appProtocol"):
+        writer.field(0, "AppProtocol", port["appProtocol"])
+    if port.get("nodePort"):
+        writer.line(0, f"NodePort:\t{name}\t{port['nodePort']}/{protocol}")
+    writer.field(0, "Endpoints", endpoints)
+
+
+SHOWN_ENDPOINTS = 3
+
+
+def _endpoints(obj: Object, port: Object, around: Surroundings) -> str:
+    """The ready addresses of one port from the service's EndpointSlices, the first three and how many more."""
+    found = [
+        f"{address}:{one['port']}"
+        for piece in around.list("endpointslices.discovery.k8s.io", obj["metadata"].get("namespace"))
+        if (piece["metadata"].get("labels") or {}).get("kubernetes.io/service-name") == name_of(obj)
+        for one in piece.get("ports") or [] if one.get("name", "") == port.get("name", "")
+        for endpoint in piece.get("endpoints") or [] if endpoint.get("conditions", {}).get("ready", True)
+        for address in endpoint.get("addresses") or []
+    ]
+    shown = ",".join(found[:SHOWN_ENDPOINTS])
+    more = len(found) - SHOWN_ENDPOINTS
+    return f"{shown} + {more} more..." if more > 0 else shown

@@ -1,0 +1,168 @@
+"""A pod, and the pod template of a workload."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from kubepy.cli.describers.containers import containers, resources
+from kubepy.cli.describers.volumes import volumes
+from kubepy.cli.describers.writer import (
+    Surroundings,
+    Writer,
+    annotation_block,
+    controlled_by,
+    events,
+    format_date,
+    heading,
+    label_block,
+    labels_and_annotations,
+    since,
+)
+from kubepy.cluster.meta import Object
+
+
+def pod(writer: Writer, obj: Object, around: Surroundings) -> None:
+    spec, status = obj["spec"], obj.get("status", {})
+    heading(writer, obj)
+    _placement(writer, obj)
+    labels_and_annotations(writer, obj)
+    _status(writer, obj, around.now)
+    writer.field(0, "IP", status.get("podIP", ""))
+    if addresses := status.get("podIPs"):
+        writer.line(0, "IPs:")
+        for address in addresses:
+            writer.field(1, "IP", address["ip"])
+    else:
+        writer.line(0, "IPs:\t<none>")
+    controlled_by(writer, obj)
+    if nominated := status.get("nominatedNodeName"):
+        writer.field(0, "NominatedNodeName", nominated)
+    if "resources" in spec:
+        writer.line(0, "Resources:")
+        resources(writer, spec["resources"], 1)
+    _all_containers(writer, obj)
+    _gates_and_conditions(writer, spec, status)
+    volumes(writer, spec.get("volumes"))
+    writer.field(0, "QoS Class", status.get("qosClass", "BestEffort"))
+    label_block(writer, "Node-Selectors", spec.get("nodeSelector"))
+    tolerations(writer, spec.get("tolerations"))
+    spread_constraints(writer, spec.get("topologySpreadConstraints"))
+    events(writer, around)
+
+
+def _placement(writer: Writer, obj: Object) -> None:
+    spec, status = obj["spec"], obj.get("status", {})
+    if "priority" in spec:
+        writer.field(0, "Priority", spec["priority"])
+    for name, key in (("Priority Class Name", "priorityClassName"), ("Runtime Class Name", "runtimeClassName"),
+                      ("Service Account", "serviceAccountName")):
+        if spec.get(key):
+            writer.field(0, name, spec[key])
+    node = spec.get("nodeName")
+    writer.field(0, "Node", f"{node}/{status.get('hostIP', '')}" if node else "<none>")
+    if "startTime" in status:
+        writer.field(0, "Start Time", format_date(status["startTime"]))
+
+
+def _status(writer: Writer, obj: Object, now: datetime) -> None:
+    metadata, status = obj["metadata"], obj.get("status", {})
+    phase = status.get("phase", "")
+    if metadata.get("deletionTimestamp") and phase not in ("Failed", "Succeeded"):
+        writer.field(0, "Status", f"Terminating (lasts {since(metadata['deletionTimestamp'], now)})")
+        writer.field(0, "Termination Grace Period", f"{metadata.get('deletionGracePeriodSeconds', 0)}s")
+    else:
+        writer.field(0, "Status", phase)
+    for name, key in (("Reason", "reason"), ("Message", "message")):
+        if status.get(key):
+            writer.field(0, name, status[key])
+    if profile := obj["spec"].get("securityContext", {}).get("seccompProfile"):
+        writer.field(0, "SeccompProfile", profile["type"])
+        if profile["type"] == "Localhost":
+            writer.field(0, "LocalhostProfile", profile["localhostProfile"])
+
+
+def _all_containers(writer: Writer, obj: Object) -> None:
+    spec, status = obj["spec"], obj.get("status", {})
+    for title, key, state in (("Init Containers", "initContainers", "initContainerStatuses"),
+                              ("Containers", "containers", "containerStatuses"),
+                              ("Ephemeral Containers", "ephemeralContainers", "ephemeralContainerStatuses")):
+        if spec.get(key) or key == "containers":
+            containers(writer, title, spec.get(key) or [], statuses=status.get(state),
+                       field_value=lambda path: field_value(obj, path))
+
+
+def _gates_and_conditions(writer: Writer, spec: Object, status: Object) -> None:
+    conditions = {one["type"]: one["status"] for one in status.get("conditions") or []}
+    if gates := spec.get("readinessGates"):
+        writer.line(0, "Readiness Gates:\n  Type\tStatus")
+        for gate in gates:
+            writer.line(1, f"{gate['conditionType']} \t{conditions.get(gate['conditionType'], '<none>')} ")
+    if conditions:
+        writer.line(0, "Conditions:\n  Type\tStatus")
+        for name, value in conditions.items():
+            writer.line(1, f"{name} \t{value} ")
+
+
+def field_value(obj: Object, path: str) -> str:
+    """A downward-API field of a pod as text (upstream ``fieldpath.ExtractFieldPathAsString``); "" where it has none."""
+    if subscripted := re.fullmatch(r"(metadata\.(?:labels|annotations))\['(.+)'\]", path):
+        found = _dig(obj, subscripted[1])
+        return str(found.get(subscripted[2], "")) if isinstance(found, dict) else ""
+    value = _dig(obj, path)
+    if isinstance(value, dict):
+        return "\n".join(f'{key}="{one}"' for key, one in sorted(value.items()))
+    return "" if value is None else str(value)
+
+
+def _dig(obj: Object, path: str) -> Object | str | None:
+    found: Object | str | None = obj
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def template(writer: Writer, found: Object) -> None:
+    """``Pod Template:`` and everything in it."""
+    metadata, spec = found.get("metadata", {}), found.get("spec", {})
+    writer.line(0, "Pod Template:")
+    label_block(writer, "  Labels", metadata.get("labels"))
+    if metadata.get("annotations"):
+        annotation_block(writer, "  Annotations", metadata["annotations"])
+    if spec.get("serviceAccountName"):
+        writer.field(1, "Service Account", spec["serviceAccountName"])
+    if spec.get("initContainers"):
+        containers(writer, "Init Containers", spec["initContainers"], indent="  ")
+    containers(writer, "Containers", spec.get("containers") or [], indent="  ")
+    volumes(writer, spec.get("volumes"), indent="  ")
+    spread_constraints(writer, spec.get("topologySpreadConstraints"), indent="  ")
+    if spec.get("priorityClassName"):
+        writer.field(1, "Priority Class Name", spec["priorityClassName"])
+    label_block(writer, "  Node-Selectors", spec.get("nodeSelector"))
+    tolerations(writer, spec.get("tolerations"), "  Tolerations")
+
+
+def tolerations(writer: Writer, found: list[Object] | None, title: str = "Tolerations") -> None:
+    writer.several(0, title, (_toleration(one) for one in sorted(found or [], key=lambda one: one.get("key", ""))))
+
+
+def _toleration(one: Object) -> str:
+    text = one.get("key", "")
+    if one.get("value"):
+        text += f"={one['value']}"
+    if one.get("effect"):
+        text += f":{one['effect']}"
+    if one.get("operator") == "Exists" and not one.get("value"):
+        text += " op=Exists" if one.get("key") or one.get("effect") else "op=Exists"
+    return f"{text} for {one['tolerationSeconds']}s" if "tolerationSeconds" in one else text
+
+
+def spread_constraints(writer: Writer, found: list[Object] | None, indent: str = "") -> None:
+    from kubepy.cluster.selectors import format_label_selector
+
+    if not found:
+        return
+    writer.several(0, f"{indent}Topology Spread Constraints", (
+        f"{one['topologyKey']}:{one['whenUnsatisfiable']} when max skew {one['maxSkew']} is exceeded"
+        + (f" for selector {format_label_selector(one['labelSelector'])}" if "labelSelector" in one else "")
+        for one in sorted(found, key=lambda one: one["topologyKey"])))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from kubepy.cluster.clock import Clock
 from kubepy.cluster.meta import Object, namespace_of, owner_references
@@ -19,7 +19,7 @@ from kubepy.storage.keys import Key
 if TYPE_CHECKING:
     from kubepy.cluster.client import Client
 
-__all__ = ["Context", "Handler", "Informers", "Key", "Reconciler", "WatchEvent"]
+__all__ = ["EVERY_RESOURCE", "Context", "Handler", "Informers", "Key", "Reconciler", "WatchEvent", "enqueue_all"]
 
 
 class WatchEvent(NamedTuple):
@@ -34,6 +34,13 @@ class WatchEvent(NamedTuple):
 
 
 Handler = Callable[[WatchEvent], None]
+Entry = TypeVar("Entry")
+# Aliases, because the method ``Informers.list`` hides the builtin inside its class.
+Objects = list[Object]
+Keys = list[Key]
+Names = list[str]
+
+EVERY_RESOURCE = "*"
 
 
 class Reconciler(Protocol):
@@ -43,7 +50,10 @@ class Reconciler(Protocol):
     queue: WorkQueue[Key]
 
     def handlers(self) -> Mapping[str, Handler]:
-        """For each resource that is watched (``daemonsets.apps``, ``pods``), what its changes enqueue."""
+        """For each resource that is watched (``daemonsets.apps``, ``pods``), what its changes enqueue.
+
+        The key ``"*"`` watches every resource but events; for one object the handler of its own resource comes first.
+        """
         ...
 
     def sync(self, key: Key) -> None:
@@ -60,11 +70,14 @@ class Informers:
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}  # resource → namespace → name → object
         self._dependents: dict[str, dict[Key, None]] = {}  # owner uid → keys of the objects that name it
+        self._orphans: dict[tuple[str, str], dict[Key, None]] = {}  # resource, namespace → those without controller
+        self._on_node: dict[str, dict[Key, None]] = {}  # node → keys of the pods bound to it
+        self._keys: dict[str, Key] = {}  # uid → key
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
         return self._objects.get(resource, {}).get(namespace, {}).get(name)
 
-    def list(self, resource: str, namespace: str | None = None) -> list[Object]:
+    def list(self, resource: str, namespace: str | None = None) -> Objects:
         """In key order (namespace, name)."""
         spaces = self._objects.get(resource, {})
         if namespace is not None:
@@ -72,32 +85,94 @@ class Informers:
             return [found[name] for name in sorted(found)]
         return [spaces[space][name] for space in sorted(spaces) for name in sorted(spaces[space])]
 
-    def dependents(self, uid: str) -> list[Key]:
+    def dependents(self, uid: str) -> Keys:
         """The keys of the objects whose ownerReferences name this uid, in key order."""
-        return sorted(self._dependents.get(uid, {}))
+        return sorted(self._dependents.get(uid, ()))
 
-    def resources(self) -> list[str]:
+    def orphans(self, resource: str, namespace: str) -> Keys:
+        """The keys of the objects in a namespace that no controller owns, in key order."""
+        return sorted(self._orphans.get((resource, namespace), ()))
+
+    def pods_on(self, node: str) -> Keys:
+        """The keys of the pods bound to a node, in key order."""
+        return sorted(self._on_node.get(node, ()))
+
+    def nodes_with_pods(self) -> Iterable[str]:
+        """The names of the nodes that pods are bound to, whether those nodes exist or not."""
+        return self._on_node.keys()
+
+    def key_of(self, uid: str) -> Key | None:
+        """The key of the object with this uid, if one has been observed."""
+        return self._keys.get(uid)
+
+    def resources(self) -> Names:
         return sorted(self._objects)
 
     def observe(self, event: WatchEvent) -> None:
         """Take in one change."""
-        key = event.key
+        key, new = event.key, event.new
         space = self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})
-        if (before := space.get(key.name)) is not None:
-            self._drop_owners(key, before)
-        if event.new is None:
+        old = space.get(key.name)
+        if new is None:
             space.pop(key.name, None)
-            return
-        space[key.name] = event.new
-        for reference in owner_references(event.new):
-            self._dependents.setdefault(reference["uid"], {})[key] = None
+        else:
+            space[key.name] = new
+        links_before = _links(key, old) if old is not None else None
+        links = _links(key, new) if new is not None else None
+        if links != links_before:
+            self._unlink(key, links_before)
+            self._link(key, links)
 
-    def _drop_owners(self, key: Key, obj: Object) -> None:
-        for reference in owner_references(obj):
-            keys = self._dependents.get(reference["uid"], {})
-            keys.pop(key, None)
-            if not keys:
-                self._dependents.pop(reference["uid"], None)
+    def clear(self) -> None:
+        """Forget everything, before it is all listed again."""
+        for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys):
+            index.clear()
+
+    def _link(self, key: Key, links: _Links | None) -> None:
+        if links is None:
+            return
+        self._keys[links.uid] = key
+        for owner in links.owners:
+            self._dependents.setdefault(owner, {})[key] = None
+        if links.orphan:
+            self._orphans.setdefault((key.resource, key.namespace), {})[key] = None
+        if links.node:
+            self._on_node.setdefault(links.node, {})[key] = None
+
+    def _unlink(self, key: Key, links: _Links | None) -> None:
+        if links is None:
+            return
+        if self._keys.get(links.uid) == key:
+            del self._keys[links.uid]
+        for owner in links.owners:
+            _discard(self._dependents, owner, key)
+        if links.orphan:
+            _discard(self._orphans, (key.resource, key.namespace), key)
+        if links.node:
+            _discard(self._on_node, links.node, key)
+
+
+class _Links(NamedTuple):
+    """What the indexes say about one object."""
+
+    uid: str
+    owners: tuple[str, ...]
+    orphan: bool
+    node: str
+
+
+def _links(key: Key, obj: Object) -> _Links:
+    references = owner_references(obj)
+    orphan = not any(reference.get("controller") for reference in references)
+    node = obj["spec"].get("nodeName", "") if key.resource == "pods" else ""
+    return _Links(obj["metadata"].get("uid", ""), tuple(one["uid"] for one in references), orphan, node)
+
+
+def _discard(index: dict[Entry, dict[Key, None]], entry: Entry, key: Key) -> None:
+    keys = index.get(entry, {})
+    keys.pop(key, None)
+    if not keys:
+        index.pop(entry, None)
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,12 @@ class WorkQueue(Generic[K]):
             heapq.heappop(self._delayed)
         return self._delayed[0][0] if self._delayed else None
 
+    def pending(self) -> list[tuple[K, datetime | None]]:
+        """Every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""
+        now = dict.fromkeys([*self._ready, *self._again, *self._processing])
+        later = sorted((due, order, key) for due, order, key in self._delayed if self._due.get(key) == due)
+        return [*((key, None) for key in now), *((key, due) for due, _, key in later)]
+
     def __len__(self) -> int:
         self._promote()
         return len(self._ready)

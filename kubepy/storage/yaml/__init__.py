@@ -1,0 +1,11 @@
+"""YAML as kubectl writes and reads it.
+
+:func:`dump` writes one object byte for byte as ``kubectl get -o yaml`` does (sigs.k8s.io/yaml on go-yaml v2);
+:func:`load_all` reads the documents of a manifest (apimachinery ``util/yaml``), JSON included, and gives plain JSON
+values. What a plain scalar means is in ``scalars``, shared by both. Nothing here knows of Kubernetes objects.
+"""
+
+from kubepy.storage.yaml.emitter import dump
+from kubepy.storage.yaml.loader import Document, YamlError, load_all
+
+__all__ = ["Document", "YamlError", "dump", "load_all"]

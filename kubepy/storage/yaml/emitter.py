@@ -1,0 +1,248 @@
+"""Writes YAML as go-yaml v2 does behind sigs.k8s.io/yaml (``emitterc.go``, ``encode.go``, ``sorter.go``).
+
+Keys sorted in go-yaml's natural order, two spaces a level, lists not indented under their key, long single-line
+scalars folded at the first lone space past column 80. The same strings and key sets come again and again in a
+cluster, so how each is written is remembered.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cmp_to_key
+from typing import Any
+
+from kubepy.storage.yaml.scalars import INT64_MIN, UINT64_MAX, format_float, is_string
+
+BEST_WIDTH = 80
+SIMPLE_KEY_BYTES = 128
+
+_MEMO_ENTRIES = 20_000
+_MEMO_TEXT = 80
+
+# Everything that go-yaml's emitter calls unprintable, the line breaks that are not "\n", and lone surrogates.
+_SPECIAL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\U00010000-\U0010ffff]")
+# go-yaml writes U+2028 and U+2029 raw, which readers of YAML 1.2 take for other text; escaped, all agree.
+_SEPARATOR = re.compile("[\u2028\u2029]")
+_BASE60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_NOT_PLAIN = re.compile(r"""\A[ #,\[\]{}&*!|>'"%@`]|\A[-?](?: |\Z)|\A(?:---|\.\.\.)|:(?: |\Z)| \#| \Z""")
+_ESCAPED = re.compile("[\"\\\\\n]|" + _SPECIAL.pattern + "|" + _SEPARATOR.pattern)
+_ESCAPES = {"\0": "\\0", "\a": "\\a", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\v": "\\v", "\f": "\\f", "\r": "\\r",
+            "\x1b": "\\e", '"': '\\"', "\\": "\\\\", "\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P"}
+_LONE_SPACE = re.compile(r"(?<! ) (?! )")
+_FIRST_SPACE = re.compile(r"(?<! ) ")
+_LETTERS = re.compile(r"[A-Za-z]*\Z")
+
+_texts: dict[str, str] = {}  # strings that are written the same at every column
+_orders: dict[tuple[str, ...], list[tuple[str, str]]] = {}  # keys of a mapping → in order, each with its "key:"
+
+
+def dump(obj: Any) -> str:
+    """One document, ending in a newline. Takes JSON values: dict (string keys), list, str, int, float, bool, None."""
+    lines: list[str] = []
+    _node(obj, "", "", lines)
+    lines.append("")
+    return "\n".join(lines)
+
+
+def _node(value: Any, lead: str, pad: str, lines: list[str]) -> None:
+    """Write a value whose first line begins with ``lead``, and whose nested lines stand at ``pad``."""
+    if value and type(value) is dict:
+        _mapping(value, lead, pad, lines)
+    elif value and type(value) is list:
+        _sequence(value, lead, pad, lines)
+    else:
+        lines.append(lead + (_string(value, len(lead), pad or "  ") if isinstance(value, str) else _atom(value)))
+
+
+def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str]) -> None:
+    """Write the entries; the first follows ``lead`` (``- `` in a list), the others stand at ``pad``."""
+    names = tuple(obj)
+    order = _orders.get(names) or _order(names)
+    for name, key in order:
+        value = obj[name]
+        kind = type(value)
+        if not key:
+            _complex_entry(name, value, lead, pad, lines)
+        elif kind is str:
+            text = _texts.get(value)
+            if text is None:
+                text = _string(value, len(lead) + len(key) + 1, pad + "  ")
+            lines.append(f"{lead}{key} {text}")
+        elif kind is dict and value:
+            lines.append(lead + key)
+            _mapping(value, pad + "  ", pad + "  ", lines)
+        elif kind is list and value:
+            lines.append(lead + key)
+            _sequence(value, pad, pad, lines)
+        else:
+            lines.append(f"{lead}{key} {_atom(value)}")
+        lead = pad
+
+
+def _complex_entry(name: str, value: Any, lead: str, pad: str, lines: list[str]) -> None:
+    """An entry whose key is too long for a line, or has several: ``? key`` and ``: value``."""
+    inner = pad + "  "
+    lines.append(f"{lead}? {_string(name, len(lead) + 2, inner)}")
+    _node(value, pad + ": ", inner, lines)
+
+
+def _sequence(items: list[Any], lead: str, pad: str, lines: list[str]) -> None:
+    inner = pad + "  "
+    for item in items:
+        if type(item) is dict and item:
+            _mapping(item, lead + "- ", inner, lines)
+        else:
+            _node(item, lead + "- ", inner, lines)
+        lead = pad
+
+
+def _atom(value: Any) -> str:
+    """Anything written on one line whatever its place: numbers, booleans, null, empty collections."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if INT64_MIN <= value <= UINT64_MAX else format_float(float(value))
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, dict | list) and not value:
+        return "{}" if isinstance(value, dict) else "[]"
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _float(value: float) -> str:
+    """A float as it comes out of JSON: one without a fraction is an integer as far as 64 bits go."""
+    if math.isnan(value) or math.isinf(value):
+        raise ValueError(f"unsupported value: {value}")
+    if value.is_integer() and INT64_MIN <= value <= UINT64_MAX:
+        return str(int(value))
+    return format_float(value)
+
+
+# --- keys ---------------------------------------------------------------------------------------------------------
+
+
+def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The keys in order, each with how it is written; "" for one that needs the ``?`` form."""
+    only_letters = all(map(_LETTERS.match, names))
+    in_order = sorted(names) if only_letters else sorted(names, key=cmp_to_key(_compare))
+    order = [(name, f"{_quote(name)}:" if _is_simple(name) else "") for name in in_order]
+    if len(_orders) >= _MEMO_ENTRIES:
+        _orders.clear()
+    _orders[names] = order
+    return order
+
+
+def _is_simple(name: str) -> bool:
+    return "\n" not in name and (len(name) < SIMPLE_KEY_BYTES // 4 or len(name.encode()) <= SIMPLE_KEY_BYTES)
+
+
+def _compare(a: str, b: str) -> int:
+    """go-yaml's natural order: letters after everything else, runs of digits by their number (``keyList.Less``)."""
+    at = next((index for index, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), None)
+    if at is None:
+        return len(a) - len(b)
+    first, second = a[at], b[at]
+    if first.isalpha() or second.isalpha():
+        both = first.isalpha() and second.isalpha()
+        return ord(first) - ord(second) if both else (1 if first.isalpha() else -1)
+    a_number, a_end = _digits(a, at, "0" in (first, second))
+    b_number, b_end = _digits(b, at, "0" in (first, second))
+    return a_number - b_number or a_end - b_end or ord(first) - ord(second)
+
+
+def _digits(text: str, start: int, leading: bool) -> tuple[int, int]:
+    """The number that the digits from ``start`` make, and where they end.
+
+    Zeros count for their length once a digit other than 0 stands before them (``leading``).
+    """
+    end = start
+    while end < len(text) and text[end].isdecimal():
+        end += 1
+    number = int(text[start:end] or "0")
+    return (number + 10 ** (end - start) if leading and _continues_number(text, start) else number), end
+
+
+def _continues_number(text: str, start: int) -> bool:
+    while start > 0 and text[start - 1].isdecimal():
+        start -= 1
+        if text[start] != "0":
+            return True
+    return False
+
+
+# --- strings ------------------------------------------------------------------------------------------------------
+
+
+def _string(value: str, column: int, indent: str) -> str:
+    """A string that begins at ``column``; its further lines stand at ``indent``."""
+    text = _texts.get(value)
+    if text is not None:
+        return text
+    if "\n" in value and _may_be_literal(value):
+        return _literal(value, indent)
+    text = _quote(value)
+    if " " in text:
+        return text if column + len(text) <= BEST_WIDTH else _fold(text, column, indent)
+    if len(text) <= _MEMO_TEXT:
+        _remember(value, text)
+    return text
+
+
+def _remember(value: str, text: str) -> None:
+    if len(_texts) >= _MEMO_ENTRIES:
+        _texts.clear()
+    _texts[value] = text
+
+
+def _quote(value: str) -> str:
+    """A string on one line: plain if a reader takes it for the same string, else quoted."""
+    if "\n" in value or _SPECIAL.search(value) or _SEPARATOR.search(value):
+        return _double(value)
+    if not is_string(value) or _BASE60.fullmatch(value):
+        return _double(value)
+    if _NOT_PLAIN.search(value):
+        return "'" + value.replace("'", "''") + "'"
+    return value
+
+
+def _double(value: str) -> str:
+    return '"' + _ESCAPED.sub(_escape, value) + '"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+def _fold(text: str, column: int, indent: str) -> str:
+    """Break a long scalar at the first fitting space past the width; its end may stick out, as go-yaml's does."""
+    quote = text[0] if text[0] in "'\"" else ""
+    inside = range(1 + len(quote), len(text) - 1 - len(quote)) if quote else range(len(text))
+    broken, start = "", 0
+    for match in (_FIRST_SPACE if quote == '"' else _LONE_SPACE).finditer(text):
+        at = match.start()
+        if column + at - start > BEST_WIDTH and at in inside:
+            guard = "\\" if text[at + 1] == " " else ""  # in double quotes: keeps the space that begins the line
+            broken += f"{text[start:at]}\n{indent}{guard}"
+            start, column = at + 1, len(indent) + len(guard)
+    return broken + text[start:]
+
+
+def _may_be_literal(value: str) -> bool:
+    return not (value.endswith(" ") or " \n" in value or _SPECIAL.search(value) or _SEPARATOR.search(value))
+
+
+def _literal(value: str, indent: str) -> str:
+    """A ``|`` block, without the line break that ends it."""
+    hint = "2" if value[0] in " \n" else ""
+    chomp = "+" if value == "\n" or value.endswith("\n\n") else "" if value.endswith("\n") else "-"
+    body = value.removesuffix("\n").split("\n")
+    return f"|{hint}{chomp}\n" + "\n".join(indent + line if line else "" for line in body)

@@ -1,0 +1,191 @@
+"""Reads manifests as kubectl does (apimachinery ``util/yaml``): a stream of JSON objects, or YAML documents.
+
+Documents are cut at lines that begin with ``---`` before any is parsed, so the lines in a message count from the
+start of their document, as upstream's do; :attr:`YamlError.line` counts from the start of the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN
+
+
+class Document(NamedTuple):
+    """One document: a JSON value (an object in a sound manifest), and the line of the text where it begins."""
+
+    object: Any
+    line: int
+
+
+class YamlError(Exception):
+    """Text that cannot be read. ``message`` is kubectl's (``error converting YAML to JSON: yaml: line 7: …``).
+
+    ``line`` is where in the text, counted from 1.
+    """
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+class _Chunk(NamedTuple):
+    text: str
+    line: int
+
+
+def load_all(text: str) -> list[Document]:
+    """The documents of a manifest; empty ones are left out. Raises YamlError.
+
+    What begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``).
+    """
+    if not text.lstrip().startswith("{"):
+        return _load_yaml(_Chunk(text, 1))
+    documents, rest, failure = _load_json(text)
+    if failure is None:
+        return documents
+    try:
+        return documents + _load_yaml(rest)
+    except YamlError:
+        raise failure from None
+
+
+# --- YAML ---------------------------------------------------------------------------------------------------------
+
+
+def _load_yaml(stream: _Chunk) -> list[Document]:
+    from kubepy.storage.yaml.constructor import construct
+
+    found = (construct(chunk.text, chunk.line) for chunk in _split(stream))
+    return [Document(value, line) for value, line in found if value is not None]
+
+
+def _split(stream: _Chunk) -> Iterator[_Chunk]:
+    """Cut at separator lines (``YAMLReader``). The first may begin with its separator; the others are without."""
+    lines: list[str] = []
+    start = stream.line
+    for number, line in enumerate(_lines(stream.text), stream.line):
+        if line.startswith("---"):
+            _check_separator(line, number)
+            if lines:
+                yield _Chunk("\n".join(lines) + "\n", start)
+                lines, start = [], number + 1
+                continue
+        lines.append(line)
+    if lines:
+        yield _Chunk("\n".join(lines) + "\n", start)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def _check_separator(line: str, number: int) -> None:
+    rest = line[3:].strip()
+    if rest and not rest.startswith("#"):
+        raise YamlError(f"invalid Yaml document separator: {rest}", number)
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------
+
+
+def _load_json(text: str) -> tuple[list[Document], _Chunk, YamlError | None]:
+    """The JSON objects at the start of a text, what is left to be read as YAML, and why it is no JSON.
+
+    After two objects the text counts as JSON, and what follows has to be JSON too.
+    """
+    documents: list[Document] = []
+    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+    position, count = _blank_end(text, 0), 0
+    while position < len(text):
+        line = text.count("\n", 0, position) + 1
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            failure = _syntax_error(error)
+            if count > 1:
+                raise failure from None
+            return documents, _rest(text, position), failure
+        documents += [Document(_sound(value), line)] if value is not None else []
+        position, count = _blank_end(text, end), count + 1
+    return documents, _Chunk("", 0), None
+
+
+def _blank_end(text: str, start: int) -> int:
+    return len(text) - len(text[start:].lstrip())
+
+
+def _rest(text: str, position: int) -> _Chunk:
+    return _Chunk(text[position:], text.count("\n", 0, position) + 1)
+
+
+def _integer(digits: str) -> int | float:
+    """apimachinery's ``util/json``: an integer that does not fit into int64 is a float."""
+    value = int(digits)
+    return value if INT64_MIN <= value <= INT64_MAX else float(value)
+
+
+def _no_constant(name: str) -> None:
+    raise json.JSONDecodeError("Expecting value", name, 0)
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _sound(value: Any) -> Any:
+    """Lone surrogates cannot be written to a file; Go replaces them as it reads."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_sound(key): _sound(item) for key, item in value.items()}
+    return [_sound(item) for item in value] if isinstance(value, list) else value
+
+
+# Python's reasons in the words of Go's scanner (``encoding/json/scanner.go``).
+_LOOKING_FOR = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+    "Illegal trailing comma before end of object": "looking for beginning of object key string",
+    "Illegal trailing comma before end of array": "looking for beginning of value",
+    "Expecting ':' delimiter": "after object key",
+    "Expecting ',' delimiter": "after object key:value pair",
+    "Invalid control character at": "in string literal",
+    "Invalid control character": "in string literal",
+    "Invalid \\escape": "in string escape code",
+    "Invalid \\uXXXX escape": "in \\u hexadecimal character escape",
+}
+
+
+def _syntax_error(error: json.JSONDecodeError) -> YamlError:
+    at = error.pos
+    while at < len(error.doc) and error.doc[at] in " \t\r\n":
+        at += 1
+    if at >= len(error.doc) or error.msg.startswith("Unterminated string"):
+        return YamlError("unexpected EOF", error.lineno)
+    reason = _LOOKING_FOR.get(error.msg, "looking for beginning of value")
+    if error.msg == "Expecting ',' delimiter" and _in_array(error.doc, at):
+        reason = "after array element"
+    offset = len(error.doc[:at].encode()) + 1
+    return YamlError(f"json: offset {offset}: invalid character {_go_char(error.doc[at])} {reason}", error.lineno)
+
+
+def _go_char(char: str) -> str:
+    """``quoteChar`` of Go's scanner."""
+    named = {"'": "\\'", '"': '"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\"}
+    return f"'{named.get(char, char)}'"
+
+
+def _in_array(text: str, at: int) -> bool:
+    """Whether the innermost bracket open before a position is a list's."""
+    without_strings = re.sub(r'"(?:[^"\\]|\\.)*"', "", text[:at])
+    open_brackets: list[str] = []
+    for char in re.findall(r"[][{}]", without_strings):
+        if char in "[{":
+            open_brackets.append(char)
+        elif open_brackets:
+            open_brackets.pop()
+    return bool(open_brackets) and open_brackets[-1] == "["

@@ -128,11 +128,16 @@ def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """The keys in order, each with how it is written; "" for one that needs the ``?`` form."""
     only_letters = all(map(_LETTERS.match, names))
     in_order = sorted(names) if only_letters else sorted(names, key=cmp_to_key(_compare))
-    order = [(name, f"{_quote(name)}:" if _is_simple(name) else "") for name in in_order]
+    order = [(name, _key(name) if _is_simple(name) else "") for name in in_order]
     if len(_orders) >= _MEMO_ENTRIES:
         _orders.clear()
     _orders[names] = order
     return order
+
+
+def _key(name: str) -> str:
+    """go-yaml writes even the key ``<<`` plain, and reads it as a merge then; what a file holds has to read back."""
+    return '"<<":' if name == "<<" else f"{_quote(name)}:"
 
 
 def _is_simple(name: str) -> bool:

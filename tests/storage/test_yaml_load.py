@@ -1,0 +1,106 @@
+"""What ``load_all`` reads: kubectl's documents, go-yaml's scalars, and its words for what it cannot read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubepy.storage.yaml import Document, YamlError, load_all
+
+HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
+
+
+def read(text: str) -> Any:
+    (document,) = load_all(text)
+    return document.object
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True), ("Off", False), ("~", None), ("010", 8), ("0x10", 16), ("0b11", 3), ("0o17", 15),
+        ("1_000", 1000),
+        ("08", 8), ("1e3", 1000), ("1.50", 1.5), ("1.0", 1), ("12:30", "12:30"), ("2024-01-31", "2024-01-31"),
+        ("-0x1F", -31), ("+1", 1), ("18446744073709551615", 2.0**64), ("0x", "0x"), ("'yes'", "yes"),
+        ("!!str 12", "12"),
+        ("!!int '12'", 12), ("!!float 3", 3), ("!thing 12", "12"), ("!!binary aGk=", "hi"), ("1e999", "1e999"),
+    ],
+)  # fmt: skip
+def test_a_scalar_means_what_go_yaml_takes_it_for(text: str, value: Any) -> None:
+    found = read(f"k: {text}")["k"]
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_keys_without_quotes_become_strings_by_their_value() -> None:
+    text = 'y: "1"\nNo: "2"\n"on": "3"\noff-: "4"\n1.0: "6"\n0x10: "7"\n2024-01-01: "8"\n'
+    assert read(text) == {"true": "1", "false": "2", "on": "3", "off-": "4", "1": "6", "16": "7", "2024-01-01": "8"}
+
+
+def test_of_a_key_twice_the_last_wins() -> None:
+    assert read("a: 1\nb: 2\na: 3\n") == {"a": 3, "b": 2}
+    assert read('{"a": 1, "a": 3}') == {"a": 3}
+
+
+def test_aliases_are_copies_and_merges_take_their_place_among_the_keys() -> None:
+    found = read("a: &x {k: [1]}\nb: *x\nc: {k: 0, <<: *x, l: 2}\nd: {<<: [{k: 1}, {k: 2}]}\n")
+    assert found == {"a": {"k": [1]}, "b": {"k": [1]}, "c": {"k": [1], "l": 2}, "d": {"k": 1}}
+    assert found["a"]["k"] is not found["b"]["k"]
+
+
+def test_documents_carry_the_line_where_they_begin_and_empty_ones_are_left_out() -> None:
+    assert load_all("# first\n\na: 1\n---\n---  # none\n\n--- \nb: 2\n") == [
+        Document({"a": 1}, 3),
+        Document({"b": 2}, 8),
+    ]
+    assert load_all("") == []
+
+
+def test_json_is_a_stream_and_what_is_nearly_json_is_yaml() -> None:
+    assert load_all('{"a": 1}\n{"b": "\\u017c"}') == [Document({"a": 1}, 1), Document({"b": "ż"}, 2)]
+    assert load_all('{"a": 1}\n---\n{b: 2,}\n') == [Document({"a": 1}, 1), Document({"b": 2}, 3)]
+    assert read('{"n": 9223372036854775808, "s": "\\ud800"}') == {"n": 2.0**63, "s": "\ufffd"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (HEAD + '  name: "broken\ndata:\n  a: b\n', 7, "yaml: line 7: found unexpected end of stream"),
+        (HEAD + "  name: b\n   labels:\n", 5, "yaml: line 5: mapping values are not allowed in this context"),
+        (HEAD + "\tname: tabs\n", 4, "yaml: line 4: found character that cannot start any token"),
+        ("a: 1\n---\nb: 2\nc: [\n", 5, "yaml: line 2: did not find expected node content"),
+        ("a: {{ .x }}\n", 1, 'yaml: invalid map key: map[interface {}]interface {}{".x":interface {}(nil)}'),
+        ("a: *b\n", 1, "yaml: unknown anchor 'b' referenced"),
+        ("a: &b [*b]\n", 1, "yaml: anchor 'b' value contains itself"),
+        ("a: !!int x\n", 1, "yaml: cannot decode !!str `x` as a !!int"),
+        ("a: .nan\n", 1, "json: unsupported value: NaN"),
+        ("? ~\n: x\n", 1, 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "x"'),
+        ("a: 1\nb: \x01\n", 2, "yaml: control characters are not allowed"),
+        ("[" * 5000, 1, "yaml: exceeded max depth"),
+    ],
+)
+def test_bad_yaml_is_told_in_kubectls_words_with_its_line(text: str, line: int, message: str) -> None:
+    with pytest.raises(YamlError) as caught:
+        load_all(text)
+    assert (caught.value.line, caught.value.message) == (line, f"error converting YAML to JSON: {message}")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("--- a\n", 1, "invalid Yaml document separator: a"),
+        ('{"a": {"b": 1}\n', 2, "unexpected EOF"),
+        ('{"a": [1, "b" 2}', 1, "json: offset 15: invalid character '2' after array element"),
+        ('{"a" 1, b: [}', 1, "json: offset 6: invalid character '1' after object key"),
+    ],
+)
+def test_bad_json_is_told_in_gos_words(text: str, line: int, message: str) -> None:
+    with pytest.raises(YamlError) as caught:
+        load_all(text)
+    assert (caught.value.line, caught.value.message) == (line, message)
+
+
+def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
+    levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 9))
+    with pytest.raises(YamlError, match="document contains excessive aliasing"):
+        load_all("l0: &l0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + levels)

@@ -1,0 +1,144 @@
+"""Values as Go prints them: ``%v``, ``%#v``, ``%q``, ``%T`` and ``encoding/json``. They show in messages and columns.
+
+Values are those of parsed JSON: None, bool, int (Go's int64), float (float64), str, list and dict.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_FRACTION = re.compile(r"\d\.\d|\d[eE][-+]?\d")  # something in a JSON text that may be a float
+_TYPE_NAMES: dict[type, str] = {
+    type(None): "<nil>", bool: "bool", int: "int64", float: "float64", str: "string",
+    list: "[]interface {}", dict: "map[string]interface {}",
+}
+_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
+            '"': r"\"", "\\": r"\\"}
+
+
+def type_name(value: Any) -> str:
+    """``%T``: the Go type that ``value`` has when it comes from unstructured JSON."""
+    return _TYPE_NAMES[type(value)]
+
+
+def format_value(value: Any) -> str:
+    """``%v``: ``map[a:1 b:[x y]]``, ``<nil>``, strings as they are."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{format_value(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(format_value, value)) + "]"
+    return format_float(value) if isinstance(value, float) else str(value)
+
+
+def format_float(value: float) -> str:
+    """``%v`` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e21."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return {"inf": "+Inf", "-inf": "-Inf"}.get(str(value), "NaN")
+    size = abs(value)
+    if size and (size < 1e-4 or size >= 1e21):
+        return _with_exponent(value)
+    return _without_exponent(value)
+
+
+def _with_exponent(value: float) -> str:
+    """Shortest digits as ``d.ddde±dd``."""
+    sign, digits, point = _digits(value)
+    exponent = point - 1
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _without_exponent(value: float) -> str:
+    sign, digits, point = _digits(value)
+    if point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}" if digits != "0" else f"{sign}0"
+    whole, fraction = digits[:point].ljust(point, "0"), digits[point:]
+    return f"{sign}{whole}.{fraction}" if fraction else sign + whole
+
+
+def _digits(value: float) -> tuple[str, str, int]:
+    """Sign, shortest significant digits, and where the point stands: 0.<digits> times 10 to the power of it."""
+    if value == 0:
+        return ("-" if str(value).startswith("-") else ""), "0", 1
+    mantissa, _, exponent = repr(value).partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    lost = len(whole + fraction) - len(digits)
+    return sign, digits.rstrip("0"), len(whole) - lost + int(exponent or 0)
+
+
+def quote(text: str) -> str:
+    """``%q``: a double-quoted Go string."""
+    return '"' + "".join(_quoted_character(character) for character in text) + '"'
+
+
+def _quoted_character(character: str) -> str:
+    if escape := _ESCAPES.get(character):
+        return escape
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def go_syntax(value: Any) -> str:
+    """``%#v``: ``map[string]interface {}{"a":1}``."""
+    if isinstance(value, dict):
+        entries = ", ".join(f"{quote(key)}:{go_syntax(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{entries}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(go_syntax, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
+    return quote(value) if isinstance(value, str) else format_value(value)
+
+
+def to_json(value: Any, indent: int = 0) -> str:
+    """``json.Marshal``: keys sorted, no blanks, ``<``, ``>`` and ``&`` escaped. With ``indent``: MarshalIndent."""
+    text = _dumps(value, indent)
+    if _FRACTION.search(text):
+        text = _restore_floats(_dumps(_mark_floats(value), indent))
+    for character in "<>&\u2028\u2029":
+        if character in text:
+            text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _dumps(value: Any, indent: int) -> str:
+    if indent:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+_MARK = "\ue000float:"  # private use: in no object that the API takes
+
+
+def _mark_floats(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{_MARK}{_json_float(value)}{_MARK}"
+    if isinstance(value, dict):
+        return {key: _mark_floats(one) for key, one in value.items()}
+    return [_mark_floats(one) for one in value] if isinstance(value, list) else value
+
+
+def _restore_floats(text: str) -> str:
+    return text.replace(f'"{_MARK}', "").replace(f'{_MARK}"', "")
+
+
+def _json_float(value: float) -> str:
+    """A float64 as ``encoding/json`` writes it: an exponent below 1e-6 and from 1e21, without its leading zero."""
+    size = abs(value)
+    if size and (size < 1e-6 or size >= 1e21):
+        return re.sub(r"e-0(\d)$", r"e-\1", _with_exponent(value))
+    return _without_exponent(value)

@@ -1,0 +1,399 @@
+"""The DaemonSet controller's handlers and its sync (``pkg/controller/daemon/daemon_controller.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kubepy.cluster import history
+from kubepy.cluster.errors import Status
+from kubepy.cluster.events import Recorder
+from kubepy.cluster.hashing import compute_hash
+from kubepy.cluster.meta import (
+    Object,
+    controller_of,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from kubepy.cluster.pods import is_pod_ready
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.cluster.selectors import LabelSelector, SelectorError, from_label_selector
+from kubepy.controllers.daemonset.manage import (
+    Changes,
+    FailedPodBackoff,
+    changes_on_node,
+    unscheduled_without_node,
+)
+from kubepy.controllers.daemonset.placement import Placement, placement_of
+from kubepy.controllers.daemonset.pods import HASH_LABEL, NodePods, by_node, new_pod, pinned, target_node
+from kubepy.controllers.daemonset.rolling_update import rolling_update_decision
+from kubepy.controllers.daemonset.status import count, new_status
+from kubepy.controllers.expectations import Expectations
+from kubepy.controllers.pod_control import PodControl, failures, is_namespace_terminating, slow_start
+from kubepy.controllers.ref_manager import RefManager, candidates
+
+RESOURCE = "daemonsets.apps"
+NODES = "nodes"
+BURST_REPLICAS = 250
+DEFAULT_HISTORY_LIMIT = 10
+
+
+class Situation(NamedTuple):
+    """What one sync looks at: all of it as it was when the sync began."""
+
+    key: Key
+    daemon_set: Object
+    hash: str
+    pods: list[Object]
+    node_pods: NodePods
+    placements: Mapping[str, Placement]  # of every node, by name
+
+
+class Revisions(NamedTuple):
+    current: Object
+    old: list[Object]
+
+
+class DaemonSetController:
+    name = "daemonset-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self._clock = context.clock
+        self._recorder = Recorder(context.client, self.name)
+        self._pod_control = PodControl(context.client, self._recorder)
+        self._history = history.History(context.client)
+        self._expectations: Expectations[Key] = Expectations(context.clock.now)
+        self._failed_pods = FailedPodBackoff()
+        self._selectors: dict[str, tuple[Any, LabelSelector]] = {}  # uid → what it was read from, and the selector
+        self.queue = context.new_queue()
+
+    def remember(self) -> Any:
+        return self._failed_pods.memory()
+
+    def recall(self, memory: Any) -> None:
+        self._failed_pods.recall(memory)
+
+    # --- handlers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {
+            RESOURCE: self._daemon_set_changed,
+            "pods": self._pod_changed,
+            NODES: self._node_changed,
+            history.RESOURCE: self._history_changed,
+        }
+
+    def _daemon_set_changed(self, event: WatchEvent) -> None:
+        if event.new is None:
+            self._expectations.forget(event.key)
+            if event.old is not None:
+                self._selectors.pop(uid_of(event.old), None)
+        self.queue.add(event.key)
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        old, new = event.old, event.new
+        if new is None or is_being_deleted(new):
+            self._pod_deleted(new or old)
+            return
+        owner = self._owner(new)
+        if old is None:
+            if owner is not None:
+                self._expectations.creation_observed(_key(owner))
+        elif controller_of(old) != controller_of(new):
+            self._enqueue(self._owner(old))
+        if controller_of(new) is None:
+            if old is None or labels_of(old) != labels_of(new) or controller_of(old) is not None:
+                self._enqueue_matching(new)
+        elif owner is not None:
+            self._enqueue(owner)
+            self._look_again_when_available(owner, old, new)
+
+    def _pod_deleted(self, pod: Object | None) -> None:
+        """A pod counts as deleted from its deletionTimestamp on: its place is free then."""
+        if pod is not None and (owner := self._owner(pod)) is not None:
+            self._expectations.deletion_observed(_key(owner))
+            self._enqueue(owner)
+
+    def _look_again_when_available(self, owner: Object, old: Object | None, new: Object) -> None:
+        seconds = owner["spec"].get("minReadySeconds") or 0
+        if seconds > 0 and old is not None and is_pod_ready(new) and not is_pod_ready(old):
+            self.queue.add_after(_key(owner), seconds + 1)
+
+    def _node_changed(self, event: WatchEvent) -> None:
+        """Nothing follows from the deletion of a node: its pods' deletion will be seen."""
+        if event.new is not None and (event.old is None or _differs_for_daemons(event.old, event.new)):
+            self.queue.add(event.key)
+
+    def _history_changed(self, event: WatchEvent) -> None:
+        old, new = event.old, event.new
+        if new is None or is_being_deleted(new):
+            self._enqueue(self._owner(new or old))
+            return
+        if old is not None and controller_of(old) != controller_of(new):
+            self._enqueue(self._owner(old))
+        if controller_of(new) is None:
+            if old is None or labels_of(old) != labels_of(new) or controller_of(old) is not None:
+                self._enqueue_matching(new)
+        elif old is not None:
+            self._enqueue(self._owner(new))
+
+    def _enqueue(self, daemon_set: Object | None) -> None:
+        if daemon_set is not None:
+            self.queue.add(_key(daemon_set))
+
+    def _enqueue_matching(self, orphan: Object) -> None:
+        """Wake every DaemonSet that an orphan fits: one of them may adopt it."""
+        labels = labels_of(orphan)
+        for daemon_set in self._informers.list(RESOURCE, namespace_of(orphan)) if labels else ():
+            selector = self._selector(daemon_set)
+            if selector is not None and not selector.is_empty() and selector.matches(labels):
+                self._enqueue(daemon_set)
+
+    def _owner(self, obj: Object | None) -> Object | None:
+        """The DaemonSet that controls an object, if it is there (``resolveControllerRef``)."""
+        reference = controller_of(obj) if obj is not None else None
+        if obj is None or reference is None or reference["kind"] != "DaemonSet":
+            return None
+        owner = self._informers.get(RESOURCE, namespace_of(obj), reference["name"])
+        return owner if owner is not None and uid_of(owner) == reference["uid"] else None
+
+    def _selector(self, daemon_set: Object) -> LabelSelector | None:
+        """The DaemonSet's selector, read once; None when it cannot be read."""
+        source = daemon_set["spec"].get("selector")
+        known = self._selectors.get(uid_of(daemon_set))
+        if known is not None and known[0] == source:
+            return known[1]
+        try:
+            selector = from_label_selector(source)
+        except SelectorError:
+            return None
+        self._selectors[uid_of(daemon_set)] = (source, selector)
+        return selector
+
+    # --- sync
+
+    def sync(self, key: Key) -> None:
+        if key.resource == NODES:
+            self._sync_node(key.name)
+        elif (daemon_set := self._informers.get(*key)) is None:
+            self._expectations.forget(key)
+        else:
+            self._sync_daemon_set(key, daemon_set)
+
+    def _sync_node(self, name: str) -> None:
+        """Wake the DaemonSets that must do something about a node (``syncNodeUpdate``)."""
+        node = self._informers.get(NODES, "", name)
+        if node is None:
+            return
+        with_pod = {owner["uid"] for key in self._informers.pods_on(name)
+                    if (pod := self._informers.get(*key)) is not None and (owner := controller_of(pod)) is not None}
+        for daemon_set in self._informers.list(RESOURCE):
+            placement = placement_of(daemon_set)(node)
+            scheduled = uid_of(daemon_set) in with_pod
+            misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
+            if (placement.should_run if not scheduled else not placement.should_continue or misscheduled):
+                self._enqueue(daemon_set)
+
+    def _sync_daemon_set(self, key: Key, daemon_set: Object) -> None:
+        if not daemon_set["spec"].get("selector"):
+            message = "This daemon set is selecting all pods. A non-empty selector is required."
+            self._recorder.event(daemon_set, "Warning", "SelectingAll", message)
+            return
+        if is_being_deleted(daemon_set):
+            return
+        pods = self._claim("pods", daemon_set)
+        revisions = self._construct_history(daemon_set, pods)
+        situation = self._look(key, daemon_set, pods, labels_of(revisions.current).get(HASH_LABEL, ""))
+        if not self._expectations.are_satisfied(key):
+            self._write_status(situation, observed=False)
+            return
+        error: Exception | None = None
+        try:
+            self._update(situation, revisions.old)
+        except (Status, ValueError) as failure:
+            error = failure
+        self._write_status(situation, observed=True)
+        if error is not None:
+            raise error
+
+    def _claim(self, resource: str, daemon_set: Object) -> list[Object]:
+        selector = from_label_selector(daemon_set["spec"]["selector"])
+        manager = RefManager(self._client, resource, RESOURCE, daemon_set)
+        claimed, errors = manager.claim(candidates(self._informers, resource, daemon_set), selector)
+        if errors:
+            raise errors[0]
+        return claimed
+
+    def _look(self, key: Key, daemon_set: Object, pods: list[Object], hash_: str) -> Situation:
+        placement = placement_of(daemon_set)
+        placements = {name_of(node): placement(node) for node in self._informers.list(NODES)}
+        return Situation(key, daemon_set, hash_, pods, by_node(pods), placements)
+
+    def _update(self, situation: Situation, old_revisions: list[Object]) -> None:
+        """manage, then the rolling update, then the history. Raises Status, ValueError."""
+        self._carry_out(situation, self._manage(situation))
+        strategy = situation.daemon_set["spec"].get("updateStrategy") or {}
+        if strategy.get("type") == "RollingUpdate" and self._expectations.are_satisfied(situation.key):
+            self._carry_out(situation, rolling_update_decision(
+                situation.daemon_set, situation.placements, situation.node_pods, situation.hash, self._clock.now()))
+        self._clean_up_history(situation, old_revisions)
+
+    # --- manage
+
+    def _manage(self, situation: Situation) -> Changes:
+        changes, now = Changes(), self._clock.now()
+        for node, placement in situation.placements.items():
+            changes_on_node(changes, situation.daemon_set, node, placement, situation.node_pods.get(node, []),
+                            situation.hash, now)
+        changes.delete += unscheduled_without_node(situation.placements, situation.node_pods)
+        self._add_ended(situation, changes)
+        return changes
+
+    def _add_ended(self, situation: Situation, changes: Changes) -> None:
+        """Let pods that ended be deleted, and say so; failed ones only after their back-off."""
+        daemon_set, now = situation.daemon_set, self._clock.now()
+        for pod in changes.failed:
+            key = FailedPodBackoff.key(daemon_set, target_node(pod))
+            if (seconds := self._failed_pods.remaining(key, now)) > 0:
+                self.queue.add_after(situation.key, seconds)
+                continue
+            self._failed_pods.step(key, now)
+            message = f"Found failed daemon pod {_where(pod)}, will try to kill it"
+            self._recorder.event(daemon_set, "Warning", "FailedDaemonPod", message)
+            changes.delete.append(name_of(pod))
+        for pod in changes.succeeded:
+            message = f"Found succeeded daemon pod {_where(pod)}, will try to delete it"
+            self._recorder.event(daemon_set, "Normal", "SucceededDaemonPod", message)
+            changes.delete.append(name_of(pod))
+
+    def _carry_out(self, situation: Situation, changes: Changes) -> None:
+        """Create and delete, at most a burst of each; the rest follows when these were observed (``syncNodes``)."""
+        create, delete = changes.create[:BURST_REPLICAS], changes.delete[:BURST_REPLICAS]
+        self._expectations.expect(situation.key, len(create), len(delete))
+        errors = self._create(situation, create) + self._delete(situation, delete)
+        if errors:
+            raise errors[0]
+
+    def _create(self, situation: Situation, nodes: list[str]) -> list[Status]:
+        if not nodes:
+            return []
+        daemon_set, pod = situation.daemon_set, new_pod(situation.daemon_set, situation.hash)
+
+        def create(node: str) -> None:
+            try:
+                self._pod_control.create(daemon_set, pinned(pod, node))
+            except Status as error:
+                if is_namespace_terminating(error):
+                    return  # all further creations would fail alike: no error, and still expected
+                self._expectations.creation_observed(situation.key)
+                raise
+
+        errors, skipped = slow_start(nodes, create)
+        self._expectations.lower(situation.key, creations=skipped)
+        return errors
+
+    def _delete(self, situation: Situation, names: list[str]) -> list[Status]:
+        def delete(name: str) -> None:
+            try:
+                self._pod_control.delete(situation.daemon_set, name)
+            except Status as error:
+                self._expectations.deletion_observed(situation.key)
+                if error.reason != "NotFound":
+                    raise
+
+        return failures(names, delete)
+
+    # --- history
+
+    def _construct_history(self, daemon_set: Object, pods: list[Object]) -> Revisions:
+        """The revision of the present template, made or renumbered if need be, and the others (``constructHistory``).
+
+        Raises Status.
+        """
+        template = daemon_set["spec"]["template"]
+        revisions = [self._labelled(one) for one in self._claim(history.RESOURCE, daemon_set)]
+        current = [one for one in revisions if history.holds(one, template)]
+        old = [one for one in revisions if not history.holds(one, template)]
+        number = history.next_number(old)
+        if not current:
+            return Revisions(self._snapshot(daemon_set, number), old)
+        kept = self._deduplicate(current, pods)
+        if history.number_of(kept) < number:
+            kept = self._history.renumber(kept, number)
+        return Revisions(kept, old)
+
+    def _labelled(self, revision: Object) -> Object:
+        """Revisions made before the hash label existed get their own name as hash."""
+        if HASH_LABEL in labels_of(revision):
+            return revision
+        return self._history.label(revision, HASH_LABEL, name_of(revision))
+
+    def _snapshot(self, daemon_set: Object, number: int) -> Object:
+        """A new revision. Where its name is taken by another template, the collision count goes up and the sync ends
+        with an error: the next one computes another hash."""
+        template, collisions = daemon_set["spec"]["template"], history.collision_count(daemon_set)
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        hash_ = compute_hash(template, collisions)
+        revision = history.new_revision(daemon_set, number, hash_, HASH_LABEL, labels)
+        if (created := self._history.create(revision)) is not None:
+            return created
+        status = {**(daemon_set.get("status") or {}), "collisionCount": (collisions or 0) + 1}
+        self._client.update(RESOURCE, {**daemon_set, "status": status}, namespace=namespace_of(daemon_set),
+                            subresource="status")
+        raise Status(409, "AlreadyExists", f'controllerrevisions.apps "{name_of(revision)}" already exists')
+
+    def _deduplicate(self, current: list[Object], pods: Iterable[Object]) -> Object:
+        """Of several revisions of one template the newest stays, and the pods of the others become its own."""
+        ordered = sorted(current, key=history.number_of)
+        kept, others = ordered[-1], ordered[:-1]
+        if others:
+            self._relabel(pods, labels_of(kept)[HASH_LABEL])
+            self._history.delete(others)
+        return kept
+
+    def _relabel(self, pods: Iterable[Object], hash_: str) -> None:
+        for pod in pods:
+            if labels_of(pod).get(HASH_LABEL) != hash_:
+                metadata = {**pod["metadata"], "labels": {**labels_of(pod), HASH_LABEL: hash_}}
+                self._client.update("pods", {**pod, "metadata": metadata}, namespace=namespace_of(pod))
+
+    def _clean_up_history(self, situation: Situation, old: list[Object]) -> None:
+        """Prune to revisionHistoryLimit; a revision that a pod carries stays, whatever became of that pod."""
+        limit = situation.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
+        if len(old) <= limit:
+            return
+        live = history.live_labels(situation.pods, HASH_LABEL)
+        self._history.delete(history.surplus(old, limit, lambda one: labels_of(one).get(HASH_LABEL) in live))
+
+    # --- status
+
+    def _write_status(self, situation: Situation, *, observed: bool) -> None:
+        """Write the status if it changes. Raises Status."""
+        daemon_set = situation.daemon_set
+        counts = count(daemon_set, situation.placements, situation.node_pods, situation.hash, self._clock.now())
+        status = new_status(daemon_set, counts, observed=observed)
+        if status != daemon_set.get("status"):
+            self._client.update(RESOURCE, {**daemon_set, "status": status}, namespace=namespace_of(daemon_set),
+                                subresource="status")
+        min_ready_seconds = daemon_set["spec"].get("minReadySeconds") or 0
+        if min_ready_seconds > 0 and counts.ready != counts.available:
+            self.queue.add_after(situation.key, min_ready_seconds)
+
+
+def _key(daemon_set: Object) -> Key:
+    return Key(RESOURCE, namespace_of(daemon_set), name_of(daemon_set))
+
+
+def _where(pod: Object) -> str:
+    return f"{namespace_of(pod)}/{name_of(pod)} on node {target_node(pod)}"
+
+
+def _differs_for_daemons(old: Object, new: Object) -> bool:
+    """Whether labels or taints changed; nothing else of a node matters here (``shouldIgnoreNodeUpdate``)."""
+    return (labels_of(old) != labels_of(new)
+            or (old.get("spec") or {}).get("taints") != (new.get("spec") or {}).get("taints"))

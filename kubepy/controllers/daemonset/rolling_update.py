@@ -1,0 +1,124 @@
+"""Which old pods give way to new ones (``pkg/controller/daemon/update.go``, ``rollingUpdate``). Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from kubepy.cluster.meta import Object, is_being_deleted, name_of
+from kubepy.cluster.pods import is_pod_available
+from kubepy.controllers.daemonset.manage import Changes
+from kubepy.controllers.daemonset.placement import Placement
+from kubepy.controllers.daemonset.pods import (
+    NodePods,
+    is_updated,
+    surge_count,
+    template_generation,
+    unavailable_count,
+)
+
+
+class Limits(NamedTuple):
+    """``desired``: how many nodes should run the pod. Never zero for both others: then one may be unavailable."""
+
+    max_surge: int
+    max_unavailable: int
+    desired: int
+
+
+class NodeState(NamedTuple):
+    """The pods of a node that are not being deleted: at most one of each template, or ``crowded``, which the manage
+    step cleans up first (``findUpdatedPodsOnNode``)."""
+
+    node: str
+    new: Object | None
+    old: Object | None
+    crowded: bool
+
+
+def rolling_update_decision(daemon_set: Object, placements: Mapping[str, Placement], node_pods: NodePods, hash_: str,
+                            now: datetime) -> Changes:
+    """What to create and delete next. ``placements`` has every node there is, by name. Raises ValueError."""
+    limits = limits_of(daemon_set, placements)
+    states = list(node_states(daemon_set, placements, node_pods, hash_))
+    min_ready_seconds = daemon_set["spec"].get("minReadySeconds") or 0
+    if limits.max_surge == 0:
+        return _replace(states, limits, min_ready_seconds, now)
+    return _surge(states, limits, placements, min_ready_seconds, now)
+
+
+def limits_of(daemon_set: Object, placements: Mapping[str, Placement]) -> Limits:
+    """``updatedDesiredNodeCounts``; percentages are of the desired nodes and round up. Raises ValueError."""
+    desired = sum(1 for placement in placements.values() if placement.should_run)
+    max_surge, max_unavailable = surge_count(daemon_set, desired), unavailable_count(daemon_set, desired)
+    if desired > 0 and max_surge == 0 and max_unavailable == 0:
+        max_unavailable = 1
+    return Limits(max_surge, max_unavailable, desired)
+
+
+def node_states(daemon_set: Object, placements: Mapping[str, Placement], node_pods: NodePods,
+                hash_: str) -> Iterator[NodeState]:
+    """Every node that has a pod or should have one, by name."""
+    generation = template_generation(daemon_set)
+    wanting = {node for node, placement in placements.items() if placement.should_run}
+    for node in sorted(wanting.union(node_pods)):
+        alive = [pod for pod in node_pods.get(node, ()) if not is_being_deleted(pod)]
+        new = [pod for pod in alive if is_updated(pod, hash_, generation)]
+        old = [pod for pod in alive if not is_updated(pod, hash_, generation)]
+        crowded = len(new) > 1 or len(old) > 1
+        yield NodeState(node, new[0] if new else None, old[0] if old else None, crowded)
+
+
+def _replace(states: list[NodeState], limits: Limits, min_ready_seconds: int, now: datetime) -> Changes:
+    """Without surge: delete old pods, unavailable ones all at once, available ones as far as maxUnavailable allows.
+
+    The manage step makes their successors. A node with no pod, or with one of each, counts as unavailable.
+    """
+    unavailable = 0
+    replaceable: list[str] = []
+    candidates: list[str] = []
+    for state in states:
+        only = None if state.crowded or (state.new and state.old) else state.new or state.old
+        available = only is not None and is_pod_available(only, min_ready_seconds, now)
+        unavailable += not available
+        if only is not None and only is state.old:
+            (candidates if available else replaceable).append(name_of(only))
+    return Changes(delete=[*replaceable, *candidates[:max(limits.max_unavailable - unavailable, 0)]])
+
+
+def _surge(states: list[NodeState], limits: Limits, placements: Mapping[str, Placement], min_ready_seconds: int,
+           now: datetime) -> Changes:
+    """With surge: a new pod beside an old available one on at most maxSurge nodes; beside an unavailable one at once.
+
+    An old pod goes when the new one beside it is available. On a node that should no longer run the pod it goes when
+    enough others are available, so that moving a DaemonSet from node to node leaves no gap.
+    """
+    changes, surging, available_nodes = Changes(), 0, 0
+    candidates: list[str] = []
+    leaving: list[str] = []
+    for state in states:
+        if state.crowded:
+            surging += 1
+            continue
+        old_available, new_available = (pod is not None and is_pod_available(pod, min_ready_seconds, now)
+                                        for pod in (state.old, state.new))
+        available_nodes += old_available if state.old else new_available
+        if state.old is None:
+            continue
+        if state.new is not None:
+            surging += not new_available
+            if new_available:
+                changes.delete.append(name_of(state.old))
+        elif not _should_run(placements, state.node):
+            (leaving if old_available else changes.delete).append(name_of(state.old))
+        else:
+            (candidates if old_available else changes.create).append(state.node)
+    changes.delete += leaving[:max(available_nodes - limits.desired, 0)]
+    changes.create += candidates[:max(limits.max_surge - surging, 0)]
+    return changes
+
+
+def _should_run(placements: Mapping[str, Placement], node: str) -> bool:
+    placement = placements.get(node)
+    return placement is not None and placement.should_run

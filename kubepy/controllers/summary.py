@@ -1,0 +1,56 @@
+"""What a run of the manager did, and what is left for later."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from kubepy.cluster.meta import uid_of
+from kubepy.cluster.reconcile import Key, WatchEvent
+
+
+class SyncFailure(NamedTuple):
+    """A sync that raised; its key is tried again after its back-off."""
+
+    reconciler: str
+    key: Key
+    why: str
+
+
+class Due(NamedTuple):
+    """A key that is to be looked at again at a time."""
+
+    time: datetime
+    reconciler: str
+    key: Key
+
+
+class Change(NamedTuple):
+    """``verb``: created, configured, deleted."""
+
+    key: Key
+    verb: str
+
+
+class Summary:
+    """What changed over a run, net: an object that was made and removed again does not show."""
+
+    def __init__(self) -> None:
+        self.failures: list[SyncFailure] = []
+        self.due: list[Due] = []  # what remains, earliest first
+        self._before: dict[Key, str] = {}  # uid before the run, "" where there was none
+        self._after: dict[Key, str] = {}
+
+    def record(self, event: WatchEvent) -> None:
+        self._before.setdefault(event.key, uid_of(event.old) if event.old else "")
+        self._after[event.key] = uid_of(event.new) if event.new else ""
+
+    def changes(self) -> list[Change]:
+        """In the order in which objects were first changed."""
+        found = []
+        for key, before in self._before.items():
+            after = self._after[key]
+            if before or after:
+                verb = "configured" if before == after else "created" if after else "deleted"
+                found.append(Change(key, verb))
+        return found

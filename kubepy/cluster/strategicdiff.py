@@ -161,7 +161,7 @@ def _by_key(elements: List, merge_key: str) -> List:
     """Elements by the text of their key; upstream's sort turns those with one key around."""
     for one in elements:
         key_value(one, merge_key)
-    return sorted(elements[::-1], key=lambda one: format_value(one[merge_key]))
+    return sorted(elements, key=lambda one: format_value(one[merge_key]), reverse=True)[::-1]
 
 
 def _diff_scalars(old: List, new: List, wanted: Wanted) -> _ListDiff:

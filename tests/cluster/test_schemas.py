@@ -1,7 +1,7 @@
 import pytest
 
-from kubepy.cluster.scheme import BUILT_IN
 from kubepy.cluster.schemas import Schema, schema_for
+from kubepy.cluster.scheme import BUILT_IN
 
 
 def walk(api_version: str, kind: str, *fields: str) -> Schema:

@@ -1,0 +1,34 @@
+import pytest
+
+from kubepy.cluster.goformat import format_value, go_syntax, quote, to_json
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (0.0, "0"), (1.0, "1"), (2.5, "2.5"), (-0.25, "-0.25"), (1e20, "100000000000000000000"), (1e21, "1e+21"),
+    (1.5e21, "1.5e+21"), (0.0001, "0.0001"), (0.00001, "1e-05"), (123456.789, "123456.789"), (1e16, "10000000000000000"),
+    (10, "10"), (None, "<nil>"), (True, "true"), ("a b", "a b"), ({"b": [1, None], "a": {}}, "map[a:map[] b:[1 <nil>]]"),
+])
+def test_values_as_go_prints_them(value, text):
+    assert format_value(value) == text
+
+
+def test_values_in_go_syntax():
+    assert go_syntax({"a": ['x"y', 1, None, False]}) == (
+        'map[string]interface {}{"a":[]interface {}{"x\\"y", 1, interface {}(nil), false}}')
+
+
+def test_quoted_strings():
+    assert quote('a"b\\\n\t\x01é') == '"a\\"b\\\\\\n\\t\\x01é"'
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    ({"b": 1, "a": "<&>"}, '{"a":"\\u003c\\u0026\\u003e","b":1}'),
+    ([1.0, 1e-7, 1e21, 0.5, "1.5"], '[1,1e-7,1e+21,0.5,"1.5"]'),
+    ({"é": "\u2028"}, '{"é":"\\u2028"}'),
+])
+def test_json_as_go_writes_it(value, text):
+    assert to_json(value) == text
+
+
+def test_indented_json():
+    assert to_json({"a": [1.0], "b": {}}, indent=4) == '{\n    "a": [\n        1\n    ],\n    "b": {}\n}'

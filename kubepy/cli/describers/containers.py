@@ -166,15 +166,15 @@ def _value_from(source: Object, container: Object, field_value: FieldValue | Non
 
 def _resource_value(reference: Object, container: Object) -> str:
     """What a resourceFieldRef gives: the container's own amount over the divisor, rounded up; 0 where there is none."""
-    from kubepy.cluster.quantity import parse_quantity
+    from kubepy.cluster.quantity import Quantity
 
     section, _, name = reference["resource"].partition(".")
     amount = (container.get("resources", {}).get(section) or {}).get(name)
     if amount is None:
         return "node allocatable" if section == "limits" and name in ("cpu", "memory") else "0"
-    divisor = parse_quantity(reference.get("divisor") or "0")
-    unit = divisor if divisor.nano else parse_quantity("1")
-    return str(-(-parse_quantity(amount).nano // unit.nano))
+    divisor = Quantity.parse(reference.get("divisor") or "0")
+    unit = Quantity.parse("1") if divisor.is_zero() else divisor
+    return str(-(-Quantity.parse(amount).nanos // unit.nanos))
 
 
 def _mounts(writer: Writer, container: Object) -> None:

@@ -13,7 +13,7 @@ from kubepy.cli.describers.writer import (
 )
 from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.pods import pod_limits, pod_requests
-from kubepy.cluster.quantity import Quantity, parse_quantity
+from kubepy.cluster.quantity import Quantity
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
 ROLE_LABEL = "kubernetes.io/role"
@@ -23,7 +23,7 @@ SYSTEM_INFO = (
     ("Architecture", "architecture"), ("Container Runtime Version", "containerRuntimeVersion"),
     ("Kubelet Version", "kubeletVersion"),
 )
-ZERO = parse_quantity("0")
+ZERO = Quantity.parse("0")
 
 
 def node(writer: Writer, obj: Object, around: Surroundings) -> None:
@@ -103,7 +103,7 @@ def _resources(writer: Writer, obj: Object, around: Surroundings) -> None:
             and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")]
     status = obj.get("status", {})
     amounts = status.get("allocatable") or status.get("capacity") or {}
-    allocatable = {resource: parse_quantity(amount) for resource, amount in amounts.items()}
+    allocatable = {resource: Quantity.parse(amount) for resource, amount in amounts.items()}
     writer.line(0, f"Non-terminated Pods:\t({len(pods)} in total)")
     writer.line(1, "Namespace\tName\t\tCPU Requests\tCPU Limits\tMemory Requests\tMemory Limits\tAge")
     writer.line(1, "---------\t----\t\t------------\t----------\t---------------\t-------------\t---")
@@ -127,7 +127,7 @@ def _add(total: dict[str, Quantity], more: dict[str, Quantity]) -> None:
 
 def _share(amount: Quantity, whole: Quantity) -> str:
     """``100m (2%)``: the percentage is cut, not rounded."""
-    return f"{amount} ({amount.nano * 100 // whole.nano if whole.nano else 0}%)"
+    return f"{amount} ({amount.nanos * 100 // whole.nanos if whole.nanos else 0}%)"
 
 
 def _allocated(writer: Writer, requests: dict[str, Quantity], limits: dict[str, Quantity],

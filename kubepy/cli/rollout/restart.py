@@ -1,0 +1,115 @@
+"""``rollout restart``, ``pause`` and ``resume``: small changes of the object itself."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError, is_status, raise_all
+from kubepy.cli.flagsets import field_manager_flag, output_flags
+from kubepy.cli.output import printer_for
+from kubepy.cli.resources import Info
+from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
+from kubepy.cli.session import Session
+from kubepy.cli.two_way import two_way_patch
+from kubepy.cluster.meta import Object
+
+RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+RESTARTABLE = {"DaemonSet", "Deployment", "StatefulSet"}
+FLAGS = [*COMMON, *output_flags(), field_manager_flag("kubectl-rollout")]
+
+
+@verb("restart", "restart RESOURCE", flags=FLAGS, examples="""
+    # Make all pods of a DaemonSet anew, one after another
+    kubepy rollout restart ds/log-agent
+
+    # Every Deployment of an application
+    kubepy rollout restart deployment -l app=web
+""")
+def restart(session: Session, given: Invocation) -> None:
+    """Restart a resource: its pods are replaced as in a rollout."""
+    now = session.cluster.clock.timestamp()
+
+    def stamp(obj: Object) -> None:
+        if obj["kind"] not in RESTARTABLE:
+            raise CliError("restarting is not supported")
+        if obj["spec"].get("paused"):
+            raise CliError("can't restart paused deployment (run rollout resume first)")
+        metadata = obj["spec"]["template"].setdefault("metadata", {})
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), RESTARTED_AT: now}
+
+    _change_each(session, given, stamp, "restarted", lambda name: CliError(
+        f"failed to create patch for {name}: if restart has already been triggered within the past second, please wait"
+        " before attempting to trigger another"))
+
+
+@verb("pause", "pause RESOURCE", flags=FLAGS, examples="""
+    # Collect changes of a Deployment without rolling each of them out
+    kubepy rollout pause deployment/web
+""")
+def pause(session: Session, given: Invocation) -> None:
+    """Mark the provided resource as paused: changes of it are not rolled out until it is resumed."""
+
+    def set_paused(obj: Object) -> None:
+        if obj["kind"] != "Deployment":
+            raise CliError("pausing is not supported")
+        if obj["spec"].get("paused"):
+            raise CliError("is already paused")
+        obj["spec"]["paused"] = True
+
+    _change_each(session, given, set_paused, "paused", _unpatchable)
+
+
+@verb("resume", "resume RESOURCE", flags=FLAGS, examples="""
+    # Roll out what has been collected
+    kubepy rollout resume deployment/web
+""")
+def resume(session: Session, given: Invocation) -> None:
+    """Resume a paused resource."""
+
+    def unset_paused(obj: Object) -> None:
+        if obj["kind"] != "Deployment":
+            raise CliError("resuming is not supported")
+        if not obj["spec"].pop("paused", False):
+            raise CliError("is not paused")
+
+    _change_each(session, given, unset_paused, "resumed", _unpatchable)
+
+
+def _unpatchable(name: str) -> CliError:
+    return CliError(f"failed to create patch for {name}")
+
+
+def _change_each(session: Session, given: Invocation, change: Callable[[Object], None], done: str,
+                 unchanged: Callable[[str], CliError]) -> None:
+    require_resources(given)
+    infos, errors = latest_objects(session, given).infos()
+    if not infos and not errors:
+        session.say(f"No resources found in {session.namespace} namespace.")
+    printer = printer_for(session, given, done)
+    for info in infos:
+        try:
+            printer(_change(session, given, info, change, unchanged))
+        except CliError as error:
+            errors.append(error)
+    raise_all(errors)
+
+
+def _change(session: Session, given: Invocation, info: Info, change: Callable[[Object], None],
+            unchanged: Callable[[str], CliError]) -> Object:
+    changed = copy.deepcopy(info.content)
+    try:
+        change(changed)
+    except CliError as error:
+        raise CliError(f'error: {info.resource.key} "{info.name}" {error}') from None
+    patch, patch_type = two_way_patch(info.content, changed)
+    if not patch:
+        raise unchanged(info.name)
+    try:
+        return session.client.patch(info.resource.key, info.name, patch, patch_type,
+                                    namespace=info.namespace, field_manager=given.field_manager)
+    except Exception as error:
+        if not is_status(error):
+            raise
+        raise CliError(f"failed to patch: {error}") from error

@@ -1,0 +1,79 @@
+"""The revisions of a workload: ControllerRevisions of a DaemonSet or StatefulSet, ReplicaSets of a Deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kubepy.cli.errors import CliError
+from kubepy.cluster.client import Client
+from kubepy.cluster.deployments import revision_of
+from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, namespace_of
+from kubepy.cluster.scheme import Resource
+from kubepy.cluster.selectors import from_label_selector
+
+CHANGE_CAUSE = "kubernetes.io/change-cause"
+# Kinds that upstream's visitor knows (apps.KindVisitor); any other is an error of its own.
+KNOWN_KINDS = {"DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "Job", "CronJob",
+               "ReplicationController"}
+
+
+class Revision(NamedTuple):
+    """One revision: the object that keeps it, and the workload as it was with it."""
+
+    number: int
+    keeper: Object
+    template: Object
+
+    @property
+    def change_cause(self) -> str:
+        return annotations_of(self.keeper).get(CHANGE_CAUSE) or "<none>"
+
+
+def require_revisions(resource: Resource, retrieving: str, missing: str) -> None:
+    """Raise upstream's error for a kind without revisions.
+
+    :param retrieving: "history" or "rollbacker". :param missing: "history viewer" or "rollbacker".
+    """
+    if resource.key in KEEPERS:
+        return
+    if resource.kind in KNOWN_KINDS:
+        raise CliError(f'no {missing} has been implemented for "{resource.qualified_kind}"')
+    raise CliError(f'error retrieving {retrieving} for "{resource.qualified_kind}", no visitor method exists for '
+                   f"{{{resource.group} {resource.kind}}}")
+
+
+KEEPERS = {
+    "daemonsets.apps": "controllerrevisions.apps",
+    "deployments.apps": "replicasets.apps",
+    "statefulsets.apps": "controllerrevisions.apps",
+}
+
+
+def revisions_of(client: Client, resource: Resource, obj: Object) -> list[Revision]:
+    """All revisions of a workload, by number; of several with one number the last in key order counts."""
+    selector = from_label_selector(obj["spec"]["selector"])
+    keepers = client.list(KEEPERS[resource.key], namespace=namespace_of(obj)).items
+    mine = [one for one in keepers if is_controlled_by(one, obj) and selector.matches(labels_of(one))]
+    found = {one.number: one for one in _revisions(mine)}
+    return [found[number] for number in sorted(found)]
+
+
+def _revisions(keepers: Iterable[Object]) -> Iterable[Revision]:
+    for keeper in keepers:
+        if keeper["kind"] == "ReplicaSet":
+            yield Revision(revision_of(keeper), keeper, keeper["spec"]["template"])
+        else:
+            template = dict(keeper["data"]["spec"]["template"])
+            template.pop("$patch", None)
+            yield Revision(keeper["revision"], keeper, template)
+
+
+def find_revision(revisions: list[Revision], number: int) -> Revision:
+    """The revision to roll back to; 0 is the one before the newest. Raises CliError."""
+    for one in revisions:
+        if number != 0 and one.number == number:
+            return one
+    if number != 0 or len(revisions) < 2:
+        raise CliError(f"unable to find specified revision {number} in history")
+    return revisions[-2]

@@ -1,0 +1,66 @@
+"""What it takes to bring a workload back to an earlier revision: a decision, made before anything is written."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kubepy.cli.errors import CliError
+from kubepy.cli.rollout.revisions import Revision, find_revision
+from kubepy.cluster.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.cluster.deployments import (
+    DESIRED_REPLICAS,
+    MAX_REPLICAS,
+    REVISION,
+    REVISION_HISTORY,
+    same_template,
+    template_without_hash,
+)
+from kubepy.cluster.meta import Object, annotations_of, name_of
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+# What a Deployment keeps of its own annotations; all else comes from the old ReplicaSet.
+KEPT_ANNOTATIONS = {LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS,
+                    "deprecated.deployment.rollback.to"}
+
+
+class Rollback(NamedTuple):
+    """The patch that goes back to ``template``; ``patch`` is None when the template already is that one."""
+
+    template: Object
+    patch: Any
+    patch_type: str
+
+
+def plan_rollback(obj: Object, revisions: list[Revision], number: int) -> Rollback:
+    """How to bring ``obj`` to revision ``number`` (0: the one before). Raises CliError."""
+    if number < 0:
+        raise CliError(f"unable to find specified revision {number} in history")
+    if obj["kind"] == "Deployment":
+        return _deployment(obj, revisions, number)
+    if number == 0 and len(revisions) < 2:
+        raise CliError("no last revision to roll back to")
+    target = find_revision(revisions, number)
+    data = target.keeper["data"]
+    same = obj["spec"]["template"] == target.template
+    return Rollback(target.template, None if same else data, STRATEGIC_MERGE_PATCH)
+
+
+def _deployment(obj: Object, revisions: list[Revision], number: int) -> Rollback:
+    if number == 0 and len(revisions) < 2:
+        raise CliError(f'no rollout history found for deployment "{name_of(obj)}"')
+    target = find_revision(revisions, number)
+    if same_template(target.template, obj["spec"]["template"]):
+        return Rollback(target.template, None, JSON_PATCH)
+    annotations = {key: value for key, value in annotations_of(obj).items() if key in KEPT_ANNOTATIONS}
+    annotations |= {key: value for key, value in annotations_of(target.keeper).items() if key not in KEPT_ANNOTATIONS}
+    patch = [
+        {"op": "replace", "path": "/spec/template", "value": template_without_hash(target.template)},
+        {"op": "replace", "path": "/metadata/annotations", "value": annotations},
+    ]
+    return Rollback(target.template, patch, JSON_PATCH)
+
+
+def require_not_paused(obj: Object) -> None:
+    if obj["kind"] == "Deployment" and obj["spec"].get("paused"):
+        raise CliError("you cannot rollback a paused deployment; resume it first with 'kubectl rollout resume' and"
+                       " try again")

@@ -1,0 +1,83 @@
+"""``rollout status``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.flags import boolean, duration, integer
+from kubepy.cli.resources import Info
+from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
+from kubepy.cli.rollout.viewers import Viewer, viewer_for
+from kubepy.cli.session import Session
+from kubepy.cluster.meta import Object
+
+EXAMPLES = """
+    # Wait until a DaemonSet is rolled out; the controllers run meanwhile
+    kubepy rollout status ds/log-agent
+
+    # Say how far it is, and do not wait
+    kubepy rollout status ds/log-agent --watch=false
+"""
+
+FLAGS = [
+    *COMMON,
+    boolean("watch", "w", default=True, help="Watch the status of the rollout until it's done."),
+    integer("revision", help="Pin to a specific revision for showing its status. Defaults to 0 (last revision)."),
+    duration("timeout", help="The length of time to wait before ending watch, zero means never. Any other values "
+             "should contain a corresponding time unit (e.g. 1s, 2m, 3h)."),
+]
+
+
+@verb("status", "status (TYPE NAME | TYPE/NAME)", flags=FLAGS, examples=EXAMPLES)
+def status(session: Session, given: Invocation) -> None:
+    """Show the status of the rollout, and wait until it is done.
+
+    While it waits it runs the controllers itself, unless `kubepy controller --watch` does.
+    """
+    require_resources(given)
+    require_revision(given)
+    infos = latest_objects(session, given).all_infos()
+    for info in infos:
+        Following(session, given, info, viewer_for(info.resource)).run()
+    if not infos:
+        session.say(f"No resources found in {session.namespace} namespace.")
+
+
+class Following:
+    """One object's rollout: every state that has something to say is printed once."""
+
+    def __init__(self, session: Session, given: Invocation, info: Info, viewer: Viewer) -> None:
+        self.session = session
+        self.given = given
+        self.info = info
+        self.viewer = viewer
+        self.seen = ""
+
+    def run(self) -> None:
+        """Raises CliError when the time is over, the object gone, or the rollout has failed."""
+        if self.look() or not self.given.watch:
+            return
+        if not self.session.driver.wait_until(self.look, self.given.timeout or None):
+            raise CliError("timed out waiting for the condition")
+
+    def look(self) -> bool:
+        """Print the state if it has changed; whether the rollout is done."""
+        obj = self._read()
+        version = obj["metadata"].get("resourceVersion", "")
+        if version == self.seen:
+            return False
+        self.seen = version
+        progress = self.viewer(obj, self.given.revision)
+        self.session.print(progress.message)
+        return progress.done
+
+    def _read(self) -> Object:
+        try:
+            obj = self.session.client.get(self.info.resource.key, self.info.name, namespace=self.info.namespace)
+        except Exception as error:
+            if is_status(error, "NotFound"):
+                raise CliError("object has been deleted") from None
+            raise
+        if obj["metadata"].get("uid") != self.info.content["metadata"].get("uid"):
+            raise CliError("object has been deleted")
+        return obj

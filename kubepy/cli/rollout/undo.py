@@ -1,0 +1,75 @@
+"""``rollout undo``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.describers import pods as describe_pods
+from kubepy.cli.describers.writer import LAST_APPLIED, Writer
+from kubepy.cli.errors import is_status, prefixed
+from kubepy.cli.flags import integer
+from kubepy.cli.flagsets import CLIENT, SERVER, dry_run, dry_run_flag, output_flags
+from kubepy.cli.output import printer_for
+from kubepy.cli.resources import Info
+from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
+from kubepy.cli.rollout.revisions import require_revisions, revisions_of
+from kubepy.cli.rollout.rollback import Rollback, plan_rollback, require_not_paused
+from kubepy.cli.session import Session
+from kubepy.cluster.meta import Object, annotations_of
+
+EXAMPLES = """
+    # Back to what was before
+    kubepy rollout undo ds/log-agent
+
+    # Back to revision 3, but only show what that would restore
+    kubepy rollout undo ds/log-agent --to-revision=3 --dry-run=client
+"""
+
+FLAGS = [*COMMON, *output_flags(), dry_run_flag(),
+         integer("to-revision", help="The revision to rollback to. Default to 0 (last revision).")]
+
+APPLIED_WARNING = (
+    "Warning: resource {name} was previously managed with 'kubectl apply'. Rolling back will not update the "
+    f"{LAST_APPLIED} annotation, which may cause unexpected behavior on future 'kubectl apply' operations. "
+    "Consider using 'kubectl apply' with your previous configuration file instead."
+)
+
+
+@verb("undo", "undo (TYPE NAME | TYPE/NAME)", flags=FLAGS, examples=EXAMPLES)
+def undo(session: Session, given: Invocation) -> None:
+    """Roll back to a previous rollout."""
+    require_resources(given)
+    strategy = dry_run(session, given)
+
+    def roll_back(info: Info) -> None:
+        if LAST_APPLIED in annotations_of(info.content):
+            session.say(APPLIED_WARNING.format(name=info.object_name))
+        require_revisions(info.resource, "rollbacker", "rollbacker")
+        revisions = revisions_of(session.client, info.resource, info.content)
+        plan = plan_rollback(info.content, revisions, given.to_revision)
+        result = carry_out(session, given, info, plan, strategy)
+        printer_for(session, given, result, strategy)(info.content)
+
+    latest_objects(session, given).visit(roll_back)
+
+
+def carry_out(session: Session, given: Invocation, info: Info, plan: Rollback, strategy: str) -> str:
+    """Send the patch, unless it is a client's dry run or there is nothing to change; returns what to say."""
+    if strategy == CLIENT:
+        return _would_restore(info.content, plan.template)
+    require_not_paused(info.content)
+    if plan.patch is None:
+        return f"skipped rollback (current template already matches revision {given.to_revision})"
+    try:
+        session.client.patch(info.resource.key, info.name, plan.patch, plan.patch_type, namespace=info.namespace,
+                             dry_run=strategy == SERVER, field_manager="kubectl-rollout")
+    except Exception as error:
+        if not is_status(error):
+            raise
+        raise prefixed(error, f"failed restoring revision {given.to_revision}: ") from error
+    return "rolled back"
+
+
+def _would_restore(obj: Object, template: Object) -> str:
+    writer = Writer()
+    describe_pods.template(writer, template)
+    return writer.raw() if obj["kind"] == "Deployment" else f"will roll back to {writer.raw()}"

@@ -1,0 +1,95 @@
+"""Changing objects one by one: the change, its patch, the request, and what is said of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+
+from kubepy.cli.command import Invocation
+from kubepy.cli.errors import CliError, is_status, raise_all
+from kubepy.cli.flags import Flag, boolean
+from kubepy.cli.flagsets import (
+    CLIENT,
+    SERVER,
+    dry_run,
+    dry_run_flag,
+    field_manager_flag,
+    filename_flags,
+    local_flag,
+    output_flags,
+    record_flag,
+    selector_flag,
+)
+from kubepy.cli.output import printer_for
+from kubepy.cli.record import record
+from kubepy.cli.resources import Info, find
+from kubepy.cli.session import Session
+from kubepy.cli.two_way import two_way_patch
+from kubepy.cluster.meta import Object
+
+# Changes an object in place. Raises CliError for one that it cannot change.
+Change = Callable[[Object], None]
+
+
+def common_flags(verb: str, *, recorded: bool = True) -> list[Flag]:
+    """The flags that all commands of `set` take."""
+    return [
+        *filename_flags("identifying the resource to get from the cluster."),
+        *output_flags(), dry_run_flag(), field_manager_flag("kubectl-set"), selector_flag(), local_flag(f"set {verb}"),
+        boolean("all", help="Select all resources in the namespace of the specified resource types."),
+        *([record_flag()] if recorded else []),
+    ]
+
+
+def refuse_contradictions(session: Session, given: Invocation) -> None:
+    """Raise CliError for flags that exclude each other."""
+    if given.local and dry_run(session, given) == SERVER:
+        raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
+    if given.all and given.selector:
+        raise CliError("cannot set --all and --selector at the same time")
+
+
+def infos_for(session: Session, given: Invocation, args: Sequence[str]) -> list[Info]:
+    return find(session, given, args=args, bare_types=True, latest=not given.local, local=given.local).all_infos()
+
+
+def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, *, done: str, failed: str,
+                errors: list[Exception] | None = None, always: bool = False) -> None:
+    """Change every object and print it as ``done`` ("image updated").
+
+    :param failed: what comes before the message of a patch that the API refuses.
+    :param errors: filled by ``change`` with errors that do not stop it; all errors are raised at the end.
+    :param always: print also an object that the change leaves as it was.
+    """
+    errors = [] if errors is None else errors
+    strategy = dry_run(session, given)
+    printer = printer_for(session, given, done, strategy)
+    for info in infos:
+        try:
+            changed = _changed(given, info, change)
+        except CliError as error:
+            errors.append(CliError(f"error: {info.object_name} {error}\n"))
+            continue
+        patch, patch_type = two_way_patch(info.content, changed)
+        if not patch and not always:
+            continue
+        if given.local or strategy == CLIENT:
+            printer(changed)
+            continue
+        try:
+            printer(session.client.patch(
+                info.resource.key, info.name, patch, patch_type, namespace=info.namespace,
+                dry_run=strategy == SERVER, field_manager=given.field_manager))
+        except Exception as error:
+            if not is_status(error):
+                raise
+            errors.append(CliError(f"{failed}{error}"))
+    raise_all(errors)
+
+
+def _changed(given: Invocation, info: Info, change: Change) -> Object:
+    changed = copy.deepcopy(info.content)
+    change(changed)
+    if given.flag("record"):
+        record(changed, given)
+    return changed

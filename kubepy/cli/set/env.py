@@ -1,0 +1,229 @@
+"""``set env``."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError
+from kubepy.cli.flags import boolean, string, string_array, strings
+from kubepy.cli.resources import find
+from kubepy.cli.session import Session
+from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
+from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
+from kubepy.cluster.meta import Object, name_of
+
+EXAMPLES = """
+    # Set two variables in every container of a DaemonSet, and remove a third
+    kubepy set env ds/log-agent LEVEL=debug FORMAT=json OLD-
+
+    # Take variables from a config map
+    kubepy set env ds/log-agent --from=configmap/log-settings --prefix=LOG_
+
+    # Show what is set
+    kubepy set env ds/log-agent --list
+"""
+
+FLAGS = [
+    *common_flags("env", recorded=False),
+    string("containers", "c", "*", help="The names of containers in the selected pod templates to change - may use "
+           "wildcards."),
+    string("from", help="The name of a resource from which to inject environment variables."),
+    string("prefix", help="Prefix to append to variable names."),
+    string_array("env", "e", help="Specify a key-value pair for an environment variable to set into each container."),
+    strings("keys", help="Comma-separated list of keys to import from specified resource."),
+    boolean("list", help="If true, display the environment and any changes in the standard format."),
+    boolean("resolve", help="If true, show secret or configmap references when listing variables."),
+    boolean("overwrite", default=True, help="If true, allow environment to be overwritten, otherwise reject updates "
+            "that overwrite existing environment."),
+]
+
+
+class Variables(NamedTuple):
+    """What to set (in order, env entries) and which names to remove."""
+
+    add: list[Object]
+    remove: list[str]
+
+
+@verb("env", "env RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N", flags=FLAGS, examples=EXAMPLES)
+def env(session: Session, given: Invocation) -> None:
+    """Update environment variables on a pod template, list them, or take them from a config map or secret."""
+    resources, words = split_words(given.args)
+    refuse_contradictions(session, given)
+    _validate(given, resources)
+    variables = parse_variables([*given.env, *words], session)
+    variables = _with_source(session, given, variables)
+
+    def change(obj: Object) -> None:
+        spec = pod_spec_of(obj)
+        found = select_containers(spec, given.containers)
+        if not found:
+            session.warn(f'{obj["kind"]}/{name_of(obj)} does not have any containers matching "{given.containers}"')
+        for container in found:
+            _change_container(given, container, variables)
+            if given.list:
+                _show(session, given, obj, container)
+
+    infos = infos_for(session, given, resources)
+    if given.list:
+        import copy
+
+        for info in infos:
+            change(copy.deepcopy(info.content))
+        return
+    change_each(session, given, infos, change, done="env updated",
+                failed="failed to patch env update to pod template: ")
+
+
+def split_words(words: list[str]) -> tuple[list[str], list[str]]:
+    """Resources first, then ``KEY=value`` and ``KEY-``. Raises CliError."""
+    changes = [index for index, word in enumerate(words) if re.search(r".=", word, re.S) or word.endswith("-")]
+    first = changes[0] if changes else len(words)
+    if changes != list(range(first, len(words))):
+        raise CliError(f"all resources must be specified before environment changes: {' '.join(words)}")
+    return words[:first], words[first:]
+
+
+def _validate(given: Invocation, resources: list[str]) -> None:
+    if not given.filename and not resources:
+        raise CliError("one or more resources must be specified as <resource> <name> or <resource>/<name>")
+    if given.list and given.output:
+        raise CliError("--list and --output may not be specified together")
+    if given.keys and not given.flag("from"):
+        raise CliError("when specifying --keys, a configmap or secret must be provided with --from")
+
+
+def parse_variables(words: list[str], session: Session) -> Variables:
+    """``KEY=value``, ``KEY-``; ``-`` reads lines of ``KEY=value`` from standard input. Raises CliError."""
+    from kubepy.cluster.validation.formats import env_var_name
+
+    variables = Variables([], [])
+    named = set()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "-":
+            variables.add.extend(_from_stdin(session))
+        elif equals:
+            if wrong := env_var_name(name):
+                raise CliError(f'"{name}" is not a valid key name: {";".join(wrong)}')
+            named.add(name)
+            variables.add.append(_variable(name, value))
+        elif word.endswith("-"):
+            variables.remove.append(word[:-1])
+        else:
+            raise CliError(f"unknown environment variable: {word}")
+    if named & set(variables.remove):
+        raise CliError("can not both modify and remove the same environment variable in the same command")
+    return variables
+
+
+def _variable(name: str, value: str) -> Object:
+    return {"name": name, "value": value} if value else {"name": name}
+
+
+def _from_stdin(session: Session) -> list[Object]:
+    lines = (line.partition("#")[0] for line in session.stdin.read().splitlines())
+    return [_variable(name, value) for name, equals, value in (line.partition("=") for line in lines) if equals]
+
+
+def _with_source(session: Session, given: Invocation, variables: Variables) -> Variables:
+    """The variables and those that ``--from`` adds, all with the prefix."""
+    add = list(variables.add)
+    if source := given.flag("from"):
+        for info in find(session, given, args=[source]).all_infos():
+            add += _references(session, info.content, given.keys)
+    if given.prefix:
+        add = [{**one, "name": given.prefix + one["name"]} for one in add]
+    return Variables(add, variables.remove)
+
+
+def _references(session: Session, source: Object, keys: list[str]) -> list[Object]:
+    field = {"ConfigMap": "configMapKeyRef", "Secret": "secretKeyRef"}.get(source["kind"])
+    if field is None:
+        raise CliError("unsupported resource specified in --from")
+    return [
+        {"name": _env_name(session, key), "valueFrom": {field: {"key": key, "name": name_of(source)}}}
+        for key in sorted(source.get("data") or {}) if not keys or key in keys
+    ]
+
+
+def _env_name(session: Session, key: str) -> str:
+    name = re.sub(r"[^a-zA-Z0-9_]", "_", key).upper()
+    if name != key:
+        session.warn(f"key {key} transferred to {name}")
+    return name
+
+
+def _change_container(given: Invocation, container: Object, variables: Variables) -> None:
+    before = container.get("env") or []
+    if not given.overwrite:
+        _refuse_overwriting(before, variables.add)
+    after = merged(before, variables)
+    if after:
+        container["env"] = after
+    else:
+        container.pop("env", None)
+
+
+def _refuse_overwriting(before: list[Object], add: list[Object]) -> None:
+    for new in add:
+        for old in before:
+            value = old.get("value", "")
+            if old["name"] == new["name"] and value != new.get("value", ""):
+                raise CliError(f"'{old['name']}' already has a value ({value}), and --overwrite is false")
+
+
+def merged(before: list[Object], variables: Variables) -> list[Object]:
+    """New values take the place of old ones, further ones go to the end, removed names are gone."""
+    new = {one["name"]: one for one in reversed(variables.add)}
+    covered = set(variables.remove)
+    result: list[Object] = []
+    for one in [*before, *variables.add]:
+        name = one["name"]
+        if name not in covered:
+            result.append(new.get(name, one))
+        if name in new:
+            covered.add(name)
+    return result
+
+
+def _show(session: Session, given: Invocation, obj: Object, container: Object) -> None:
+    session.print(f"# {obj['kind']} {name_of(obj)}, container {container['name']}")
+    for variable in container.get("env") or []:
+        source = variable.get("valueFrom")
+        if source is None:
+            session.print(f"{variable['name']}={variable.get('value', '')}")
+        elif given.resolve and (value := _resolved(session, obj, source)) is not None:
+            session.print(f"{variable['name']}={value}")
+        else:
+            session.print(f"# {variable['name']} from {_reference_text(source)}")
+
+
+def _reference_text(source: Object) -> str:
+    if reference := source.get("configMapKeyRef"):
+        return f"configmap {reference['name']}, key {reference['key']}"
+    if reference := source.get("secretKeyRef"):
+        return f"secret {reference['name']}, key {reference['key']}"
+    if reference := source.get("resourceFieldRef"):
+        prefix = f"{reference['containerName']}/" if reference.get("containerName") else ""
+        return f"resource field {prefix}{reference['resource']}"
+    if reference := source.get("fieldRef"):
+        return f"field path {reference['fieldPath']}"
+    return "invalid valueFrom"
+
+
+def _resolved(session: Session, obj: Object, source: Object) -> str | None:
+    """The value that a reference has in the cluster, None where it has none."""
+    from base64 import b64decode
+
+    from kubepy.cli.describers.pods import field_value
+
+    namespace = obj["metadata"].get("namespace", session.namespace)
+    for field, resource in (("configMapKeyRef", "configmaps"), ("secretKeyRef", "secrets")):
+        if reference := source.get(field):
+            data = session.client.get(resource, reference["name"], namespace=namespace).get("data") or {}
+            value = data.get(reference["key"])
+            return b64decode(value).decode(errors="replace") if value and resource == "secrets" else value
+    return field_value(obj, source["fieldRef"]["fieldPath"]) if "fieldRef" in source else None

@@ -1,0 +1,64 @@
+"""``set image``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.session import Session
+from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
+from kubepy.cli.set.pod_specs import all_containers, pod_spec_of, split_pairs
+from kubepy.cluster.meta import Object
+
+EXAMPLES = """
+    # Give the container agent of a DaemonSet a new image
+    kubepy set image ds/log-agent agent=fluent-bit:3.1
+
+    # The same image for every container of all DaemonSets and Deployments
+    kubepy set image ds,deploy --all '*=registry.example.com/app:7'
+
+    # Change a manifest without looking at the cluster
+    kubepy set image -f ds.yaml agent=fluent-bit:3.1 --local -o yaml
+"""
+
+
+@verb("image", "image (-f FILENAME | TYPE NAME) CONTAINER=IMAGE ...", flags=common_flags("image"), examples=EXAMPLES)
+def image(session: Session, given: Invocation) -> None:
+    """Update existing container image(s) of resources.
+
+    Possible resources: pods, replication controllers, deployments, daemon sets, stateful sets, cron jobs, replica sets.
+    """
+    resources, images = split_pairs(given.args, "image")
+    infos = infos_for(session, given, resources) if resources or given.filename or given.kustomize else []
+    _validate(session, given, resources, images)
+    errors: list[Exception] = []
+
+    def change(obj: Object) -> None:
+        errors.extend(set_images(pod_spec_of(obj), images))
+
+    change_each(session, given, infos, change, done="image updated", errors=errors,
+                failed="failed to patch image update to pod template: ")
+
+
+def _validate(session: Session, given: Invocation, resources: list[str], images: dict[str, str]) -> None:
+    errors: list[Exception] = []
+    if not resources and not given.filename and not given.kustomize:
+        errors.append(CliError("one or more resources must be specified as <resource> <name> or <resource>/<name>"))
+    if not images:
+        errors.append(CliError("at least one image update is required"))
+    elif len(images) > 1 and "*" in images:
+        errors.append(CliError("all containers are already specified by *, but saw more than one"
+                               " container_name=container_image pairs"))
+    raise_all(errors)
+    refuse_contradictions(session, given)
+
+
+def set_images(spec: Object, images: dict[str, str]) -> list[Exception]:
+    """Set the images of containers by name (``*``: all); returns an error for each name that no container has."""
+    errors: list[Exception] = []
+    for name, new_image in images.items():
+        found = [container for container in all_containers(spec) if name in ("*", container["name"])]
+        for container in found:
+            container["image"] = new_image
+        if not found:
+            errors.append(CliError(f'error: unable to find container named "{name}"'))
+    return errors

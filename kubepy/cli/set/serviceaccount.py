@@ -1,0 +1,31 @@
+"""``set serviceaccount``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError
+from kubepy.cli.session import Session
+from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
+from kubepy.cli.set.pod_specs import pod_spec_of
+from kubepy.cluster.meta import Object
+
+EXAMPLES = """
+    # Run the pods of a deployment as another service account
+    kubepy set serviceaccount deployment/web runner
+"""
+
+
+@verb("serviceaccount", "serviceaccount (-f FILENAME | TYPE NAME) SERVICE_ACCOUNT",
+      flags=common_flags("serviceaccount"), examples=EXAMPLES)
+def serviceaccount(session: Session, given: Invocation) -> None:
+    """Update the service account of pod template resources."""
+    refuse_contradictions(session, given)
+    if not given.args:
+        raise CliError("serviceaccount is required")
+    *resources, name = given.args
+
+    def change(obj: Object) -> None:
+        pod_spec_of(obj)["serviceAccountName"] = name
+
+    change_each(session, given, infos_for(session, given, resources), change, done="serviceaccount updated",
+                failed="failed to patch ServiceAccountName ", always=True)

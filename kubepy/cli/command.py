@@ -54,6 +54,10 @@ class Invocation:
         """Whether the flag (``dry-run``) was given, whatever its value."""
         return flag in self._changed
 
+    def changed_flags(self) -> list[str]:
+        """The names of the flags that were given, sorted."""
+        return sorted(self._changed)
+
     def flag(self, name: str, default: Any = None) -> Any:
         """A flag that not every command has."""
         return self._values.get(name.replace("-", "_"), default)
@@ -175,7 +179,7 @@ def load(name: str, entry: Entry) -> Verb:
 
 def verb(name: str, usage: str, *, flags: Sequence[Flag] = (), examples: str = "",
          creates: bool = False) -> Callable[[Run], Verb]:
-    """Make a command of a function; its docstring is the description. ``usage`` leaves out ``kubepy`` and ``[flags]``."""
+    """Make a command of a function, whose docstring is the description. ``usage`` leaves ``kubepy`` out."""
 
     def decorate(run: Run) -> Verb:
         import_help = (run.__doc__ or "").strip()

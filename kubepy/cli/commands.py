@@ -36,21 +36,21 @@ CREATE: dict[str, Entry] = {
 }
 
 ROLLOUT: dict[str, Entry] = {
-    "history": Entry("kubepy.cli.rollout:history", "View rollout history"),
-    "pause": Entry("kubepy.cli.rollout:pause", "Mark the provided resource as paused"),
-    "resume": Entry("kubepy.cli.rollout:resume", "Resume a paused resource"),
-    "undo": Entry("kubepy.cli.rollout:undo", "Undo a previous rollout"),
-    "status": Entry("kubepy.cli.rollout:status", "Show the status of the rollout"),
-    "restart": Entry("kubepy.cli.rollout:restart", "Restart a resource"),
+    "history": Entry("kubepy.cli.rollout.history:history", "View rollout history"),
+    "pause": Entry("kubepy.cli.rollout.restart:pause", "Mark the provided resource as paused"),
+    "resume": Entry("kubepy.cli.rollout.restart:resume", "Resume a paused resource"),
+    "undo": Entry("kubepy.cli.rollout.undo:undo", "Undo a previous rollout"),
+    "status": Entry("kubepy.cli.rollout.status:status", "Show the status of the rollout"),
+    "restart": Entry("kubepy.cli.rollout.restart:restart", "Restart a resource"),
 }
 
 SET: dict[str, Entry] = {
-    "image": Entry("kubepy.cli.set_:image", "Update the image of a pod template"),
-    "resources": Entry("kubepy.cli.set_:resources", "Update resource requests/limits on objects with pod templates"),
-    "selector": Entry("kubepy.cli.set_:selector", "Set the selector on a resource"),
+    "image": Entry("kubepy.cli.set.image:image", "Update the image of a pod template"),
+    "resources": Entry("kubepy.cli.set.resources:resources", "Update resource requests/limits on objects with pod templates"),
+    "selector": Entry("kubepy.cli.set.selector:selector", "Set the selector on a resource"),
     "subject": Entry("kubepy.cli.unsupported:set_subject", "Not supported: there is no access control here"),
-    "serviceaccount": Entry("kubepy.cli.set_:serviceaccount", "Update the service account of a resource", ("sa",)),
-    "env": Entry("kubepy.cli.set_:env", "Update environment variables on a pod template"),
+    "serviceaccount": Entry("kubepy.cli.set.serviceaccount:serviceaccount", "Update the service account of a resource", ("sa",)),
+    "env": Entry("kubepy.cli.set.env:env", "Update environment variables on a pod template"),
 }
 
 APPLY: dict[str, Entry] = {
@@ -111,7 +111,7 @@ COMMANDS: dict[str, Entry] = {
     "api-resources": Entry("kubepy.cli.api_resources:api_resources", "Print the supported API resources"),
     "options": Entry("kubepy.cli.version:options", "Print the list of flags inherited by all commands"),
     "init": Entry("kubepy.cli.init:init", "Make a cluster: a new state folder"),
-    "controller": Entry("kubepy.cli.controller:controller", "Run the controllers, the scheduler and the simulated kubelets"),
+    "controller": Entry("kubepy.cli.controller:controller", "Run controllers, scheduler and simulated kubelets"),
     "fsck": Entry("kubepy.cli.fsck:fsck", "Check the state folder"),
     "__complete": Entry("kubepy.cli.completion:complete", ""),
 }

@@ -1,4 +1,4 @@
-"""``--record``: the command line as the change cause. Upstream: ``cli-runtime/pkg/genericclioptions/record_flags.go``."""
+"""``--record``: the command line as the change cause. Upstream: ``cli-runtime/pkg/genericclioptions``."""
 
 from __future__ import annotations
 

@@ -341,8 +341,7 @@ class Kubelet:
         self._client = context.client
         self._informers = context.informers
         self._clock = context.clock
-        self._addresses = PodAddresses()
-        self._pods_on: dict[str, dict[Key, None]] = {}  # node name → its pods
+        self._addresses: PodAddresses | None = None  # known once one is needed
 
     def handlers(self) -> Mapping[str, Handler]:
         return {"nodes": self._node_changed, "pods": self._pod_changed}
@@ -363,19 +362,15 @@ class Kubelet:
             self.queue.add(event.key)
         appeared = event.old is None
         if appeared or annotations_of(event.old or {}).get(POD_OUTCOME) != annotations_of(node).get(POD_OUTCOME):
-            for key in self._pods_on.get(event.key.name, ()):
+            for key in self._informers.pods_on(event.key.name):
                 self.queue.add(key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
         pod, key = event.new, event.key
-        self._addresses.observe(key, pod)
-        if pod is None:
-            if event.old is not None:
-                self._pods_on.get(node_name(event.old), {}).pop(key, None)
+        if self._addresses is not None:
+            self._addresses.observe(key, pod)
+        if pod is None or not (node := node_name(pod)):
             return
-        if not (node := node_name(pod)):
-            return
-        self._pods_on.setdefault(node, {})[key] = None
         if next_step(pod, self._informers.get("nodes", "", node)) is not None:
             self.queue.add(key)
 
@@ -406,7 +401,13 @@ class Kubelet:
         self._client.update("pods", {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
 
     def _pod_ip(self, pod: Object, host_ip: str) -> str:
-        return host_ip if pod["spec"].get("hostNetwork") else self._addresses.next()
+        if pod["spec"].get("hostNetwork"):
+            return host_ip
+        if self._addresses is None:
+            self._addresses = PodAddresses()
+            for other in self._informers.list("pods"):
+                self._addresses.observe(Key("pods", namespace_of(other), name_of(other)), other)
+        return self._addresses.next()
 
     def _remove(self, pod: Object) -> None:
         options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))

@@ -30,6 +30,11 @@ def taints_of(node: Mapping[str, Any]) -> list[Object]:
     return (node.get("spec") or {}).get("taints") or []
 
 
+def is_unschedulable(node: Mapping[str, Any]) -> bool:
+    """Whether the node is cordoned."""
+    return bool((node.get("spec") or {}).get("unschedulable"))
+
+
 def get_condition(node: Mapping[str, Any], condition_type: str) -> Object | None:
     """The condition of that type, or None (``nodeutil.GetNodeCondition``)."""
     conditions: list[Object] = (node.get("status") or {}).get("conditions") or []

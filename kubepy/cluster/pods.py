@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster.clock import format_time, parse_time
 from kubepy.cluster.meta import Object
+from kubepy.cluster.quantity import Quantity
 
 TERMINAL_PHASES = frozenset(("Failed", "Succeeded"))
+QOS_RESOURCES = ("cpu", "memory")
+
+Quantities = dict[str, Quantity]
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------
@@ -136,3 +140,91 @@ def _lasting_containers(spec: Mapping[str, Any]) -> Iterator[Object]:
 def is_restartable_init_container(container: Mapping[str, Any]) -> bool:
     """Whether an init container is a sidecar: started in its turn, then kept running."""
     return container.get("restartPolicy") == "Always"
+
+
+# --- resources ----------------------------------------------------------------------------------------------------
+
+
+def pod_requests(pod: Mapping[str, Any]) -> Quantities:
+    """What the pod asks for in all, overhead included (``resource.PodRequests``)."""
+    requests = _aggregate(pod["spec"], "requests")
+    if pod["spec"].get("resources"):
+        requests |= _pod_level(pod["spec"], "requests")
+    return _sum(requests, pod["spec"].get("overhead"))
+
+
+def pod_limits(pod: Mapping[str, Any]) -> Quantities:
+    """What the pod may use in all; overhead counts only where there is a limit (``resource.PodLimits``)."""
+    limits = _aggregate(pod["spec"], "limits")
+    if pod["spec"].get("resources"):
+        limits |= _pod_level(pod["spec"], "limits")
+    overhead = pod["spec"].get("overhead") or {}
+    return _sum(limits, {name: one for name, one in overhead.items() if name in limits and not limits[name].is_zero()})
+
+
+def _aggregate(spec: Mapping[str, Any], kind: str) -> Quantities:
+    """The containers and sidecars together, or the init container that needs more while it runs."""
+    total: Quantities = {}
+    for container in spec["containers"]:
+        total = _sum(total, (container.get("resources") or {}).get(kind))
+    sidecars: Quantities = {}
+    peak: Quantities = {}
+    for container in spec.get("initContainers") or ():
+        own = (container.get("resources") or {}).get(kind)
+        running = _sum(sidecars, own)
+        if is_restartable_init_container(container):
+            total, sidecars = _sum(total, own), running
+        peak = _max(peak, running)
+    return _max(total, peak)
+
+
+def _pod_level(spec: Mapping[str, Any], kind: str) -> Quantities:
+    """``spec.resources`` stands for the containers' together where it names cpu, memory or huge pages."""
+    own = spec["resources"].get(kind) or {}
+    return {
+        name: Quantity.parse(one)
+        for name, one in own.items()
+        if name in QOS_RESOURCES or name.startswith("hugepages-")
+    }
+
+
+def _sum(amounts: Quantities, more: Mapping[str, Any] | None) -> Quantities:
+    if not more:
+        return amounts
+    total = dict(amounts)
+    for name, text in more.items():
+        amount = Quantity.parse(text)
+        total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def _max(first: Quantities, second: Quantities) -> Quantities:
+    if not second:
+        return first
+    return first | {name: one for name, one in second.items() if name not in first or first[name] < one}
+
+
+def qos_class(pod: Mapping[str, Any]) -> str:
+    """Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``); what the API server puts into the status."""
+    spec = pod["spec"]
+    holders = [spec] if spec.get("resources") else [*spec["containers"], *(spec.get("initContainers") or ())]
+    requests: Quantities = {}
+    limits: Quantities = {}
+    guaranteed = True
+    for holder in holders:
+        resources = holder.get("resources") or {}
+        own = _positive(resources.get("limits"))
+        guaranteed = guaranteed and len(own) == len(QOS_RESOURCES)
+        requests, limits = _sum(requests, _positive(resources.get("requests"))), _sum(limits, own)
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _positive(quantities: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Cpu and memory where they are more than nothing."""
+    return {
+        name: quantities[name]
+        for name in QOS_RESOURCES
+        if quantities and name in quantities and Quantity.parse(quantities[name]).nanos > 0
+    }

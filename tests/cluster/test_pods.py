@@ -93,3 +93,52 @@ def test_host_ports_clash_on_the_same_address_or_with_all_addresses() -> None:
     assert not here.clashes(there)
     assert not everywhere.clashes(pods.HostPort("0.0.0.0", "UDP", 80))
     assert not everywhere.clashes(pods.HostPort("0.0.0.0", "TCP", 81))
+
+
+def holding(cpu: str | None = None, memory: str | None = None, *, limit: bool = False, **rest: Any) -> dict[str, Any]:
+    amounts = {name: value for name, value in (("cpu", cpu), ("memory", memory)) if value is not None}
+    resources = {"requests": amounts} | ({"limits": amounts} if limit else {})
+    return {"name": "c", "resources": resources if amounts else {}, **rest}
+
+
+def amounts(quantities: dict[str, Any]) -> dict[str, str]:
+    return {name: str(quantity) for name, quantity in quantities.items()}
+
+
+def test_containers_add_up_and_overhead_comes_on_top() -> None:
+    spec = {"containers": [holding("100m", "64Mi"), holding("1")], "overhead": {"cpu": "10m"}}
+    assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "1110m", "memory": "64Mi"}
+    assert pods.pod_requests({"spec": {"containers": [holding()]}}) == {}
+
+
+def test_the_hungriest_init_container_counts_beside_the_sidecars_started_before_it() -> None:
+    init = [holding("200m", restartPolicy="Always"), holding("600m"), holding("100m", restartPolicy="Always")]
+    spec = {"containers": [holding("100m")], "initContainers": init}
+    assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "800m"}
+    spec["containers"] = [holding("700m")]
+    assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "1"}
+
+
+def test_requests_of_the_pod_stand_for_those_of_its_containers() -> None:
+    spec = {"containers": [holding("100m", "64Mi")], "resources": {"requests": {"cpu": "2"}}}
+    assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "2", "memory": "64Mi"}
+
+
+def test_overhead_counts_only_towards_limits_that_are_set() -> None:
+    spec = {"containers": [holding("1", limit=True)], "overhead": {"cpu": "10m", "memory": "1Mi"}}
+    assert amounts(pods.pod_limits({"spec": spec})) == {"cpu": "1010m"}
+
+
+@pytest.mark.parametrize(
+    ("containers", "wanted"),
+    [
+        ([holding()], "BestEffort"),
+        ([holding("0")], "BestEffort"),
+        ([holding("1", "1Gi", limit=True)], "Guaranteed"),
+        ([holding("1", "1Gi", limit=True), holding()], "Burstable"),
+        ([holding("1", limit=True)], "Burstable"),
+        ([holding("1", "1Gi")], "Burstable"),
+    ],
+)
+def test_quality_of_service(containers: list[dict[str, Any]], wanted: str) -> None:
+    assert pods.qos_class({"spec": {"containers": containers}}) == wanted

@@ -1,19 +1,53 @@
-"""The one Client that everything above the API machinery uses. (Contract; the cluster's author fills it in.)
+"""The one Client that everything above the API machinery uses.
 
 Resources are named by key (``pods``, ``daemonsets.apps``). Everything takes and gives dicts; what comes out is shared
 and read-only. Errors are :class:`kubepy.cluster.errors.Status`. Warnings that the server would send go to
 ``client.warn`` (a callable; the CLI prints them, controllers drop them).
+
+A request is its own transaction, or one of many in a :meth:`Client.batch`. What it does is in ``creation``,
+``updating``, ``patching``, ``deletion``, ``scaling``, ``eviction`` and ``binding``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kubepy.cluster import errors
 from kubepy.cluster.meta import Object
+from kubepy.cluster.options import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    DeleteOptions,
+)
 from kubepy.cluster.reconcile import WatchEvent
+from kubepy.cluster.server import Server
+from kubepy.cluster.sessions import Session, split_replacement
+from kubepy.storage import Change, CompactedError, Key, Store, Transaction
+
+__all__ = [
+    "APPLY_PATCH",
+    "JSON_PATCH",
+    "MERGE_PATCH",
+    "STRATEGIC_MERGE_PATCH",
+    "Batch",
+    "Client",
+    "DeleteOptions",
+    "ObjectList",
+]
+
+# Aliases, because the method ``Client.list`` hides the builtin inside its class.
+Objects = list[Object]
+Changes = list[Change]
+Events = list[WatchEvent]
+Observed = Callable[[Key], Object | None]
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+IDS_POSITION = "ids.position"
+NO_OPTIONS = DeleteOptions()
 
 
 class ObjectList(NamedTuple):
@@ -23,43 +57,83 @@ class ObjectList(NamedTuple):
     resource_version: str
 
 
-@dataclass(frozen=True)
-class DeleteOptions:
-    """``metav1.DeleteOptions``. ``propagation_policy``: Background, Foreground, Orphan, or None for the kind's own."""
-
-    grace_period_seconds: int | None = None
-    propagation_policy: str | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    dry_run: bool = False
-
-
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
-
-
 class Batch:
     """Many requests in one transaction (see :meth:`Client.batch`)."""
 
-    def drain(self) -> list[WatchEvent]:
+    def __init__(self, transaction: Transaction, events: Events) -> None:
+        self.transaction = transaction
+        self.events = events
+
+    def drain(self) -> Events:
         """What changed since the last call, in order: edits from outside and other processes' writes when the batch
         began, and the batch's own writes."""
-        raise NotImplementedError
+        drained = [one for event in self.events for one in split_replacement(event)]
+        self.events.clear()
+        return drained
 
 
 class Client:
-    warn: Callable[[str], None]
+    """The API of one cluster."""
+
+    def __init__(self, store: Store, server: Server) -> None:
+        self._store = store
+        self._server = server
+        self._batch: Batch | None = None
+        self._since: int | None = None
+
+    @property
+    def warn(self) -> Callable[[str], None]:
+        return self._server.warn
+
+    @warn.setter
+    def warn(self, warn: Callable[[str], None]) -> None:
+        self._server.warn = warn
+
+    # --- reading ----------------------------------------------------------------------------------------------------
 
     def get(self, resource: str, name: str, *, namespace: str = "") -> Object:
         """Raises NotFound."""
-        raise NotImplementedError
+        target = self._server.target(resource, namespace, name)
+        reader = self._batch.transaction if self._batch else self._store
+        found = reader.get(target.key)
+        if found is None:
+            raise errors.not_found(resource, name)
+        return found
 
     def list(self, resource: str, *, namespace: str | None = None, label_selector: str = "",
              field_selector: str = "") -> ObjectList:
         """``namespace`` None: all. Raises BadRequest for a selector that cannot be read or a field not selectable."""
-        raise NotImplementedError
+        target = self._server.target(resource, namespace or "")
+        within = target.namespace if namespace is not None and target.resource.namespaced else None
+        if self._batch:
+            transaction = self._batch.transaction
+            revision, objects = transaction.revision, transaction.list(resource, within)
+        else:
+            revision, objects = self._store.list(resource, within)
+        if label_selector or field_selector:
+            from kubepy.cluster.selection import select
+
+            objects = select(self._server.strategy(target.resource), objects, label_selector, field_selector)
+        return ObjectList(objects, str(revision))
+
+    def changes(self, since: int) -> tuple[int, Events]:
+        """What changed after a revision, and the revision reached. ``old`` is always None here. Raises Gone (410)."""
+        found = self._changes(since)
+        reached = max((change.revision for change in found), default=since)
+        return reached, [_event(change, None) for change in found]
+
+    def revision(self) -> int:
+        """The newest revision."""
+        return self._batch.transaction.revision if self._batch else self._store.revision()
+
+    def _changes(self, since: int) -> Changes:
+        try:
+            return self._store.changes(since)
+        except CompactedError:
+            why = f"too old resource version: {since} ({self._store.revision()})"
+            raise errors.Status(410, "Expired", why) from None
+
+    # --- writing ----------------------------------------------------------------------------------------------------
 
     def create(self, resource: str, obj: Object, *, namespace: str = "", dry_run: bool = False,
                field_manager: str = "", field_validation: str = "Ignore") -> Object:
@@ -67,52 +141,168 @@ class Client:
 
         Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no such namespace).
         """
-        raise NotImplementedError
+        from kubepy.cluster.creation import create
+
+        with self._session(dry_run) as session:
+            return create(self._server, session, self._server.target(resource, namespace), obj, field_validation)
 
     def update(self, resource: str, obj: Object, *, namespace: str = "", subresource: str = "", dry_run: bool = False,
                field_manager: str = "", field_validation: str = "Ignore") -> Object:
         """Replace an object, or its ``status``. With metadata.resourceVersion: only that version. Raises Conflict."""
-        raise NotImplementedError
+        from kubepy.cluster.updating import update
+
+        target = self._server.target(resource, namespace, obj["metadata"].get("name", ""))
+        with self._session(dry_run) as session:
+            return update(self._server, session, target, obj, subresource, field_validation)
 
     def patch(self, resource: str, name: str, patch: Any, patch_type: str, *, namespace: str = "",
               subresource: str = "", dry_run: bool = False, field_manager: str = "",
               field_validation: str = "Ignore", force: bool = False) -> Object:
         """Apply a patch (parsed JSON). ``force`` is server-side apply's."""
-        raise NotImplementedError
+        from kubepy.cluster.patching import patch_object
+
+        target = self._server.target(resource, namespace, name)
+        with self._session(dry_run) as session:
+            return patch_object(self._server, session, target, patch, patch_type, subresource, field_validation)
 
     def delete(self, resource: str, name: str, *, namespace: str = "",
-               options: DeleteOptions = DeleteOptions()) -> Object:  # noqa: B008 - frozen
+               options: DeleteOptions = NO_OPTIONS) -> Object:
         """Delete an object: at once, or by setting deletionTimestamp where a grace period or finalizers hold it.
 
         Returns the last state, or the state with its deletionTimestamp.
         """
-        raise NotImplementedError
+        from kubepy.cluster.deletion import delete
+
+        with self._session(options.dry_run) as session:
+            return delete(self._server, session, self._server.target(resource, namespace, name), options)
 
     def delete_collection(self, resource: str, *, namespace: str = "", label_selector: str = "",
-                          field_selector: str = "", options: DeleteOptions = DeleteOptions()) -> list[Object]:  # noqa: B008
-        raise NotImplementedError
+                          field_selector: str = "", options: DeleteOptions = NO_OPTIONS) -> Objects:
+        """Delete all that the selectors choose; returns them as ``delete`` does."""
+        from kubepy.cluster.deletion import delete
+
+        with self.joined():
+            chosen = self.list(resource, namespace=namespace, label_selector=label_selector,
+                               field_selector=field_selector).items
+            with self._session(options.dry_run) as session:
+                server = self._server
+                return [delete(server, session, server.target(resource, namespace, one["metadata"]["name"]), options)
+                        for one in chosen]
+
+    # --- subresources -----------------------------------------------------------------------------------------------
 
     def get_scale(self, resource: str, name: str, *, namespace: str = "") -> Object:
         """The ``autoscaling/v1 Scale`` of an object. Raises the "could not find the requested resource" NotFound."""
-        raise NotImplementedError
+        from kubepy.cluster.scaling import scale_of, scale_paths
+
+        paths = scale_paths(self._server.resource(resource))
+        return scale_of(paths, self.get(resource, name, namespace=namespace))
 
     def update_scale(self, resource: str, scale: Object, *, namespace: str = "", dry_run: bool = False) -> Object:
-        raise NotImplementedError
+        """Set the replicas of an object through its scale. Raises as get_scale, Conflict, Invalid."""
+        from kubepy.cluster.scaling import update_scale
 
-    def evict(self, name: str, *, namespace: str, options: DeleteOptions = DeleteOptions()) -> None:  # noqa: B008
+        target = self._server.target(resource, namespace, scale["metadata"].get("name", ""))
+        with self._session(dry_run) as session:
+            return update_scale(self._server, session, target, scale)
+
+    def evict(self, name: str, *, namespace: str, options: DeleteOptions = NO_OPTIONS) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""
-        raise NotImplementedError
+        from kubepy.cluster.eviction import evict
+
+        with self._session(options.dry_run) as session:
+            evict(self._server, session, self._server.target("pods", namespace, name), options)
 
     def bind(self, name: str, node: str, *, namespace: str) -> None:
         """Assign a pod to a node (the ``binding`` subresource); sets PodScheduled."""
-        raise NotImplementedError
+        from kubepy.cluster.binding import bind
 
-    def changes(self, since: int) -> tuple[int, list[WatchEvent]]:
-        """What changed after a revision, and the revision reached. ``old`` is always None here. Raises Gone (410)."""
-        raise NotImplementedError
+        with self._session(dry_run=False) as session:
+            bind(self._server, session, self._server.target("pods", namespace, name), node)
+
+    # --- transactions -----------------------------------------------------------------------------------------------
+
+    def observe_from(self, revision: int) -> None:
+        """The next batch's ``drain`` begins after this revision, at which the caller has listed what it knows."""
+        self._since = revision
 
     @contextmanager
-    def batch(self) -> Iterator[Batch]:
-        """One transaction for all requests of this Client inside the block; an exception undoes them all."""
-        raise NotImplementedError
-        yield
+    def batch(self, observed: Observed | None = None) -> Iterator[Batch]:
+        """One transaction for all requests of this Client inside the block; an exception undoes them all.
+
+        ``observed`` tells how the caller last saw an object; what came from outside gets its ``old`` from it, and is
+        left out if the caller has seen that very version.
+        """
+        with self._transaction() as transaction:
+            since = transaction.revision if self._since is None else self._since
+            batch = self._batch = Batch(transaction, self._outside_changes(transaction, since, observed))
+            try:
+                yield batch
+            finally:
+                self._batch = None
+        self._since = transaction.revision
+
+    def _outside_changes(self, transaction: Transaction, since: int, observed: Observed | None) -> Events:
+        if since >= transaction.revision:
+            return []
+        events = [_event(change, observed) for change in self._changes(since)]
+        if any(event.key.resource == CRDS for event in events):
+            self._forget_custom_kinds()
+        return [event for event in events if event.old is not event.new and not _seen(event)]
+
+    @contextmanager
+    def joined(self) -> Iterator[None]:
+        """All requests inside the block in one transaction: the batch that is open, or one of their own."""
+        if self._batch:
+            yield
+            return
+        with self._transaction() as transaction:
+            self._batch = Batch(transaction, [])
+            try:
+                yield
+            finally:
+                self._batch = None
+
+    @contextmanager
+    def _session(self, dry_run: bool) -> Iterator[Session]:
+        if self._batch:
+            events, before = self._batch.events, len(self._batch.events)
+            yield Session(self._batch.transaction, events, dry_run=dry_run)
+        else:
+            events, before = [], 0
+            with self._transaction() as transaction:
+                yield Session(transaction, events, dry_run=dry_run)
+        if any(events[index].key.resource == CRDS for index in range(before, len(events))):
+            self._forget_custom_kinds()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        """A transaction of storage, and in it the ids go on from where the last one left them."""
+        ids = self._server.ids
+        with self._store.transaction() as transaction:
+            if ids.seed is None:
+                yield transaction
+                return
+            ids.position = int(self._store.meta(IDS_POSITION) or 0)
+            began = ids.position
+            yield transaction
+            if ids.position != began:
+                self._store.set_meta(IDS_POSITION, str(ids.position))
+
+    def _forget_custom_kinds(self) -> None:
+        self._server.scheme.forget_custom()
+        self._server.forget_strategies()
+
+
+def _event(change: Change, observed: Observed | None) -> WatchEvent:
+    """``old`` as the caller knows it; a deletion has its last state there."""
+    old = observed(change.key) if observed else None
+    if change.type == "DELETED":
+        return WatchEvent(change.key, old or change.object, None)
+    return WatchEvent(change.key, old, change.object)
+
+
+def _seen(event: WatchEvent) -> bool:
+    if event.old is None or event.new is None:
+        return False
+    return bool(event.old["metadata"]["resourceVersion"] == event.new["metadata"]["resourceVersion"])

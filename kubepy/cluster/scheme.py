@@ -5,8 +5,10 @@ Built in are the resources that a v1.36 API server serves and kubectl knows; Cus
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True)
@@ -22,9 +24,11 @@ class Resource:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+    verbs: tuple[str, ...] = ALL_VERBS
     other_versions: tuple[str, ...] = ()
     custom: bool = field(default=False, compare=False)
+    # Where a custom resource keeps what its scale shows: replicas, status replicas, selector (as paths).
+    scale_paths: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
 
     @property
     def key(self) -> str:
@@ -52,9 +56,8 @@ class Resource:
 def _r(plural: str, kind: str, *short: str, group: str = "", version: str = "v1", cluster: bool = False,
        all_category: bool = False, sub: tuple[str, ...] = (), versions: tuple[str, ...] = (),
        categories: tuple[str, ...] = (), verbs: tuple[str, ...] | None = None) -> Resource:
-    more = {} if verbs is None else {"verbs": verbs}
     return Resource(plural, kind, group, version, not cluster, kind.lower(), short,
-                    (("all", *categories) if all_category else categories), sub, other_versions=versions, **more)
+                    (("all", *categories) if all_category else categories), sub, verbs or ALL_VERBS, versions)
 
 
 CREATE_ONLY = ("create",)
@@ -145,40 +148,79 @@ BUILT_IN: tuple[Resource, ...] = (
 )
 
 
-class Scheme:
-    """The resources of one cluster: the built-in ones and those of its CustomResourceDefinitions."""
+_BY_KEY = {resource.key: resource for resource in BUILT_IN}
 
-    def __init__(self, custom: Iterable[Resource] = ()) -> None:
-        self._resources = [*BUILT_IN, *custom]
-        self._by_key = {resource.key: resource for resource in self._resources}
+
+class Scheme:
+    """The resources of one cluster: the built-in ones and those of its CustomResourceDefinitions.
+
+    ``custom`` reads the latter. It is asked only when a name is not built in or all resources are wanted, and then
+    remembered until ``forget_custom``, or until a name is asked for that was not among them.
+    """
+
+    def __init__(self, custom: Callable[[], Iterable[Resource]] = tuple) -> None:
+        self._read_custom = custom
+        self._custom: tuple[Resource, ...] | None = None
 
     def __iter__(self) -> Iterator[Resource]:
-        return iter(self._resources)
+        return iter((*BUILT_IN, *self._customs()))
+
+    def forget_custom(self) -> None:
+        """A CustomResourceDefinition has changed."""
+        self._custom = None
+
+    def _customs(self) -> tuple[Resource, ...]:
+        if self._custom is None:
+            self._custom = tuple(self._read_custom())
+        return self._custom
+
+    def _first(self, choose: Callable[[Iterable[Resource]], Resource | None]) -> Resource | None:
+        """The built-in resource chosen, or a custom one; one that is not known yet may have been defined since."""
+        found = choose(BUILT_IN)
+        if found is None and self._custom is not None:
+            found = choose(self._custom)
+        if found is None:
+            self.forget_custom()
+            found = choose(self._customs())
+        return found
+
+    def built_in(self, key: str) -> Resource | None:
+        return _BY_KEY.get(key)
 
     def by_key(self, key: str) -> Resource:
         """The resource of a storage key's first part. Raises KeyError."""
-        return self._by_key[key]
+        if (found := _BY_KEY.get(key)) is not None:
+            return found
+        found = self._first(lambda resources: next((one for one in resources if one.key == key), None))
+        if found is None:
+            raise KeyError(key)
+        return found
 
     def for_kind(self, api_version: str, kind: str) -> Resource | None:
         """What a manifest's ``apiVersion`` and ``kind`` name, older served versions included."""
         group, _, version = api_version.rpartition("/")
-        for resource in self._resources:
-            if (resource.group == group and resource.kind == kind
-                    and version in (resource.version, *resource.other_versions)):
-                return resource
-        return None
+
+        def choose(resources: Iterable[Resource]) -> Resource | None:
+            named = (one for one in resources if one.group == group and one.kind == kind)
+            return next((one for one in named if version in (one.version, *one.other_versions)), None)
+
+        return self._first(choose)
 
     def find(self, word: str) -> Resource | None:
         """What a user means by ``ds``, ``daemonsets``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``."""
         name, _, group = word.lower().partition(".")
-        matches = [one for one in self._resources if name in (one.plural, one.singular_name, *one.short_names)]
-        if not group:
-            return matches[0] if matches else None
-        for one in matches:
-            if group in (one.group, f"{one.version}.{one.group}".rstrip(".")):
-                return one
-        return next((one for one in matches if one.group.startswith(group)), None)
+        return self._first(lambda resources: _find(resources, name, group))
 
     def in_category(self, category: str) -> list[Resource]:
         """The resources of a category (``all``), in discovery order."""
-        return [one for one in self._resources if category in one.categories]
+        return [one for one in self if category in one.categories]
+
+
+def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | None:
+    matches = [one for one in resources if name in (one.plural, one.singular_name, *one.short_names)]
+    if not group:
+        return matches[0] if matches else None
+    for one in matches:
+        if group in (one.group, f"{one.version}.{one.group}".rstrip(".")):
+            return one
+    return next((one for one in matches if one.group.startswith(group)), None)

@@ -6,12 +6,19 @@ The base class serves any kind plainly. A kind's own strategy overrides what dif
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kubepy.cluster.errors import FieldError
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
+
+
+def restore(new: Object, old: Object, key: str) -> None:
+    """Put an entry back as it was before, or take it away if it was not there."""
+    if key in old:
+        new[key] = old[key]
+    else:
+        new.pop(key, None)
 
 
 class Strategy:
@@ -20,11 +27,15 @@ class Strategy:
     ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
     ``has_generation``: metadata.generation is 1 at creation and goes up when ``spec_changed``.
     ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
+    ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
+    ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
     """
 
     has_status: ClassVar[bool] = False
     has_generation: ClassVar[bool] = False
     allow_create_on_update: ClassVar[bool] = False
+    allow_unconditional_update: ClassVar[bool] = True
+    selectable: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
@@ -38,26 +49,24 @@ class Strategy:
 
         return dns1123_subdomain(name)
 
+    def empty_status(self) -> Object:
+        """The status of a new object as it is written: Go's zero value, less the fields left out when empty."""
+        return {}
+
     def prepare_for_create(self, obj: Object) -> None:
         """What a creation clears and sets (status for most workloads)."""
         if self.has_status:
-            obj.pop("status", None)
+            obj["status"] = self.empty_status()
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         """What an update keeps from the old object (status)."""
         if self.has_status:
-            if "status" in old:
-                obj["status"] = old["status"]
-            else:
-                obj.pop("status", None)
+            restore(obj, old, "status")
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """What a status update keeps: everything but status (and metadata that the server allows to change)."""
-        if "spec" in old:
-            obj["spec"] = old["spec"]
-        obj["metadata"]["labels"] = old["metadata"].get("labels")
-        for key in [name for name, value in obj["metadata"].items() if value is None]:
-            del obj["metadata"][key]
+        restore(obj, old, "spec")
+        restore(obj["metadata"], old["metadata"], "labels")
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         """Whether an update raises metadata.generation."""
@@ -87,6 +96,16 @@ class Strategy:
         """``Background``; what a deletion without propagationPolicy does (``DefaultGarbageCollectionPolicy``)."""
         return "Background"
 
-    def selectable_fields(self, obj: Object, now: datetime) -> dict[str, str]:
-        """The fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace."""
-        return {}
+    def selectable_fields(self, obj: Object) -> dict[str, str]:
+        """The values of the ``selectable`` fields of an object; one that is missing is empty."""
+        return {path: _text_at(obj, path) for path in self.selectable}
+
+
+def _text_at(obj: Object, path: str) -> str:
+    """The scalar at a dotted path as Go prints it, "" if there is none."""
+    found: Any = obj
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    return "" if found is None else str(found)

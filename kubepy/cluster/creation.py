@@ -1,0 +1,76 @@
+"""Creating an object (``apiserver/pkg/endpoints/handlers/create.go``, ``registry/rest/create.go``)."""
+
+from __future__ import annotations
+
+from kubepy.cluster import admission, errors
+from kubepy.cluster.decoding import decode_request
+from kubepy.cluster.meta import Object, clone
+from kubepy.cluster.server import Server, Target, drop_duplicate_owners, match_namespace
+from kubepy.cluster.sessions import Session
+from kubepy.cluster.strategy import Strategy
+from kubepy.cluster.validation.metadata import (
+    validate_kube_finalizers,
+    validate_object_meta,
+    validate_path_segments,
+)
+
+MAX_GENERATED_PREFIX = 63 - 5
+NAME_ATTEMPTS = 8
+# What a client cannot bring along.
+_SYSTEM_FIELDS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+                  "resourceVersion", "managedFields")
+
+
+def create(server: Server, session: Session, target: Target, obj: Object, field_validation: str = "Ignore") -> Object:
+    """A new object as it is stored. ``obj`` is not changed.
+
+    Raises BadRequest, NotFound (its namespace), Forbidden, Invalid, AlreadyExists.
+    """
+    new = decode_request(server, target.resource, obj, field_validation)
+    for field in _SYSTEM_FIELDS:
+        new["metadata"].pop(field, None)
+    match_namespace(new, target)
+    drop_duplicate_owners(server, new)
+    admission.admit_creation(server, session, target, new)
+    if new["metadata"].get("name") or not new["metadata"].get("generateName"):
+        return store_new(server, session, target, new)
+    return _create_with_generated_name(server, session, target, new)
+
+
+def _create_with_generated_name(server: Server, session: Session, target: Target, obj: Object) -> Object:
+    for attempt in range(1, NAME_ATTEMPTS + 1):
+        new = obj if attempt == NAME_ATTEMPTS else clone(obj)
+        prefix = new["metadata"]["generateName"]
+        new["metadata"]["name"] = prefix[:MAX_GENERATED_PREFIX] + server.ids.suffix()
+        try:
+            return store_new(server, session, target, new)
+        except errors.Status as status:
+            if status.reason != "AlreadyExists" or attempt == NAME_ATTEMPTS:
+                raise
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def store_new(server: Server, session: Session, target: Target, obj: Object) -> Object:
+    """The registry's part: system fields, what the strategy sets, validation, storage."""
+    strategy = server.strategy(target.resource)
+    metadata = obj["metadata"]
+    metadata["creationTimestamp"] = server.clock.timestamp()
+    metadata["uid"] = server.ids.uid()
+    strategy.prepare_for_create(obj)
+    if strategy.has_generation:
+        metadata["generation"] = 1
+    _validate(strategy, obj)
+    server.warn_all(strategy.warnings_on_create(obj))
+    return session.create(target._replace(name=metadata["name"]).key, obj)
+
+
+def _validate(strategy: Strategy, obj: Object) -> None:
+    """The kind's own rules, and only when they hold those that hold for all."""
+    resource, metadata = strategy.resource, obj["metadata"]
+    wrong = validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name)
+    if not resource.custom:
+        wrong += validate_kube_finalizers(metadata)
+    wrong += strategy.validate(obj)
+    wrong = wrong or validate_path_segments(metadata)
+    if wrong:
+        raise errors.invalid(resource.qualified_kind, metadata.get("name", ""), wrong)

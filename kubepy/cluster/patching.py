@@ -1,0 +1,82 @@
+"""Changing an object by a patch (``apiserver/pkg/endpoints/handlers/patch.go``).
+
+The patches themselves are applied in ``kubepy.cluster.patch``; here is what the server does before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kubepy.cluster import errors
+from kubepy.cluster.decoding import decode_patched
+from kubepy.cluster.goformat import format_value, to_json
+from kubepy.cluster.meta import Object
+from kubepy.cluster.options import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.cluster.scaling import scale_of, scale_paths, update_scale
+from kubepy.cluster.scheme import Resource
+from kubepy.cluster.server import Server, Target, drop_duplicate_owners, match_name, match_namespace
+from kubepy.cluster.sessions import Session
+from kubepy.cluster.updating import replace
+
+
+def patch_object(server: Server, session: Session, target: Target, patch: Any, patch_type: str, subresource: str,
+                 field_validation: str) -> Object:
+    """Patch an object, its status or its scale; returns it as stored.
+
+    Raises NotFound, BadRequest, Invalid, Conflict, UnsupportedMediaType.
+    """
+    if subresource and subresource not in ("status", "scale", "finalize", "ephemeralcontainers", "resize"):
+        raise errors.no_such_resource()
+    if subresource and subresource not in target.resource.subresources:
+        raise errors.no_such_resource()
+    if subresource == "scale":
+        return _patch_scale(server, session, target, patch, patch_type)
+    old = session.require(target.key)
+    patched = apply(target.resource, old, patch, patch_type)
+    new = decode_patched(server, target.resource, patched, field_validation, _shown(patch, patched, patch_type))
+    match_namespace(new, target)
+    match_name(new, target)
+    drop_duplicate_owners(server, new)
+    return replace(server, session, target, new, old, subresource)
+
+
+def apply(resource: Resource, obj: Object, patch: Any, patch_type: str) -> Object:
+    """The object with the patch applied; ``obj`` is not changed."""
+    from kubepy.cluster import patch as patches
+
+    if patch_type == JSON_PATCH:
+        return patches.json_patch(obj, patch)
+    if patch_type == MERGE_PATCH:
+        return patches.merge_patch(obj, patch)
+    if patch_type == STRATEGIC_MERGE_PATCH:
+        return _apply_strategically(resource, obj, patch)
+    if patch_type == APPLY_PATCH:
+        raise errors.unsupported_media_type("kubepy does not support server-side apply yet")
+    raise errors.unsupported_media_type(f"the body of the request was in an unknown format: {patch_type}")
+
+
+def _apply_strategically(resource: Resource, obj: Object, patch: Any) -> Object:
+    from kubepy.cluster import patch as patches
+    from kubepy.cluster.schemas import schema_for
+
+    schema = None if resource.custom else schema_for(resource.api_version, resource.kind)
+    return patches.strategic_merge_patch(obj, patch, schema)
+
+
+def _shown(patch: Any, patched: Object, patch_type: str) -> Callable[[], str]:
+    """What an error about the result shows: the patch as Go prints a map, or the patched object as JSON."""
+    if patch_type == STRATEGIC_MERGE_PATCH:
+        return lambda: format_value(patch)
+    return lambda: to_json(patched)
+
+
+def _patch_scale(server: Server, session: Session, target: Target, patch: Any, patch_type: str) -> Object:
+    scale = scale_of(scale_paths(target.resource), session.require(target.key))
+    patched = apply(_SCALE, scale, patch, patch_type)
+    match_namespace(patched, target)
+    match_name(patched, target)
+    return update_scale(server, session, target, patched)
+
+
+_SCALE = Resource("scales", "Scale", "autoscaling")

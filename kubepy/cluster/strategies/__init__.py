@@ -1,0 +1,33 @@
+"""Which strategy serves which kind. The modules beside this one hold them; each is imported when first needed.
+
+Upstream: ``pkg/registry/*/strategy.go``, wired in ``pkg/registry/*/rest``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from kubepy.cluster.scheme import Resource
+from kubepy.cluster.strategy import Strategy
+
+# The module of each kind's strategy; its class is ``<Kind>Strategy``. A kind that is missing is served plainly.
+_MODULES = {
+    "namespaces": "core",
+    "nodes": "core",
+    "pods": "core",
+    "configmaps": "core",
+    "secrets": "core",
+    "services": "core",
+    "events": "core",
+    "daemonsets.apps": "apps",
+    "controllerrevisions.apps": "apps",
+}
+
+
+def strategy_for(resource: Resource) -> Strategy:
+    """The strategy of a kind: its own, or the plain one."""
+    module = _MODULES.get(resource.key)
+    if module is None:
+        return Strategy(resource)
+    own: type[Strategy] = getattr(import_module(f"kubepy.cluster.strategies.{module}"), f"{resource.kind}Strategy")
+    return own(resource)

@@ -1,0 +1,147 @@
+"""Replacing an object or its status (``handlers/update.go``, ``registry/rest/update.go``, ``registry/store.go``)."""
+
+from __future__ import annotations
+
+from kubepy.cluster import admission, errors
+from kubepy.cluster.creation import create
+from kubepy.cluster.decoding import decode_request
+from kubepy.cluster.errors import FieldError
+from kubepy.cluster.meta import Object
+from kubepy.cluster.server import Server, Target, drop_duplicate_owners, match_name, match_namespace
+from kubepy.cluster.sessions import Session
+from kubepy.cluster.strategy import Strategy, restore
+from kubepy.cluster.validation.metadata import (
+    validate_common,
+    validate_kube_finalizers,
+    validate_object_meta_update,
+)
+
+# Where a kind's objects lie in etcd when that is not its plural: only the words of one error need it.
+_ETCD_FOLDERS = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+_OWN_ETCD_FOLDERS = ("apiextensions.k8s.io", "apiregistration.k8s.io")  # groups served by other storages
+
+
+def update(server: Server, session: Session, target: Target, obj: Object, subresource: str = "",
+           field_validation: str = "Ignore") -> Object:
+    """Put ``obj`` in the place of the object that the target names; returns it as stored. ``obj`` is not changed.
+
+    With metadata.resourceVersion only in the place of that version, with metadata.uid only of that object.
+    Raises BadRequest, NotFound, Conflict, Invalid.
+    """
+    new = decode_request(server, target.resource, obj, field_validation)
+    match_namespace(new, target)
+    match_name(new, target)
+    drop_duplicate_owners(server, new)
+    old = session.get(target.key)
+    if old is None:
+        return _create_instead(server, session, target, new, subresource)
+    _check_uid(target, new, old)
+    return replace(server, session, target, new, old, subresource)
+
+
+def _create_instead(server: Server, session: Session, target: Target, new: Object, subresource: str) -> Object:
+    if subresource or not server.strategy(target.resource).allow_create_on_update:
+        raise errors.not_found(target.resource.key, target.name)
+    if new["metadata"].get("uid") or new["metadata"].get("resourceVersion"):
+        raise _storage_conflict(target, f"Precondition failed: UID in precondition: {new['metadata'].get('uid', '')}, "
+                                        "UID in object meta: ")
+    return create(server, session, target, new)
+
+
+def _check_uid(target: Target, new: Object, old: Object) -> None:
+    """The uid of an update is a precondition that storage checks."""
+    uid = new["metadata"].get("uid")
+    if uid and uid != old["metadata"].get("uid"):
+        raise _storage_conflict(target, f"Precondition failed: UID in precondition: {uid}, "
+                                        f"UID in object meta: {old['metadata'].get('uid', '')}")
+
+
+def _storage_conflict(target: Target, why: str) -> errors.Status:
+    resource = target.resource
+    folder = _ETCD_FOLDERS.get(resource.plural, resource.plural)
+    if resource.custom or resource.group in _OWN_ETCD_FOLDERS:
+        folder = f"{resource.group}/{resource.plural}"
+    path = "/".join(part for part in ("/registry", folder, target.namespace, target.name) if part)
+    message = f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    return errors.conflict(resource.key, target.name, message)
+
+
+def replace(server: Server, session: Session, target: Target, new: Object, old: Object,
+            subresource: str = "") -> Object:
+    """The registry's part: ``new`` is decoded and belongs to this call; ``old`` is what the session reads."""
+    strategy = server.strategy(target.resource)
+    _check_version(target, strategy, new, old)
+    admission.admit_update(target, new, old, subresource)
+    _prepare(strategy, new, old, subresource)
+    _validate(strategy, new, old, subresource)
+    server.warn_all(strategy.warnings_on_update(new, old))
+    if is_finalized(strategy, new, old):
+        session.delete(target.key)
+        return new
+    return session.update(target.key, new, old)
+
+
+def _check_version(target: Target, strategy: Strategy, new: Object, old: Object) -> None:
+    version = new["metadata"].get("resourceVersion")
+    if version and version != old["metadata"].get("resourceVersion"):
+        raise errors.conflict(target.resource.key, target.name, errors.MODIFIED)
+    if not version and not strategy.allow_unconditional_update:
+        wrong = errors.invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+        raise errors.invalid(target.resource.key, target.name, [wrong])
+    restore(new["metadata"], old["metadata"], "resourceVersion")
+
+
+def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
+    """``BeforeUpdate``: what an update cannot change is as it was."""
+    metadata, before = new["metadata"], old["metadata"]
+    restore(metadata, before, "generation")
+    if subresource:
+        _prepare_subresource(strategy, new, old, subresource)
+    else:
+        strategy.prepare_for_update(new, old)
+        if strategy.has_generation and strategy.spec_changed(new, old):
+            metadata["generation"] = before.get("generation", 0) + 1
+    if not metadata.get("uid"):
+        restore(metadata, before, "uid")
+    restore(metadata, before, "creationTimestamp")
+    if before.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" not in metadata:
+        restore(metadata, before, "deletionGracePeriodSeconds")
+    metadata.pop("managedFields", None)
+
+
+def _prepare_subresource(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
+    if subresource == "finalize":  # a namespace's: only spec.finalizers changes, and status is as it was
+        restore(new, old, "status")
+    else:
+        strategy.prepare_for_status_update(new, old)
+
+
+def _validate(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
+    resource, metadata = strategy.resource, new["metadata"]
+    wrong: list[FieldError] = validate_common(metadata, namespaced=resource.namespaced)
+    wrong += validate_object_meta_update(metadata, old["metadata"])
+    if not resource.custom:
+        wrong += validate_kube_finalizers(metadata)
+    if subresource:
+        wrong += strategy.validate_status_update(new, old)
+    else:
+        wrong += strategy.validate_update(new, old)
+    if wrong:
+        raise errors.invalid(resource.qualified_kind, metadata.get("name", ""), wrong)
+
+
+def is_finalized(strategy: Strategy, new: Object, old: Object) -> bool:
+    """Whether an update leaves nothing that holds an object being deleted (``ShouldDeleteDuringUpdate``)."""
+    if new["metadata"].get("finalizers") or not old["metadata"].get("deletionTimestamp"):
+        return False
+    if old["metadata"].get("deletionGracePeriodSeconds"):
+        return False
+    return strategy.resource.key != "namespaces" or not new.get("spec", {}).get("finalizers")

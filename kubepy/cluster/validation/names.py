@@ -1,0 +1,124 @@
+"""What is wrong with a name, as a list of upstream's sentences; empty when nothing is.
+
+Upstream: ``apimachinery/pkg/util/validation`` (names of objects) and ``apimachinery/pkg/api/validate/content``
+(labels), which differ in one word: a name that is too long has too many characters, a label too many bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+NameRule = Callable[[str], list[str]]
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = _LABEL + r"(\." + _LABEL + ")*"
+_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE = f"({_KEY})?"
+
+_label = re.compile(_LABEL)
+_subdomain = re.compile(_SUBDOMAIN)
+_label_1035 = re.compile(_LABEL_1035)
+_key = re.compile(_KEY)
+_value = re.compile(_VALUE)
+
+_KEY_RULE = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " \
+            "alphanumeric character"
+
+
+def regex_error(rule: str, pattern: str, *examples: str) -> str:
+    """``rule (e.g. 'a',  or 'b', regex used for validation is 'pattern')``, with upstream's doubled space."""
+    if not examples:
+        return f"{rule} (regex used for validation is '{pattern}')"
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def _too_long(value: str, limit: int, unit: str = "characters") -> list[str]:
+    return [f"must be no more than {limit} {unit}"] if len(value.encode()) > limit else []
+
+
+def dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
+    """Most kinds' names: lower case, digits, ``-`` and ``.``, at most 253."""
+    if len(value) <= 253 and _subdomain.fullmatch(value):
+        return []
+    wrong = _too_long(value, 253, unit)
+    if not _subdomain.fullmatch(value):
+        rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+                "and must start and end with an alphanumeric character")
+        wrong.append(regex_error(rule, _SUBDOMAIN, "example.com"))
+    return wrong
+
+
+def dns1123_label(value: str) -> list[str]:
+    """Namespaces, services, containers: lower case, digits and ``-``, at most 63."""
+    wrong = _too_long(value, 63)
+    if _label.fullmatch(value):
+        return wrong
+    if _subdomain.fullmatch(value):
+        return [*wrong, "must not contain dots"]
+    rule = ("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+            "and must start and end with an alphanumeric character")
+    return [*wrong, regex_error(rule, _LABEL, "my-name", "123-abc")]
+
+
+def dns1035_label(value: str) -> list[str]:
+    """Like a DNS-1123 label, but begins with a letter."""
+    wrong = _too_long(value, 63)
+    if not _label_1035.fullmatch(value):
+        rule = ("a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
+                "start with an alphabetic character, and end with an alphanumeric character")
+        wrong.append(regex_error(rule, _LABEL_1035, "my-name", "abc-123"))
+    return wrong
+
+
+def path_segment(value: str) -> list[str]:
+    """The least that every name must be, so that it can stand in a URL."""
+    if value in (".", ".."):
+        return [f"may not be '{value}'"]
+    return path_segment_prefix(value)
+
+
+def path_segment_prefix(value: str) -> list[str]:
+    return [f"may not contain '{illegal}'" for illegal in ("/", "%") if illegal in value]
+
+
+def mask_trailing_dash(prefix: str) -> str:
+    """What a ``generateName`` is judged as: the rule of the kind, but it may end in a dash."""
+    return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+
+
+def qualified_name(value: str) -> list[str]:
+    """Label keys, annotation keys, finalizers: ``[prefix/]name``."""
+    parts = value.split("/")
+    if len(parts) > 2:
+        rule = regex_error(f"a valid label key {_KEY_RULE}", _KEY, "MyName", "my.name", "123-abc")
+        return [f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    return [*(_prefix_part(parts[0]) if len(parts) == 2 else ()), *_name_part(parts[-1])]
+
+
+def _prefix_part(prefix: str) -> list[str]:
+    if not prefix:
+        return ["prefix part must be non-empty"]
+    return [f"prefix part {why}" for why in dns1123_subdomain(prefix, "bytes")]
+
+
+def _name_part(name: str) -> list[str]:
+    if len(name) <= 63 and _key.fullmatch(name):
+        return []
+    wrong = _too_long(name, 63, "bytes") if name else ["must be non-empty"]
+    if not _key.fullmatch(name):
+        wrong.append(regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc"))
+    return [f"name part {why}" for why in wrong]
+
+
+def label_value(value: str) -> list[str]:
+    """The value of a label: empty, or like the name part of a key."""
+    if len(value) <= 63 and _value.fullmatch(value):
+        return []
+    wrong = _too_long(value, 63, "bytes")
+    if not _value.fullmatch(value):
+        rule = f"a valid label must be an empty string or {_KEY_RULE.removeprefix('must ')}"
+        wrong.append(regex_error(rule, _VALUE, "MyValue", "my_value", "12345"))
+    return wrong

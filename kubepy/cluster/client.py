@@ -26,7 +26,7 @@ from kubepy.cluster.options import (
 from kubepy.cluster.reconcile import WatchEvent
 from kubepy.cluster.server import Server
 from kubepy.cluster.sessions import Session, split_replacement
-from kubepy.storage import Change, CompactedError, Key, Store, Transaction
+from kubepy.storage import Change, CompactedError, Key, Problem, Store, Transaction
 
 __all__ = [
     "APPLY_PATCH",
@@ -51,10 +51,14 @@ NO_OPTIONS = DeleteOptions()
 
 
 class ObjectList(NamedTuple):
-    """A snapshot: objects in (namespace, name) order at one resource version."""
+    """A snapshot: objects in (namespace, name) order at one resource version.
+
+    ``problems`` are the files among those listed that cannot be objects.
+    """
 
     items: list[Object]
     resource_version: str
+    problems: tuple[Problem, ...] = ()
 
 
 class Batch:
@@ -107,14 +111,14 @@ class Client:
         within = target.namespace if namespace is not None and target.resource.namespaced else None
         if self._batch:
             transaction = self._batch.transaction
-            revision, objects = transaction.revision, transaction.list(resource, within)
+            revision, objects, problems = transaction.revision, transaction.list(resource, within), ()
         else:
-            revision, objects = self._store.list(resource, within)
+            revision, objects, problems = self._store.list(resource, within)
         if label_selector or field_selector:
             from kubepy.cluster.selection import select
 
             objects = select(self._server.strategy(target.resource), objects, label_selector, field_selector)
-        return ObjectList(objects, str(revision))
+        return ObjectList(objects, str(revision), problems)
 
     def changes(self, since: int) -> tuple[int, Events]:
         """What changed after a revision, and the revision reached. ``old`` is always None here. Raises Gone (410)."""

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-import random
 import time
-import uuid
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from random import Random
 
 # Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -45,16 +47,23 @@ class Ids:
     def __init__(self, seed: int | str | None = None, position: int = 0) -> None:
         self.seed = seed
         self.position = position
-        self._system = random.SystemRandom()
+        self._system: Random | None = None
 
-    def _random(self) -> random.Random:
-        if self.seed is None:
-            return self._system
-        self.position += 1
-        return random.Random(f"{self.seed}/{self.position}")
+    def _random(self) -> Random:
+        from random import Random, SystemRandom  # takes a millisecond that commands which only read do not pay
+
+        if self.seed is not None:
+            self.position += 1
+            return Random(f"{self.seed}/{self.position}")
+        self._system = self._system or SystemRandom()
+        return self._system
 
     def uid(self) -> str:
-        return str(uuid.UUID(int=self._random().getrandbits(128), version=4))
+        """A random UUID (RFC 9562, version 4)."""
+        bits = self._random().getrandbits(128)
+        bits = bits & ~(0xF << 76) & ~(0x3 << 62) | 0x4 << 76 | 0x2 << 62  # version and variant
+        digits = f"{bits:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def suffix(self, length: int = 5) -> str:
         chance = self._random()

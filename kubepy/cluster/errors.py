@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Cause:
+class Cause(NamedTuple):
     """One entry of ``status.details.causes``."""
 
     reason: str
@@ -21,21 +19,23 @@ class Cause:
     field: str = ""
 
 
-@dataclass(eq=False)
 class Status(Exception):
     """An API error: ``metav1.Status`` with ``status: Failure``.
 
     ``resource`` is the plural with its group (``daemonsets.apps``), ``kind`` the qualified kind (``DaemonSet.apps``).
     """
 
-    code: int
-    reason: str
-    message: str
-    name: str = ""
-    kind: str = ""
-    resource: str = ""
-    causes: Sequence[Cause] = field(default_factory=tuple)
-    retry_after_seconds: int = 0
+    def __init__(self, code: int, reason: str, message: str, *, name: str = "", kind: str = "", resource: str = "",
+                 causes: Sequence[Cause] = (), retry_after_seconds: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.name = name
+        self.kind = kind
+        self.resource = resource
+        self.causes = causes
+        self.retry_after_seconds = retry_after_seconds
 
     def __str__(self) -> str:
         return self.message
@@ -107,8 +107,7 @@ def show_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(frozen=True)
-class FieldError:
+class FieldError(NamedTuple):
     """One error at a field path, ``field.Error`` upstream. ``reason`` is its CauseType (``FieldValueInvalid``…)."""
 
     reason: str

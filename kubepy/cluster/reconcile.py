@@ -8,7 +8,6 @@ converges. It reads from the :class:`Informers` (or the Client) and writes throu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from kubepy.cluster.clock import Clock
@@ -175,8 +174,7 @@ def _discard(index: dict[Entry, dict[Key, None]], entry: Entry, key: Key) -> Non
         index.pop(entry, None)
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """What every reconciler is built with."""
 
     client: Client

@@ -6,13 +6,12 @@ Built in are the resources that a v1.36 API server serves and kubectl knows; Cus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-@dataclass(frozen=True)
-class Resource:
+class Resource(NamedTuple):
     """One served resource. ``key`` (plural with group) is how storage and the Client name it."""
 
     plural: str
@@ -26,9 +25,9 @@ class Resource:
     subresources: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     other_versions: tuple[str, ...] = ()
-    custom: bool = field(default=False, compare=False)
+    custom: bool = False
     # Where a custom resource keeps what its scale shows: replicas, status replicas, selector (as paths).
-    scale_paths: tuple[tuple[str, ...], ...] = field(default=(), compare=False)
+    scale_paths: tuple[tuple[str, ...], ...] = ()
 
     @property
     def key(self) -> str:

@@ -1,8 +1,7 @@
 r"""kubectl's JSONPath: ``{range .items[*]}{.metadata.name}{"\n"}{end}``, filters, slices, unions, ``..``.
 
-:func:`parse` gives a :class:`JSONPath`; :meth:`JSONPath.find` gives the values, a list for each part of the template,
-:meth:`JSONPath.print` the text. Upstream: ``client-go/util/jsonpath``; wildcards over maps go by key, so that the same
-object always gives the same text.
+:meth:`JSONPath.find` gives the values, a list for each part of the template, :meth:`JSONPath.render` the text.
+Upstream: ``client-go/util/jsonpath``; but wildcards go over a map by key, so that an object always gives the same text.
 """
 
 from __future__ import annotations
@@ -27,16 +26,10 @@ from kubepy.cluster.jsonpathparser import (
     Wildcard,
 )
 
-__all__ = ["JSONPath", "JSONPathError", "cell", "parse", "relaxed", "render"]
+__all__ = ["JSONPath", "JSONPathError", "print_value", "relaxed"]
 
 Values = list[Any]
 _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
-
-
-@cache
-def parse(template: str, allow_missing_keys: bool = False) -> JSONPath:
-    """Read a template. Raises JSONPathError. ``allow_missing_keys``: a field that is not there is no error."""
-    return JSONPath(Parser(template).parse(), allow_missing_keys)
 
 
 def relaxed(expression: str) -> str:
@@ -53,49 +46,44 @@ def relaxed(expression: str) -> str:
     return "{." + (found[1] or found[2]) + "}"
 
 
-def render(template: str, obj: Any, *, allow_missing_keys: bool = True) -> str:
-    """What ``-o jsonpath=TEMPLATE`` prints. Raises JSONPathError with all that kubectl says of it."""
-    try:
-        path = parse(template, allow_missing_keys)
-    except JSONPathError as error:
-        raise JSONPathError(f"error parsing jsonpath {template}, {error}") from error
-    try:
-        return path.print(obj)
-    except JSONPathError as error:
-        told = (f"Error executing template: {error}. Printing more information for debugging the template:\n"
-                f"\ttemplate was:\n\t\t{template}\n"
-                f"\tobject given to jsonpath engine was:\n\t\t{go_syntax(obj)}\n\n")
-        raise JSONPathError(f"error executing jsonpath {quote(template)}: {told}\n") from error
-
-
-def cell(path: JSONPath, obj: Any) -> str:
-    """A cell of ``-o custom-columns``: all values, or ``<none>``."""
-    found = path.find(obj)
-    texts = [format_value(value) for values in found for value in values]
-    return ",".join(texts if found and found[0] else ["<none>", *texts])
+@cache
+def _parse(template: str) -> list[Node]:
+    return Parser(template).parse()
 
 
 class JSONPath:
-    """A template that has been read; it holds no state between uses."""
+    """A template that has been read; it holds no state between uses.
 
-    def __init__(self, parts: list[Node], allow_missing_keys: bool = False) -> None:
-        self._parts = parts
+    ``allow_missing_keys``: a field that is not there gives nothing, instead of an error.
+    """
+
+    def __init__(self, template: str, allow_missing_keys: bool = True) -> None:
+        """Raises JSONPathError."""
+        self.template = template
+        self._parts = _parse(template)
         self._allow_missing_keys = allow_missing_keys
 
     def find(self, obj: Any) -> list[Values]:
         """The values of each part of the template. Raises JSONPathError."""
         return _Run(self._parts, self._allow_missing_keys).find(obj, 0)
 
-    def print(self, obj: Any) -> str:
+    def render(self, obj: Any) -> str:
         """The template filled in. Raises JSONPathError."""
-        return "".join(" ".join(map(_text, values)) for values in self.find(obj))
+        return "".join(" ".join(map(print_value, values)) for values in self.find(obj))
 
-    def print_as_json(self, obj: Any) -> str:
-        """``-o jsonpath-as-json``: each part's values as an indented JSON list."""
+    def render_json(self, obj: Any) -> str:
+        """``-o jsonpath-as-json``: each part's values as an indented JSON list. Raises JSONPathError."""
         return "".join(to_json(values, indent=4) + "\n" for values in self.find(obj))
 
+    def explain(self, obj: Any, error: JSONPathError) -> str:
+        """All that kubectl says when the template does not fit the object."""
+        return (f"error executing jsonpath {quote(self.template)}: Error executing template: {error}. Printing more "
+                f"information for debugging the template:\n\ttemplate was:\n\t\t{self.template}\n"
+                f"\tobject given to jsonpath engine was:\n\t\t{go_syntax(obj)}\n\n\n")
 
-def _text(value: Any) -> str:
+
+def print_value(value: Any) -> str:
+    """A value in the text: maps and lists as JSON, ``null`` for nothing."""
     if isinstance(value, (dict, list)):
         return to_json(value)
     return "null" if value is None else format_value(value)

@@ -23,9 +23,9 @@ from kubepy.cluster.options import (
     STRATEGIC_MERGE_PATCH,
     DeleteOptions,
 )
-from kubepy.cluster.reconcile import WatchEvent
 from kubepy.cluster.server import Server
-from kubepy.cluster.sessions import Session, split_replacement
+from kubepy.cluster.sessions import Session
+from kubepy.cluster.watch import WatchEvent, split_replacement
 from kubepy.storage import Change, CompactedError, Key, Problem, Store, Transaction
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from kubepy.cluster.clock import Clock
 from kubepy.cluster.meta import Object, namespace_of, owner_references
+from kubepy.cluster.watch import WatchEvent
 from kubepy.cluster.workqueue import WorkQueue
 from kubepy.storage.keys import Key
 
@@ -19,17 +20,6 @@ if TYPE_CHECKING:
     from kubepy.cluster.client import Client
 
 __all__ = ["EVERY_RESOURCE", "Context", "Handler", "Informers", "Key", "Reconciler", "WatchEvent", "enqueue_all"]
-
-
-class WatchEvent(NamedTuple):
-    """One object before and after a change; ``old`` is None for an addition, ``new`` None for a deletion.
-
-    An object that was replaced by another with the same name (another uid) arrives as a deletion and an addition.
-    """
-
-    key: Key
-    old: Object | None
-    new: Object | None
 
 
 Handler = Callable[[WatchEvent], None]

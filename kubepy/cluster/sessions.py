@@ -7,8 +7,8 @@ the controllers hear of their own batch without reading the change log.
 from __future__ import annotations
 
 from kubepy.cluster import errors
-from kubepy.cluster.meta import Object, uid_of
-from kubepy.cluster.reconcile import WatchEvent
+from kubepy.cluster.meta import Object
+from kubepy.cluster.watch import WatchEvent
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError, Transaction
 
 
@@ -79,10 +79,3 @@ def _exists(key: Key, found: Object) -> errors.Status:
     if found["metadata"].get("deletionTimestamp"):
         status.message = f"object is being deleted: {status.message}"
     return status
-
-
-def split_replacement(event: WatchEvent) -> list[WatchEvent]:
-    """A change of uid is a deletion and an addition: another object under the same name."""
-    if event.old is None or event.new is None or uid_of(event.old) == uid_of(event.new):
-        return [event]
-    return [WatchEvent(event.key, event.old, None), WatchEvent(event.key, None, event.new)]

@@ -1,6 +1,6 @@
 r"""kubectl's JSONPath: ``{range .items[*]}{.metadata.name}{"\n"}{end}``, filters, slices, unions, ``..``.
 
-:meth:`JSONPath.find` gives the values, a list for each part of the template, :meth:`JSONPath.render` the text.
+:func:`parse` gives a :class:`JSONPath`, whose ``find`` gives the values, a list for each part, and ``print`` the text.
 Upstream: ``client-go/util/jsonpath``; but wildcards go over a map by key, so that an object always gives the same text.
 """
 
@@ -26,10 +26,16 @@ from kubepy.cluster.jsonpathparser import (
     Wildcard,
 )
 
-__all__ = ["JSONPath", "JSONPathError", "print_value", "relaxed"]
+__all__ = ["JSONPath", "JSONPathError", "cell", "parse", "print_value", "relaxed"]
 
 Values = list[Any]
 _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
+
+
+@cache
+def parse(template: str, allow_missing_keys: bool = False) -> JSONPath:
+    """Read a template. Raises JSONPathError. ``allow_missing_keys``: a field that is not there is no error."""
+    return JSONPath(template, Parser(template).parse(), allow_missing_keys)
 
 
 def relaxed(expression: str) -> str:
@@ -46,32 +52,30 @@ def relaxed(expression: str) -> str:
     return "{." + (found[1] or found[2]) + "}"
 
 
-@cache
-def _parse(template: str) -> list[Node]:
-    return Parser(template).parse()
+def cell(path: JSONPath, obj: Any) -> str:
+    """A cell of ``-o custom-columns``: all values, or ``<none>``. Raises JSONPathError."""
+    found = path.find(obj)
+    texts = [format_value(value) for values in found for value in values]
+    return ",".join(texts if found and found[0] else ["<none>", *texts])
 
 
 class JSONPath:
-    """A template that has been read; it holds no state between uses.
+    """A template that has been read (by :func:`parse`); it holds no state between uses."""
 
-    ``allow_missing_keys``: a field that is not there gives nothing, instead of an error.
-    """
-
-    def __init__(self, template: str, allow_missing_keys: bool = True) -> None:
-        """Raises JSONPathError."""
+    def __init__(self, template: str, parts: list[Node], allow_missing_keys: bool = False) -> None:
         self.template = template
-        self._parts = _parse(template)
+        self._parts = parts
         self._allow_missing_keys = allow_missing_keys
 
     def find(self, obj: Any) -> list[Values]:
         """The values of each part of the template. Raises JSONPathError."""
         return _Run(self._parts, self._allow_missing_keys).find(obj, 0)
 
-    def render(self, obj: Any) -> str:
+    def print(self, obj: Any) -> str:
         """The template filled in. Raises JSONPathError."""
         return "".join(" ".join(map(print_value, values)) for values in self.find(obj))
 
-    def render_json(self, obj: Any) -> str:
+    def print_as_json(self, obj: Any) -> str:
         """``-o jsonpath-as-json``: each part's values as an indented JSON list. Raises JSONPathError."""
         return "".join(to_json(values, indent=4) + "\n" for values in self.find(obj))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kubepy.cluster.jsonpath import JSONPath, JSONPathError, relaxed
+from kubepy.cluster.jsonpath import JSONPathError, cell, parse, relaxed
 
 SHIP = {
     "metadata": {"name": "fleet", "labels": {"app.example.org/part": "hull", "plain": "a<b"}},
@@ -48,11 +48,11 @@ SHIP = {
     ("{1} {-2.5} {true}", "1 -2.5 true"),
 ])
 def test_templates(template, text):
-    assert JSONPath(template).render(SHIP) == text
+    assert parse(template, True).print(SHIP) == text
 
 
 def test_nothing_in_braces_is_the_whole_object():
-    assert JSONPath("{}").render({"b": 1, "a": []}) == '{"a":[],"b":1}'
+    assert parse("{}").print({"b": 1, "a": []}) == '{"a":[],"b":1}'
 
 
 @pytest.mark.parametrize(("template", "why"), [
@@ -71,7 +71,7 @@ def test_nothing_in_braces_is_the_whole_object():
 ])
 def test_what_cannot_be_read_is_told_in_upstreams_words(template, why):
     with pytest.raises(JSONPathError) as refused:
-        JSONPath(template)
+        parse(template)
     assert str(refused.value) == why
 
 
@@ -91,14 +91,14 @@ def test_what_cannot_be_read_is_told_in_upstreams_words(template, why):
 ])
 def test_what_does_not_fit_the_object_is_told_in_upstreams_words(template, why):
     with pytest.raises(JSONPathError) as refused:
-        JSONPath(template).render(SHIP)
+        parse(template, True).print(SHIP)
     assert str(refused.value) == why
 
 
 def test_what_kubectl_says_of_it_names_template_and_object():
-    path, obj = JSONPath("{.a[0]}"), {"a": {"b": 'x"'}}
+    path, obj = parse("{.a[0]}"), {"a": {"b": 'x"'}}
     with pytest.raises(JSONPathError) as refused:
-        path.render(obj)
+        path.print(obj)
     assert path.explain(obj, refused.value).split("\n") == [
         'error executing jsonpath "{.a[0]}": Error executing template: map[string]interface {} is not array or slice. '
         "Printing more information for debugging the template:",
@@ -112,13 +112,13 @@ def test_what_kubectl_says_of_it_names_template_and_object():
 
 def test_a_missing_key_is_an_error_only_when_asked():
     with pytest.raises(JSONPathError, match="absent is not found"):
-        JSONPath("{.absent}", allow_missing_keys=False).render(SHIP)
-    assert JSONPath("{.absent}").render(SHIP) == ""
+        parse("{.absent}").print(SHIP)
+    assert parse("{.absent}", allow_missing_keys=True).print(SHIP) == ""
 
 
 def test_values_as_json_lists():
-    assert JSONPath("{.spec.containers[*].name}").render_json(SHIP) == '[\n    "a",\n    "b",\n    "c"\n]\n'
-    assert JSONPath("{.absent}").render_json(SHIP) == "[]\n"
+    assert parse("{.spec.containers[*].name}").print_as_json(SHIP) == '[\n    "a",\n    "b",\n    "c"\n]\n'
+    assert parse("{.absent}", allow_missing_keys=True).print_as_json(SHIP) == "[]\n"
 
 
 @pytest.mark.parametrize("expression", ["metadata.name", ".metadata.name", "{metadata.name}", "{.metadata.name}"])
@@ -130,3 +130,16 @@ def test_relaxed_expressions(expression):
 def test_what_is_no_relaxed_expression(expression):
     with pytest.raises(JSONPathError, match="unexpected path string"):
         relaxed(expression)
+
+
+@pytest.mark.parametrize(("path", "text"), [
+    ("metadata.name", "fleet"),
+    ("metadata.labels", "map[app.example.org/part:hull plain:a<b]"),
+    ("spec.containers[*].image", "a:1,b:2,c:3"),
+    ("spec.containers[0].ports", "[map[port:8080] map[port:9090]]"),
+    ("spec.none", "<nil>"),
+    ("absent", "<none>"),
+    ("", "<none>"),
+])
+def test_cells_of_custom_columns(path, text):
+    assert cell(parse(relaxed(path), allow_missing_keys=True), SHIP) == text

@@ -17,7 +17,9 @@ from kubepy.storage.errors import (
     StorageError,
 )
 from kubepy.storage.keys import Key
-from kubepy.storage.store import Change, Problem, Snapshot, Store, Transaction
+from kubepy.storage.model import Change, Problem, Snapshot
+from kubepy.storage.store import Store
+from kubepy.storage.transaction import Transaction
 
 __all__ = [
     "Change",

@@ -1,76 +1,32 @@
-"""The store: snapshots, transactions, the change log. (Contract; storage's author fills it in.)"""
+"""The store: snapshots, transactions, the change log."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
+from kubepy.storage import settings as cluster_settings
+from kubepy.storage.access import Access
+from kubepy.storage.database import Database, Row
+from kubepy.storage.errors import FolderError
+from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key
+from kubepy.storage.manifest import from_json
+from kubepy.storage.model import Admit, Change, Object, Problem, Snapshot
+from kubepy.storage.reader import Reader
 
-Object = dict[str, Any]
-# Looks at an object read from a file that another program wrote: returns it complete, raises ValueError if the file
-# cannot hold it (a kind that is not its folder's). A pure function of (key, object, file mtime in seconds).
-Admit = Callable[[Key, Object, float], Object]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-
-class Snapshot(NamedTuple):
-    """Objects in key order as they were at one revision; each carries ``metadata.resourceVersion``."""
-
-    revision: int
-    objects: list[Object]
+    from kubepy.storage.transaction import Transaction
 
 
-class Change(NamedTuple):
-    """One entry of the change log. ``object`` is the state after it, or for DELETED the last state."""
-
-    revision: int
-    type: str  # ADDED, MODIFIED, DELETED
-    key: Key
-    object: Object
-
-
-class Problem(NamedTuple):
-    """A file in the folder that cannot be an object: its path relative to the folder, a line (0: none), and why."""
-
-    path: str
-    line: int
-    why: str
-
-
-class Transaction:
-    """Changes that become visible together. Reads see the transaction's own writes.
-
-    Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
-    """
-
-    @property
-    def revision(self) -> int:
-        """The newest revision: the store's at the start, then that of each write."""
-        raise NotImplementedError
-
-    def get(self, key: Key) -> Object | None:
-        raise NotImplementedError
-
-    def list(self, resource: str, namespace: str | None = None) -> list[Object]:
-        """All objects of a resource (in one namespace, or None: everywhere), in key order."""
-        raise NotImplementedError
-
-    def create(self, key: Key, obj: Object) -> Object:
-        """Store a new object; returns it with its resourceVersion. Raises ExistsError."""
-        raise NotImplementedError
-
-    def update(self, key: Key, obj: Object, *, expected: str | None = None) -> Object:
-        """Replace an object; with ``expected``, only if it has that resourceVersion.
-
-        One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError.
-        """
-        raise NotImplementedError
-
-    def delete(self, key: Key, *, expected: str | None = None) -> Object:
-        """Remove an object; returns its last state. Raises MissingError, ConflictError."""
-        raise NotImplementedError
+Names = list[str]
+Changes = list[Change]
+Problems = list[Problem]
 
 
 class Store:
@@ -92,58 +48,159 @@ class Store:
         now: Callable[[], float] | None = None,
         lock_timeout: float = 30.0,
     ) -> None:
-        raise NotImplementedError
+        self._volatile = dict(volatile or {})
+        self._folder = Folder(os.fspath(folder), frozenset(self._volatile))
+        self._access = Access(self._folder, admit)
+        self._reader = Reader(self._access)
+        self._now = now or time.time
+        self._lock_timeout = lock_timeout
+        self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
 
     @classmethod
     def initialize(cls, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Make an empty cluster: ``kubepy.yaml`` with the settings, ``.gitignore``. Raises FolderError if one exists."""
-        raise NotImplementedError
+        """Make an empty cluster: ``kubepy.yaml`` with the settings, ``.gitignore``.
+
+        Raises FolderError if there is one, or the folder cannot be written.
+        """
+        cluster_settings.initialize(os.fspath(folder), settings)
 
     def settings(self) -> Object:
         """What ``kubepy.yaml`` says. Raises NoClusterError, FolderError (with path and line)."""
-        raise NotImplementedError
+        return self._access.run(self._access.settings)
+
+    def close(self) -> None:
+        self._access.close()
+
+    # --- reading ---
 
     def get(self, key: Key) -> Object | None:
-        raise NotImplementedError
+        """Raises FolderError where the object's file cannot be one."""
+        return self._access.run(lambda: self._get(key))
+
+    def _get(self, key: Key) -> Object | None:
+        look = self._reader.look_at(key)
+        if look.problems:
+            raise FolderError(self._folder.absolute(str(look.problems[0])))
+        row = look.rows.get(key)
+        return _object(row) if row and self._is_alive(row) else None
 
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
-        raise NotImplementedError
+        return self._access.run(lambda: self._list(resource, namespace))
+
+    def _list(self, resource: str, namespace: str | None) -> Snapshot:
+        look = self._reader.look(resource, namespace)
+        rows = (look.rows[key] for key in sorted(look.rows))
+        return Snapshot(look.revision, [_object(row) for row in rows if self._is_alive(row)], tuple(look.problems))
 
     def revision(self) -> int:
-        raise NotImplementedError
+        return self._access.run(lambda: self._access.database().counter("revision"))
 
-    def resources(self) -> list[str]:
+    def resources(self) -> Names:
         """The resources of which there are objects, sorted."""
-        raise NotImplementedError
+        look = self._access.run(lambda: self._reader.look(json=False))
+        return sorted({row.resource for row in look.rows.values() if self._is_alive(row)})
 
-    def changes(self, since: int) -> list[Change]:
+    def changes(self, since: int) -> Changes:
         """What changed after a revision, oldest first, edits from outside included; several changes of one object may
         have become one. Raises CompactedError if the log no longer reaches back that far: list again."""
-        raise NotImplementedError
+        return self._access.run(lambda: self._changes(since))
+
+    def _changes(self, since: int) -> Changes:
+        from kubepy.storage.changelog import read_changes
+
+        self._reader.look(json=False)  # takes in edits from outside
+        return read_changes(self._access.database(), since)
+
+    def problems(self) -> Problems:
+        """Every file in the folder that cannot be an object, by path (``kubepy fsck``)."""
+        return self._access.run(self._problems)
+
+    def _problems(self) -> Problems:
+        from kubepy.storage.strays import strays
+
+        return sorted([*self._reader.look(json=False).problems, *strays(self._folder)])
+
+    def check(self) -> Names:
+        """Everything in which files, index, journal and change log disagree; empty when the folder is sound."""
+        from kubepy.storage.check import check
+
+        self._access.run(lambda: self._reader.look(json=False))
+        return self._access.run(lambda: check(self._access))
+
+    def _is_alive(self, row: Row) -> bool:
+        return row.expires is None or row.expires > self._now()
+
+    # --- writing ---
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Take the lock, take in edits from outside, run the block, commit. An exception in the block changes nothing.
 
-        Raises LockTimeoutError, FolderError.
+        Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block ran.
         """
-        raise NotImplementedError
-        yield
+        from kubepy.storage.transaction import Transaction
+
+        if self._meta_writes is not None:
+            raise RuntimeError("a transaction is under way in this store; transactions do not nest")
+        with self._access.locked(self._lock_timeout) as database:
+            transaction = Transaction(database, self._folder, self._volatile, self._now(), _problems(database))
+            self._meta_writes = {}
+            try:
+                yield transaction
+                self._commit(database, transaction, self._meta_writes)
+            finally:
+                self._meta_writes = None
+
+    def _commit(self, database: Database, transaction: Transaction, meta: Mapping[str, str | None]) -> None:
+        from kubepy.storage.journal import Journal
+
+        with self._access.errors():
+            if not transaction.is_empty():
+                expired = database.expired(self._now())
+                self._access.check_in_place(database)
+                Journal(database, self._folder, self._access.boot).commit(transaction.outcome(expired), meta.items())
+            elif meta:
+                with database.write():
+                    for name, value in meta.items():
+                        database.set_value("meta", name, value)
 
     def meta(self, name: str) -> str | None:
         """A small value of this machine's own, kept in ``.kubepy/`` (where the id sequence stands, contexts)."""
-        raise NotImplementedError
+        if self._meta_writes is not None and name in self._meta_writes:
+            return self._meta_writes[name]
+        return self._access.run(lambda: self._access.database().value("meta", name))
 
     def set_meta(self, name: str, value: str | None) -> None:
-        raise NotImplementedError
+        """Inside a transaction of this store it is part of it; else it takes the lock for itself."""
+        if self._meta_writes is not None:
+            self._meta_writes[name] = value
+        else:
+            with self.transaction():
+                self._meta_writes = {name: value}
 
-    def problems(self) -> list[Problem]:
-        """Every file in the folder that cannot be an object, by path (``kubepy fsck``)."""
-        raise NotImplementedError
+    # --- other locks ---
 
-    def check(self) -> list[str]:
-        """Everything in which files, index, journal and change log disagree; empty when the folder is sound."""
-        raise NotImplementedError
+    def hold(self, name: str) -> AbstractContextManager[None]:
+        """Hold a lock of the folder that dies with this process (``manager.lock``) for the length of a block.
 
-    def close(self) -> None:
-        raise NotImplementedError
+        Raises LockTimeoutError, which says who holds it, at once; FolderError.
+        """
+        from kubepy.storage.locks import hold
+
+        self._access.database()
+        return hold(self._access.own_path(name))
+
+    def holder(self, name: str) -> str | None:
+        """Who holds such a lock: ``process 4711 (kubepy controller --watch)``; None when nobody does."""
+        from kubepy.storage.locks import Lock
+
+        return Lock(self._access.own_path(name)).holder()
+
+
+def _object(row: Row) -> Object:
+    assert row.json is not None
+    return from_json(row.json, row.revision)
+
+
+def _problems(database: Database) -> Problems:
+    return [Problem(path, line, why) for path, (_, line, why) in database.problems().items()]

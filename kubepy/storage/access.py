@@ -1,0 +1,206 @@
+"""Opening a state folder and bringing its index up to date, with the lock or without."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from kubepy.storage import index, settings
+from kubepy.storage.database import DamagedError, Database, Stamp
+from kubepy.storage.errors import FolderError, LockTimeoutError
+from kubepy.storage.folder import Folder
+from kubepy.storage.model import Admit, Object
+
+LOCK = "lock"
+T = TypeVar("T")
+
+
+class Access:
+    """One process's way to a folder: the open index, found again or made anew whenever it is not what it was."""
+
+    def __init__(self, folder: Folder, admit: Admit | None) -> None:
+        self.folder = folder
+        self.admit = admit
+        self.boot = index.boot_id()
+        self._database: Database | None = None
+        self._settings: tuple[Stamp, Object] | None = None
+        self._unwritable: FolderError | None = None
+
+    def own_path(self, name: str) -> str:
+        return os.path.join(self.folder.root, index.OWN, name)
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    # --- opening ---
+
+    def database(self) -> Database:
+        """The index. Raises NoClusterError, FolderError."""
+        stamp = settings.check_cluster(self.folder)
+        database = self._current() or self._open()
+        if self._settings is None or self._settings[0] != stamp:
+            self._settings = stamp, self._read_settings(database, stamp)
+        return database
+
+    def settings(self) -> Object:
+        self.database()
+        assert self._settings is not None
+        return self._settings[1]
+
+    def _read_settings(self, database: Database, stamp: Stamp) -> Object:
+        found = settings.cached(database, stamp)
+        if found is None:
+            read_ns = time.time_ns()
+            found = settings.read(self.folder)
+            settings.remember(database, stamp, found, read_ns)
+        return found
+
+    def _current(self) -> Database | None:
+        """The index that is open, if it still is the folder's."""
+        if self._database is None:
+            return None
+        was_only_locked_out = self._database.in_memory and self._unwritable is None
+        if was_only_locked_out or self._database.is_replaced():
+            self.close()
+        return self._database
+
+    def _open(self) -> Database:
+        self._database = index.open_existing(self.folder.root)
+        if self._database is None:
+            self.try_catch_up()
+        if self._database is None:
+            self._database = index.create_in_memory()
+            self.take_in()
+        return self._database
+
+    # --- catching up ---
+
+    @contextmanager
+    def locked(self, timeout: float) -> Iterator[Database]:
+        """Hold the folder's lock, with all that was left finished and all edits from outside taken in.
+
+        Raises LockTimeoutError, FolderError.
+        """
+        from kubepy.storage.locks import Lock
+
+        settings.check_cluster(self.folder)
+        index.make_own_folder(self.folder.root)
+        lock = Lock(self.own_path(LOCK))
+        was_left = lock.acquire(timeout)
+        try:
+            yield self._caught_up(was_left)
+        finally:
+            lock.release()
+
+    def _caught_up(self, was_left: bool) -> Database:
+        database = self._open_for_writing()
+        try:
+            self._recover(database, was_left)
+        except (DamagedError, sqlite3.DatabaseError) as error:
+            if not is_damage(error):
+                raise
+            database = self._create()
+            self._recover(database, was_left)
+        return database
+
+    def _recover(self, database: Database, was_left: bool) -> None:
+        from kubepy.storage.recovery import Recovery
+
+        Recovery(database, self.folder, self.boot).run(unclean=was_left)
+        self.take_in()
+
+    def _open_for_writing(self) -> Database:
+        if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
+            self.close()
+        if self._database is None:
+            self._database = index.open_existing(self.folder.root)
+        return self._database or self._create()
+
+    def _create(self) -> Database:
+        self.close()
+        self._database = index.create(self.folder.root)
+        return self._database
+
+    def take_in(self) -> None:
+        """Take in edits from outside; for the holder of the lock, or for an index in memory."""
+        from kubepy.storage.intake import Intake
+
+        assert self._database is not None
+        Intake(self._database, self.folder, self.admit).run()
+
+    def try_catch_up(self) -> bool:
+        """Catch up unless somebody else has the lock, or this process cannot write here."""
+        if self._database is not None and self._database.in_memory:
+            self.take_in()
+            return True
+        try:
+            with self.locked(0):
+                return True
+        except LockTimeoutError:
+            return False
+        except FolderError as error:
+            self._unwritable = error
+            return False
+
+    def is_same_boot(self, database: Database) -> bool:
+        return database.in_memory or database.value("internal", "boot") == (self.boot or "")
+
+    def check_in_place(self, database: Database) -> None:
+        """Refuse to commit to an index that was removed meanwhile. Raises FolderError."""
+        settings.check_cluster(self.folder)
+        if database.is_replaced():
+            raise FolderError(f"{self.own_path('')} was removed while it was written to")
+
+    # --- errors ---
+
+    def run(self, operation: Callable[[], T]) -> T:
+        """Run a read, a second time with a new index where it turns out to be damaged. Raises FolderError."""
+        try:
+            with self.errors():
+                return operation()
+        except DamagedError:
+            self._renew()
+        with self.errors():
+            return operation()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """What SQLite and the system say, as FolderError; damage to the index as DamagedError."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if is_damage(error):
+                raise DamagedError(str(error)) from error
+            raise FolderError(f"{self.own_path(index.INDEX)}: {error}") from error
+        except OSError as error:
+            raise FolderError(f"{error.filename or self.folder.root}: {error.strerror}") from error
+
+    def _renew(self) -> None:
+        """Make the damaged index anew from the files; in memory if another process has the lock."""
+        from kubepy.storage.locks import Lock
+
+        self.close()
+        lock = Lock(self.own_path(LOCK))
+        try:
+            lock.acquire(0)
+        except (LockTimeoutError, FolderError):
+            self._database = index.create_in_memory()
+            self.take_in()
+            return
+        try:
+            index.discard(self.folder.root)
+        finally:
+            lock.release()
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error says that the index is no sound database, so that making it anew helps."""
+    if isinstance(error, DamagedError):
+        return True
+    return getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

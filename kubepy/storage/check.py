@@ -1,0 +1,130 @@
+"""``fsck`` of the index: everything in which files, index, journal and change log disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubepy.storage.access import Access
+from kubepy.storage.compare import (
+    Edited,
+    Known,
+    Outcome,
+    Refused,
+    Same,
+    all_files,
+    compare,
+    complete,
+    digest_of,
+    examine,
+    known_problem,
+)
+from kubepy.storage.database import DURABLE, PENDING, WRITTEN, Database, Row
+from kubepy.storage.folder import MANAGED, Folder, UnreadableError, is_own_temporary
+from kubepy.storage.keys import Key, path_of
+from kubepy.storage.manifest import ContentError, parse, to_json
+from kubepy.storage.model import DELETED
+
+
+def check(access: Access) -> list[str]:
+    database = access.database()
+    rows = database.rows()
+    return [
+        *_check_database(database),
+        *_check_revisions(database, rows),
+        *_check_log(database, rows),
+        *_check_stamps(access, rows),
+        *_check_contents(access, rows),
+        *_check_leftovers(access.folder),
+    ]
+
+
+def _check_database(database: Database) -> Iterator[str]:
+    for (line,) in database.connection.execute("PRAGMA integrity_check"):
+        if line != "ok":
+            yield f"index: {line}"
+
+
+def _check_revisions(database: Database, rows: list[Row]) -> Iterator[str]:
+    revision = database.counter("revision")
+    seen: dict[int, Key] = {}
+    for row in rows:
+        if row.revision > revision:
+            yield f"{_name(row)}: revision {row.revision} is beyond the counter, {revision}"
+        if row.revision in seen:
+            yield f"{_name(row)}: revision {row.revision} is also that of {path_of(seen[row.revision])}"
+        seen[row.revision] = row.key
+        if row.state == PENDING:
+            yield f"{_name(row)}: the journal is not finished"
+        if row.state not in (DURABLE, WRITTEN, PENDING):
+            yield f"{_name(row)}: has no such state: {row.state}"
+
+
+def _check_log(database: Database, rows: list[Row]) -> Iterator[str]:
+    """The newest entry of every object that the log still reaches must tell of its row."""
+    newest = {Key(*entry[2:5]): entry for entry in database.entries(0)}
+    live = {row.key: row for row in rows if row.json is not None}
+    compacted = database.counter("compacted")
+    for key, row in live.items():
+        entry = newest.get(key)
+        is_told = entry is not None and entry.type != DELETED and entry.revision == row.revision
+        if row.revision > compacted and not is_told:
+            yield f"{_name(row)}: revision {row.revision} is not in the change log"
+    for key, entry in newest.items():
+        if entry.type != DELETED and key not in live:
+            yield f"{path_of(key)}: the change log has it {entry.type}, but it is not there"
+        if not compacted < entry.revision <= database.counter("revision"):
+            yield f"{path_of(key)}: the change log has revision {entry.revision}, out of its bounds"
+
+
+def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
+    database = access.database()
+    known = Known(database.problems(), access.is_same_boot(database))
+    for difference in compare(rows, all_files(access.folder), access.folder, known):
+        outcome = known_problem(difference, known) or examine(difference, access.folder, access.admit)
+        if outcome is not None and not isinstance(outcome, Same | Refused):
+            yield f"{difference.path}: {_difference_words(outcome)}"
+
+
+def _difference_words(outcome: Outcome) -> str:
+    if isinstance(outcome, Edited):
+        return "differs from the index" if outcome.row else "is not in the index"
+    return "is in the index, but not there"
+
+
+def _check_contents(access: Access, rows: list[Row]) -> Iterator[str]:
+    """Every file read in full: it must hold the object of its row."""
+    problems = access.database().problems()
+    for row in rows:
+        path = path_of(row.key)
+        if row.json is None or row.expires is not None or path in problems:
+            continue
+        if why := _wrong_content(access, row, path):
+            yield f"{path}: {why}"
+
+
+def _wrong_content(access: Access, row: Row, path: str) -> str:
+    try:
+        data, stamp, _ = access.folder.read(path)
+        obj = parse(data).object
+        text = to_json(complete(row.key, obj, row, access.folder, stamp, access.admit))
+    except FileNotFoundError:
+        return ""  # told by its stamp
+    except (UnreadableError, ContentError, ValueError) as error:
+        return f"is in the index, but {error}"
+    if digest_of(data) != row.digest:
+        return "has not the bytes that the index remembers"
+    return "" if text == row.json else "does not hold the object of the index"
+
+
+def _check_leftovers(folder: Folder) -> Iterator[str]:
+    import os
+
+    for directory in folder.directories():
+        for path in (directory.path, f"{directory.path}/{MANAGED}"):
+            if folder.is_directory(path):
+                names = sorted(os.listdir(folder.absolute(path)))
+                yield from (f"{path}/{name}: is left over" for name in names if is_own_temporary(name))
+
+
+def _name(row: Row) -> str:
+    return path_of(row.key)

@@ -1,0 +1,245 @@
+"""Where files and index differ, and what a file that differs turns out to be.
+
+Comparing looks at stamps alone; only files that differ are read. Nothing here writes, so readers show what they find
+here when the lock is taken, and the holder of the lock takes the same in for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kubepy.storage.database import WRITTEN, Row, Stamp
+from kubepy.storage.folder import MANAGED, Directory, Folder, Found, UnreadableError
+from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
+from kubepy.storage.manifest import ContentError, check_place, parse, to_json
+from kubepy.storage.model import Admit, Object, Problem
+
+
+class Difference(NamedTuple):
+    """A file that is not as its row says. ``found`` None: no file; ``row`` None: no (live) row."""
+
+    path: str
+    found: Found | None
+    row: Row | None
+
+
+class Same(NamedTuple):
+    """The object is the one of the row; only the stamp of its file is another."""
+
+    row: Row
+    stamp: Stamp
+    digest: bytes
+    racy: bool
+
+
+class Gone(NamedTuple):
+    """The file of the row was removed."""
+
+    row: Row
+
+
+class Edited(NamedTuple):
+    """A file holds another object than the row, or one that has none."""
+
+    key: Key
+    row: Row | None
+    json: str
+    stamp: Stamp
+    digest: bytes
+    racy: bool
+
+
+class Refused(NamedTuple):
+    """A file that cannot be an object."""
+
+    problem: Problem
+    stamp: Stamp
+    row: Row | None
+
+
+Outcome = Same | Gone | Edited | Refused
+
+
+class Known(NamedTuple):
+    """What a comparison knows beforehand: problem files with their stamps, and whether WRITTEN rows can be trusted
+    to have their file (not when the machine was started anew since). ``refresh``: racy stamps that no longer are
+    racy count as differences too, so that they are taken anew."""
+
+    problems: dict[str, tuple[Stamp, int, str]]
+    same_boot: bool
+    refresh: bool = False
+
+
+def is_settled(row: Row, known: Known) -> bool:
+    """Whether the file of a row can be compared with it; otherwise the row is the truth."""
+    return row.state < WRITTEN or (row.state == WRITTEN and known.same_boot)
+
+
+def compare(rows: Iterable[Row], files: Iterable[Found], folder: Folder, known: Known) -> Iterator[Difference]:
+    """The differences between rows and the files at their places, in no order."""
+    found = {(file.directory.resource, file.directory.namespace, file.file): file for file in files}
+    for row in rows:
+        if row.expires is not None:
+            continue
+        file = found.pop((row.resource, row.namespace, encode(row.name) + SUFFIX), None)
+        if is_settled(row, known) and (difference := _difference(row, file, folder, known)):
+            yield difference
+    for file in found.values():
+        yield Difference(file.path, file, None)
+
+
+def _difference(row: Row, file: Found | None, folder: Folder, known: Known) -> Difference | None:
+    if row.json is None:  # a tombstone: any file there is new
+        return Difference(file.path, file, None) if file else None
+    if file is None:
+        return Difference(path_of(row.key), None, row)
+    if file.stamp != row[5:8] or (known.problems and file.path in known.problems):
+        return Difference(file.path, file, row)
+    return Difference(file.path, file, row) if row.racy and _is_edited(row, file, folder, known) else None
+
+
+def _is_edited(row: Row, file: Found, folder: Folder, known: Known) -> bool:
+    try:
+        data, _, racy = folder.read(file.path)
+    except (FileNotFoundError, UnreadableError):
+        return True
+    return (known.refresh and not racy) or digest_of(data) != row.digest
+
+
+def digest_of(data: bytes) -> bytes:
+    from hashlib import blake2b
+
+    return blake2b(data, digest_size=16).digest()
+
+
+def known_problem(difference: Difference, known: Known) -> Refused | None:
+    """The problem of a file that is known and unchanged."""
+    if difference.found is None or difference.path not in known.problems:
+        return None
+    stamp, line, why = known.problems[difference.path]
+    if stamp != difference.found.stamp:
+        return None
+    return Refused(Problem(difference.path, line, why), stamp, difference.row)
+
+
+def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outcome | None:
+    """Read a file that differs. None: there is neither file nor row (any more)."""
+    if difference.found is None:
+        return Gone(difference.row) if difference.row else None
+    try:
+        data, stamp, racy = folder.read(difference.path)
+    except FileNotFoundError:
+        return Gone(difference.row) if difference.row else None
+    except UnreadableError as error:
+        return _refused(difference, difference.found.stamp, ContentError(0, str(error)))
+    digest = digest_of(data)
+    if difference.row and digest == difference.row.digest:
+        return Same(difference.row, stamp, digest, racy)
+    try:
+        key, text = _load(data, difference, difference.found, folder, stamp, admit)
+    except ContentError as error:
+        return _refused(difference, stamp, error)
+    if difference.row and text == difference.row.json:
+        return Same(difference.row, stamp, digest, racy)
+    return Edited(key, difference.row, text, stamp, digest, racy)
+
+
+def _refused(difference: Difference, stamp: Stamp, error: ContentError) -> Refused:
+    return Refused(Problem(difference.path, error.line, error.why), stamp, difference.row)
+
+
+def _load(
+    data: bytes, difference: Difference, found: Found, folder: Folder, stamp: Stamp, admit: Admit | None
+) -> tuple[Key, str]:
+    """The object of a file, complete, as its row will hold it. Raises ContentError."""
+    content = parse(data)
+    directory = found.directory
+    key = check_place(
+        content.object, key_of_path(found), Key(directory.resource, directory.namespace, ""), found.path, content.line
+    )
+    try:
+        return key, to_json(complete(key, content.object, difference.row, folder, stamp, admit))
+    except ValueError as error:
+        raise ContentError(content.line, str(error)) from None
+
+
+def key_of_path(found: Found) -> Key | None:
+    """The key that a path says. None: only the object can tell. Raises ContentError when no object has the path."""
+    component = found.file.removesuffix(SUFFIX)
+    if is_cut(component):
+        return None
+    name = decode(component)
+    if name is None:
+        raise ContentError(0, "is not the file name of any object")
+    return Key(found.directory.resource, found.directory.namespace, name)
+
+
+def complete(
+    key: Key, obj: Object, row: Row | None, folder: Folder, stamp: Stamp, admit: Admit | None
+) -> Object:
+    """Give an object from a file what the file does not hold. Raises ValueError."""
+    metadata = obj["metadata"]
+    metadata.pop("resourceVersion", None)
+    if key.namespace:
+        metadata["namespace"] = key.namespace
+    old = _old_metadata(row)
+    if "uid" not in metadata and "uid" in old:  # a manifest written by hand, edited again
+        metadata["uid"] = old["uid"]
+        metadata.setdefault("creationTimestamp", old.get("creationTimestamp"))
+    if managers := _managers(key, metadata, old, folder):
+        metadata["managedFields"] = managers
+    return admit(key, obj, stamp.mtime_ns / 1e9) if admit else obj
+
+
+def _old_metadata(row: Row | None) -> Object:
+    if row is None or not row.json:
+        return {}
+    from json import loads
+
+    metadata: Object = loads(row.json)["metadata"]
+    return metadata
+
+
+def _managers(key: Key, metadata: Object, old: Object, folder: Folder) -> object:
+    """The managers of a file's object: its own, those of the file beside it, or the row's for the same object."""
+    if "managedFields" in metadata:
+        return metadata["managedFields"]
+    if kept := read_managers(folder, key):
+        return kept
+    return old.get("managedFields") if metadata.get("uid") == old.get("uid") else None
+
+
+def managers_path(key: Key) -> str:
+    directory, _, file = path_of(key).rpartition("/")
+    return f"{directory}/{MANAGED}/{file}"
+
+
+def read_managers(folder: Folder, key: Key) -> object:
+    """What the file of managers beside an object's file holds; None when it is not there or cannot be read."""
+    path = managers_path(key)
+    if not folder.is_directory(path.rpartition("/")[0]):
+        return None
+    try:
+        content = parse(folder.read(path)[0])
+    except (FileNotFoundError, UnreadableError, ContentError):
+        return None
+    managers = content.object.get("managedFields")
+    return managers if isinstance(managers, list) else None
+
+
+def all_files(folder: Folder, resource: str | None = None, namespace: str | None = None) -> Iterator[Found]:
+    for directory in folder.directories(resource, namespace):
+        yield from folder.files(directory)
+
+
+def file_of(folder: Folder, key: Key) -> Found | None:
+    """The file of one object, if there is one."""
+    path = path_of(key)
+    stamp = folder.stamp(path)
+    if stamp is None:
+        return None
+    directory, _, file = path.rpartition("/")
+    return Found(Directory(key.resource, key.namespace, directory), file, stamp)
+
+

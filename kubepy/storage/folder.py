@@ -1,0 +1,278 @@
+"""The files of a state folder: finding, reading, replacing and removing them. Paths are relative to the folder.
+
+Nothing here follows a symbolic link, and only object files and temporary files of our own are ever written or removed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kubepy.storage.database import Stamp
+from kubepy.storage.errors import FolderError
+from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, decode, encode, folder_of
+
+MAX_SIZE = 3 * 1024 * 1024
+TEMPORARY_PREFIX = ".kubepy-"
+TEMPORARY_SUFFIX = ".tmp"
+MANAGED = ".managed"
+
+# A file's mtime comes from the kernel's tick (at most 10 ms) or, on old file systems, from whole seconds, so an edit
+# right after a look can leave the same mtime. Our own files are stamped this much in the past: no later edit can match.
+TICK_NS = 20_000_000
+COARSE_TICK_NS = 2_100_000_000
+
+
+class UnreadableError(Exception):
+    """A file that must not or cannot be read as an object, and why."""
+
+
+class Directory(NamedTuple):
+    """The folder of one resource in one namespace."""
+
+    resource: str
+    namespace: str
+    path: str
+
+
+class Found(NamedTuple):
+    """A file at the place of an object."""
+
+    directory: Directory
+    file: str
+    stamp: Stamp
+
+    @property
+    def path(self) -> str:
+        return f"{self.directory.path}/{self.file}"
+
+
+def stamp_of(found: os.stat_result) -> Stamp:
+    return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def is_racy(stamp: Stamp, read_ns: int) -> bool:
+    """Whether an edit after a look at ``read_ns`` could leave the same stamp (git: racy index)."""
+    tick = COARSE_TICK_NS if stamp.mtime_ns % 1_000_000_000 == 0 else TICK_NS
+    return stamp.mtime_ns + tick >= read_ns
+
+
+def is_own_temporary(file: str) -> bool:
+    return file.startswith(TEMPORARY_PREFIX) and file.endswith(TEMPORARY_SUFFIX)
+
+
+class Folder:
+    """:param volatile: resources that are not kept in files; folders of theirs are not looked at."""
+
+    def __init__(self, root: str, volatile: frozenset[str] = frozenset()) -> None:
+        self.root = root
+        self.volatile = volatile
+        self._prefix = os.path.join(root, "")
+
+    def absolute(self, path: str) -> str:
+        return self._prefix + path
+
+    # --- looking ---
+
+    def stamp(self, path: str) -> Stamp | None:
+        """The stamp of whatever is at a path (a link itself, not its target), None when nothing is."""
+        try:
+            return stamp_of(os.lstat(self._prefix + path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def is_directory(self, path: str) -> bool:
+        try:
+            return stat.S_ISDIR(os.lstat(self._prefix + path).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def directories(self, resource: str | None = None, namespace: str | None = None) -> Iterator[Directory]:
+        """The folders that may hold objects of a resource (None: of all) in a namespace (None: in all)."""
+        if not namespace and self.is_directory(CLUSTER):
+            yield from self._resources(CLUSTER, "", resource)
+        if namespace != "" and self.is_directory(NAMESPACES):
+            for each in self._namespaces(namespace):
+                yield from self._resources(f"{NAMESPACES}/{encode(each)}", each, resource)
+
+    def _namespaces(self, namespace: str | None) -> Iterator[str]:
+        if namespace is None:
+            yield from self._subfolder_names(NAMESPACES)
+        elif self.is_directory(f"{NAMESPACES}/{encode(namespace)}"):
+            yield namespace
+
+    def _resources(self, parent: str, namespace: str, resource: str | None) -> Iterator[Directory]:
+        if resource is None:
+            for each in self._subfolder_names(parent):
+                if each not in self.volatile:
+                    yield Directory(each, namespace, f"{parent}/{encode(each)}")
+            return
+        path = folder_of(resource, namespace)
+        if resource not in self.volatile and self.is_directory(path):
+            yield Directory(resource, namespace, path)
+
+    def _subfolder_names(self, path: str) -> list[str]:
+        with os.scandir(self._prefix + path) as entries:
+            components = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        names = (decode(component) for component in components if not component.startswith("."))
+        return sorted(name for name in names if name is not None)
+
+    def files(self, directory: Directory) -> Iterator[Found]:
+        """The object files of a folder, in no order."""
+        try:
+            entries = os.scandir(self._prefix + directory.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        with entries:
+            for entry in entries:
+                if entry.name.endswith(SUFFIX) and entry.name[0] != ".":
+                    try:
+                        found = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    yield Found(directory, entry.name, stamp_of(found))
+
+    def is_inside(self, path: str) -> bool:
+        """Whether a path leads through real folders only, so that what is there belongs to the state folder."""
+        return all(self.is_directory(part) for part in _parts(path)[:-1])
+
+    # --- reading ---
+
+    def read(self, path: str) -> tuple[bytes, Stamp, bool]:
+        """The bytes of an object file, its stamp, and whether the stamp is racy.
+
+        Raises FileNotFoundError, UnreadableError.
+        """
+        descriptor = self._open_for_reading(path)
+        try:
+            before = os.fstat(descriptor)
+            if not stat.S_ISREG(before.st_mode):
+                raise UnreadableError("is not a regular file")
+            if before.st_size > MAX_SIZE:
+                raise UnreadableError("is larger than 3 MiB")
+            read_ns = time.time_ns()
+            data = _read_all(descriptor)
+        finally:
+            os.close(descriptor)
+        stamp = stamp_of(before)
+        return data, stamp, is_racy(stamp, read_ns) or len(data) != stamp.size
+
+    def _open_for_reading(self, path: str) -> int:
+        try:
+            return os.open(self._prefix + path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise FileNotFoundError(path) from None
+        except OSError as error:
+            if os.path.islink(self._prefix + path):
+                raise UnreadableError("is a symbolic link") from None
+            raise UnreadableError(f"cannot be read: {error.strerror}") from None
+
+    # --- writing ---
+
+    def make_directory(self, path: str) -> None:
+        """Make a folder and those above it. Raises FolderError where something else is in the way."""
+        for part in _parts(path):
+            if not self.is_directory(part):
+                self._make_one(part)
+
+    def _make_one(self, path: str) -> None:
+        try:
+            os.mkdir(self._prefix + path)
+        except FileExistsError:
+            kind = "a symbolic link" if os.path.islink(self._prefix + path) else "not a folder"
+            raise FolderError(f"{self.absolute(path)} is {kind}") from None
+        except OSError as error:
+            raise FolderError(f"{self.absolute(path)}: cannot be made: {error.strerror}") from None
+
+    def write_temporary(self, path: str, data: bytes, mode: int, *, sync: bool = False) -> tuple[Stamp, bool]:
+        """Write a file of our own; returns its stamp (which a rename keeps) and whether that is racy."""
+        absolute = self._prefix + path
+        try:
+            descriptor = os.open(absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        except FileExistsError:  # left by a process that died
+            os.unlink(absolute)
+            descriptor = os.open(absolute, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            _write_all(descriptor, data)
+            now = time.time_ns()
+            os.utime(descriptor, ns=(now, now - 2 * TICK_NS))
+            if sync:
+                os.fsync(descriptor)
+            stamp = stamp_of(os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
+        return stamp, is_racy(stamp, now)
+
+    def replace(self, temporary: str, path: str) -> None:
+        os.replace(self._prefix + temporary, self._prefix + path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file; one that is not there is as good."""
+        try:
+            os.unlink(self._prefix + path)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+
+    def remove_empty(self, path: str) -> None:
+        """Remove a folder and those above it, as far as they are empty."""
+        while path:
+            try:
+                os.rmdir(self._prefix + path)
+            except OSError:  # not empty, or gone: either way nothing is left to do
+                return
+            path = path.rpartition("/")[0]
+
+    def sync_directory(self, path: str) -> None:
+        """Make the entries of a folder (of the nearest one there still is) durable."""
+        while path and not self.is_directory(path):
+            path = path.rpartition("/")[0]
+        descriptor = os.open(self.absolute(path), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def remove_empty_managed(self, directory: str) -> None:
+        try:
+            os.rmdir(f"{self._prefix}{directory}/{MANAGED}")
+        except OSError:  # as above
+            return
+
+    def remove_leftovers(self) -> None:
+        """Remove temporary files and empty folders of a process that died. Only for the holder of the lock."""
+        for directory in list(self.directories()):
+            for path in (f"{directory.path}/{MANAGED}", directory.path):
+                if self.is_directory(path):
+                    self._remove_temporaries(path)
+                    self.remove_empty(path)
+
+    def _remove_temporaries(self, path: str) -> None:
+        for name in os.listdir(self._prefix + path):
+            if is_own_temporary(name):
+                self.remove(f"{path}/{name}")
+
+
+def _parts(path: str) -> list[str]:
+    """``a``, ``a/b``, ``a/b/c`` of ``a/b/c``."""
+    names = path.split("/")
+    return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
+
+
+def _read_all(descriptor: int) -> bytes:
+    parts = []
+    size = 0
+    while part := os.read(descriptor, 1 << 20):
+        parts.append(part)
+        size += len(part)
+        if size > MAX_SIZE:
+            raise UnreadableError("is larger than 3 MiB")
+    return b"".join(parts)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, data[written:])

@@ -1,0 +1,86 @@
+"""Opening ``.kubepy/index.db``: made anew when it is missing, of another version or damaged; in memory where the
+folder cannot be written."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+from kubepy.storage.database import Database, remove_files
+from kubepy.storage.errors import FolderError
+
+OWN = ".kubepy"
+INDEX = "index.db"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def boot_id() -> str | None:
+    """What changes whenever the machine starts; None where the system does not say (then every file is synced)."""
+    try:
+        with open(BOOT_ID, encoding="ascii") as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
+
+
+def make_own_folder(root: str) -> None:
+    """Make ``.kubepy/``. Raises FolderError."""
+    path = os.path.join(root, OWN)
+    if os.path.islink(path):
+        raise FolderError(f"{path} is a symbolic link")
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
+
+
+def open_existing(root: str) -> Database | None:
+    """The index if there is a sound one of this version that can be used here."""
+    path = os.path.join(root, OWN, INDEX)
+    if not os.path.exists(path):
+        return None
+    database = Database(path)
+    try:
+        if database.is_current():
+            return database
+    except sqlite3.DatabaseError:  # not a database, damaged, or in a folder where SQLite cannot work
+        pass
+    database.close()
+    return None
+
+
+def create(root: str) -> Database:
+    """A new, empty index in place of whatever is there. For the holder of the lock. Raises FolderError."""
+    path = os.path.join(root, OWN, INDEX)
+    unfinished = path + ".new"
+    try:
+        remove_files(unfinished)
+        _create_at(unfinished)
+        remove_files(path)
+        os.rename(unfinished, path)
+        return Database(path)
+    except (OSError, sqlite3.Error) as error:
+        raise FolderError(f"{path}: cannot be made: {error}") from error
+
+
+def _create_at(path: str) -> None:
+    database = Database(path)
+    try:
+        database.create()
+    finally:
+        database.close()
+
+
+def create_in_memory() -> Database:
+    database = Database(":memory:")
+    database.create()
+    return database
+
+
+def discard(root: str) -> None:
+    """Remove a damaged index; the next access makes a new one. Raises FolderError."""
+    path = os.path.join(root, OWN, INDEX)
+    try:
+        remove_files(path)
+    except OSError as error:
+        raise FolderError(f"{path} is damaged and cannot be removed: {error.strerror}") from error

@@ -1,0 +1,123 @@
+"""Taking in what other programs did to the files: it becomes revisions and change log entries like any other change.
+
+The files themselves are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kubepy.storage.compare import (
+    Difference,
+    Edited,
+    Gone,
+    Known,
+    Outcome,
+    Refused,
+    Same,
+    all_files,
+    compare,
+    examine,
+    known_problem,
+)
+from kubepy.storage.database import Database, LogEntry, Row
+from kubepy.storage.folder import Folder
+from kubepy.storage.keys import Key, path_of
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Admit
+
+
+class Intake:
+    """Brings the index to what the files say. For the holder of the lock, or for an index in memory."""
+
+    def __init__(self, database: Database, folder: Folder, admit: Admit | None) -> None:
+        self.database = database
+        self.folder = folder
+        self.admit = admit
+
+    def run(self) -> None:
+        problems = self.database.problems()
+        known = Known(problems, same_boot=True, refresh=True)
+        rows = self.database.rows(json=False)
+        outcomes = self._outcomes(compare(rows, all_files(self.folder), self.folder, known), known)
+        current = {one.problem.path for one in outcomes if isinstance(one, Refused)}
+        news = [one for one in outcomes if not _is_known(one, problems)]
+        is_rebuild = self.database.value("internal", "built") is None
+        if news or is_rebuild or problems.keys() - current:
+            self._record(news, problems.keys() - current, is_rebuild=is_rebuild)
+
+    def _outcomes(self, differences: Iterable[Difference], known: Known) -> list[Outcome]:
+        found: list[Outcome] = []
+        for difference in sorted(differences, key=lambda one: one.path):
+            outcome = known_problem(difference, known) or examine(self._with_json(difference), self.folder, self.admit)
+            if outcome is not None:
+                found.append(outcome)
+        return found
+
+    def _with_json(self, difference: Difference) -> Difference:
+        return difference._replace(row=self.database.row(difference.row.key)) if difference.row else difference
+
+    def _record(self, outcomes: list[Outcome], solved: Iterable[str], *, is_rebuild: bool) -> None:
+        with self.database.write():
+            was_problem = set(solved)
+            revision = _Revisions(self.database.counter("revision"))
+            if is_rebuild:  # resource versions of the life before are not to come again soon
+                revision.last += len(outcomes)
+                self.database.set_counter("compacted", revision.last)
+                self.database.set_value("internal", "built", "yes")
+            for outcome in sorted(outcomes, key=_order):
+                self._record_one(outcome, revision, was_problem)
+            for path in was_problem:
+                self.database.remove_problem(path)
+            self.database.set_counter("revision", revision.last)
+
+    def _record_one(self, outcome: Outcome, revision: _Revisions, was_problem: set[str]) -> None:
+        if isinstance(outcome, Refused):
+            self.database.put_problem(outcome.problem.path, outcome.stamp, outcome.problem.line, outcome.problem.why)
+        elif isinstance(outcome, Gone):
+            self._remove(outcome.row, revision.next())
+        elif isinstance(outcome, Edited):
+            self._put(_row_of(outcome, revision.next()), MODIFIED if outcome.row else ADDED)
+        elif path_of(outcome.row.key) in was_problem:  # lists have left it out: watchers must hear that it is back
+            self._put(_row_again(outcome, revision.next()), MODIFIED)
+        else:
+            self.database.restamp(outcome.row, outcome.stamp, outcome.digest, outcome.racy)
+
+    def _remove(self, row: Row, revision: int) -> None:
+        self.database.remove([row.key])
+        self.database.log([LogEntry(revision, DELETED, *row.key, row.json)])
+
+    def _put(self, row: Row, change_type: str) -> None:
+        self.database.put([row])
+        self.database.log([LogEntry(row.revision, change_type, *row.key, None)])
+
+
+class _Revisions:
+    def __init__(self, last: int) -> None:
+        self.last = last
+
+    def next(self) -> int:
+        self.last += 1
+        return self.last
+
+
+def _is_known(outcome: Outcome, problems: Mapping[str, object]) -> bool:
+    return isinstance(outcome, Refused) and problems.get(outcome.problem.path) == (
+        outcome.stamp,
+        outcome.problem.line,
+        outcome.problem.why,
+    )
+
+
+def _order(outcome: Outcome) -> tuple[Key, str]:
+    if isinstance(outcome, Refused):
+        return Key("", "", ""), outcome.problem.path
+    return (outcome.key if isinstance(outcome, Edited) else outcome.row.key), ""
+
+
+def _row_of(edited: Edited, revision: int) -> Row:
+    return Row(*edited.key, revision, edited.json, *edited.stamp, edited.digest, int(edited.racy))
+
+
+def _row_again(same: Same, revision: int) -> Row:
+    stamped = same.row._replace(**same.stamp._asdict())
+    return stamped._replace(revision=revision, digest=same.digest, racy=int(same.racy))

@@ -1,0 +1,108 @@
+"""Locks in ``.kubepy/`` that die with their process, and who holds them.
+
+The holder writes its pid and command beside the lock and removes that when it lets go. What is found there by the next
+one to take the lock was left by a process that died.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kubepy.storage.errors import FolderError, LockTimeoutError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+POLL_INTERVAL = 0.005  # seconds
+# A look at who holds a lock takes it for an instant; taking it "at once" outlasts that.
+AT_ONCE = 0.1  # seconds
+
+
+class Lock:
+    """One lock file. ``purpose`` is what its holder does, for messages."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._holder_path = f"{path}.holder"
+        self._lock: BaseFileLock | None = None
+
+    def acquire(self, timeout: float) -> bool:
+        """Take the lock; returns whether its last holder died with it. Raises LockTimeoutError, FolderError."""
+        if not self.try_acquire(timeout):
+            holder = self.describe() or "another process"
+            raise LockTimeoutError(f"{self.path} is held by {holder} (waited {timeout:g} s)")
+        was_left = os.path.exists(self._holder_path)
+        self._write_holder()
+        return was_left
+
+    def try_acquire(self, timeout: float) -> bool:
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.path, timeout=timeout)
+        try:
+            lock.acquire(poll_interval=POLL_INTERVAL)
+        except Timeout:
+            return False
+        except OSError as error:
+            raise FolderError(f"{self.path}: cannot be locked: {error.strerror}") from error
+        self._lock = lock
+        return True
+
+    def release(self) -> None:
+        assert self._lock is not None
+        try:
+            os.unlink(self._holder_path)
+        except FileNotFoundError:  # the folder of locks was removed meanwhile
+            pass
+        finally:
+            self._lock.release()
+            self._lock = None
+
+    def drop(self) -> None:
+        """Let go of a lock that was only tried."""
+        assert self._lock is not None
+        self._lock.release()
+        self._lock = None
+
+    def holder(self) -> str | None:
+        """Who holds the lock now, None when nobody does."""
+        description = self.describe()
+        if description is None:
+            return None
+        if self.try_acquire(0):
+            self.drop()
+            return None
+        return description
+
+    def describe(self) -> str | None:
+        """What the present (or the last, if it died) holder wrote about itself."""
+        try:
+            with open(self._holder_path, encoding="utf-8", errors="replace") as file:
+                pid, _, command = file.read().partition("\n")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return f"process {pid} ({command})" if pid else None
+
+    def _write_holder(self) -> None:
+        with open(self._holder_path, "w", encoding="utf-8", errors="replace") as file:
+            file.write(f"{os.getpid()}\n{_command()}")
+
+
+def _command() -> str:
+    program, *arguments = sys.argv or [""]
+    return " ".join([os.path.basename(program), *arguments])[:200].replace("\n", " ")
+
+
+@contextmanager
+def hold(path: str) -> Iterator[None]:
+    """Hold a lock for the length of a block. Raises LockTimeoutError at once when another process has it."""
+    lock = Lock(path)
+    lock.acquire(AT_ONCE)
+    try:
+        yield
+    finally:
+        lock.release()

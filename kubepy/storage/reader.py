@@ -1,0 +1,149 @@
+"""Looking at a folder: the rows of the index at one revision, corrected by the files that differ from them.
+
+No look waits for a writer. Where a file differs, the lock is taken if it is free at once, to take the edit in for good;
+else the edit is shown from memory. A file that differs because another process has just committed is no edit: then the
+row, read again, is another one, and the snapshot's own state counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kubepy.storage.access import Access
+from kubepy.storage.compare import (
+    Difference,
+    Edited,
+    Gone,
+    Known,
+    Outcome,
+    Refused,
+    all_files,
+    compare,
+    examine,
+    file_of,
+    is_settled,
+    key_of_path,
+    known_problem,
+)
+from kubepy.storage.database import Database, Row
+from kubepy.storage.folder import Found
+from kubepy.storage.keys import Key
+from kubepy.storage.manifest import ContentError
+from kubepy.storage.model import Problem
+
+
+class Look(NamedTuple):
+    """Live rows by key, and the files among those looked at that cannot be objects, by path."""
+
+    revision: int
+    rows: dict[Key, Row]
+    problems: list[Problem]
+
+
+class _Picture(NamedTuple):
+    """One snapshot compared with the files."""
+
+    revision: int
+    rows: list[Row]
+    known: Known
+    differences: list[Difference]
+
+
+class Reader:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._folder = access.folder
+
+    def look(self, resource: str | None = None, namespace: str | None = None, *, json: bool = True) -> Look:
+        """All objects of a resource (None: of all) in a namespace (None: in all)."""
+        picture = self._picture(resource, namespace, None, json)
+        if self._is_behind(picture) and self._access.try_catch_up():
+            picture = self._picture(resource, namespace, None, json)
+        return self._resolve(picture)
+
+    def look_at(self, key: Key) -> Look:
+        """One object."""
+        picture = self._picture(key.resource, key.namespace, key, True)
+        if self._is_behind(picture) and self._access.try_catch_up():
+            picture = self._picture(key.resource, key.namespace, key, True)
+        return self._resolve(picture)
+
+    def _picture(self, resource: str | None, namespace: str | None, key: Key | None, json: bool) -> _Picture:
+        database = self._access.database()
+        with database.snapshot():
+            revision = database.counter("revision")
+            rows = _rows(database, resource, namespace, key, json)
+            known = Known(database.problems(), self._access.is_same_boot(database))
+        files = self._files(resource, namespace, key)
+        differences = list(compare(rows, files, self._folder, known))
+        return _Picture(revision, rows, known, [one for one in differences if not self._is_explained(one, database)])
+
+    def _files(self, resource: str | None, namespace: str | None, key: Key | None) -> Iterable[Found]:
+        if key is None:
+            return all_files(self._folder, resource, namespace)
+        found = file_of(self._folder, key)
+        return [found] if found else []
+
+    def _is_explained(self, difference: Difference, database: Database) -> bool:
+        """Whether a commit after the snapshot made the difference."""
+        key = difference.row.key if difference.row else _key(difference)
+        if key is None:
+            return False
+        now = database.row(key)
+        if difference.row is None:
+            return now is not None and now.json is not None
+        return now is None or (now.revision, now.state, now.stamp) != (
+            difference.row.revision,
+            difference.row.state,
+            difference.row.stamp,
+        )
+
+    def _is_behind(self, picture: _Picture) -> bool:
+        """Whether there is something to finish or to take in."""
+        if any(known_problem(one, picture.known) is None for one in picture.differences):
+            return True
+        return any(not is_settled(row, picture.known) for row in picture.rows)
+
+    def _resolve(self, picture: _Picture) -> Look:
+        rows = {row.key: row for row in picture.rows if row.json is not None}
+        problems: list[Problem] = []
+        for difference in picture.differences:
+            outcome = known_problem(difference, picture.known) or self._examine(difference)
+            if outcome is not None:
+                _apply(outcome, rows, problems, picture.revision)
+        return Look(picture.revision, rows, sorted(problems))
+
+    def _examine(self, difference: Difference) -> Outcome | None:
+        if difference.row and not difference.row.json:
+            full = self._access.database().row(difference.row.key)
+            difference = difference._replace(row=full)
+        return examine(difference, self._folder, self._access.admit)
+
+
+def _rows(database: Database, resource: str | None, namespace: str | None, key: Key | None, json: bool) -> list[Row]:
+    if key is None:
+        return database.rows(resource, namespace, json=json)
+    row = database.row(key)
+    return [row] if row else []
+
+
+def _key(difference: Difference) -> Key | None:
+    assert difference.found is not None
+    try:
+        return key_of_path(difference.found)
+    except ContentError:
+        return None
+
+
+def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revision: int) -> None:
+    """Correct the rows of a look by what a file turned out to be."""
+    if isinstance(outcome, Edited):
+        known = outcome.row.revision if outcome.row else revision
+        rows[outcome.key] = Row(*outcome.key, known, outcome.json)
+    elif isinstance(outcome, Gone):
+        rows.pop(outcome.row.key, None)
+    elif isinstance(outcome, Refused):
+        problems.append(outcome.problem)
+        if outcome.row:
+            rows.pop(outcome.row.key, None)

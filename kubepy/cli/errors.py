@@ -73,9 +73,14 @@ def is_status(error: BaseException, *reasons: str) -> bool:
     return hasattr(error, "causes") and (not reasons or reason in reasons)
 
 
+def is_expected(error: BaseException) -> bool:
+    """Whether an exception is an answer to the user; anything else is a defect, and is not to be worded as one."""
+    return isinstance(error, (CliError, AggregateError, StorageError, OSError)) or is_status(error)
+
+
 def with_source(error: Exception, action: str, source: str) -> Exception:
     """The error with ``error when creating "file": `` before its message (``AddSourceToErr``)."""
-    if not source:
+    if not source or not is_expected(error):
         return error
     return prefixed(error, f'error when {action} "{source}": ')
 
@@ -97,9 +102,7 @@ def _with_message(status: Status, message: str) -> Status:
 
 
 def message_and_status(error: BaseException) -> tuple[str, int]:
-    """What to print on stderr (without the final newline; "": nothing), and the exit status."""
-    if isinstance(error, SilentExit):
-        return "", error.status
+    """What to print on stderr, without the final newline, and the exit status."""
     if isinstance(error, AggregateError):
         return "\n".join(message_for(one) for one in error.errors), 1
     if is_status(error, "Invalid"):
@@ -138,27 +141,28 @@ def guarded(run: Callable[[], None], say: Callable[[str], None]) -> int:
     """Run a command; returns its exit status. Whatever it raised has been said, and never as a traceback."""
     try:
         run()
-    except (CliError, SilentExit, AggregateError, StorageError) as error:
-        return _report(error, say)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         raise
-    except OSError as error:
-        return _report(CliError(os_error_text(error)), say)
-    except RecursionError:
-        return _report(CliError("an object or expression is nested too deeply"), say)
+    except SilentExit as error:
+        return error.status
     except Exception as error:
-        if is_status(error):
-            return _report(error, say)
-        return _report(CliError(_unexpected(error)), say)
+        return _report(_worded(error), say)
     return 0
+
+
+def _worded(error: Exception) -> Exception:
+    if isinstance(error, OSError):
+        return CliError(os_error_text(error))
+    if isinstance(error, RecursionError):
+        return CliError("an object or expression is nested too deeply")
+    return error if is_expected(error) else CliError(_unexpected(error))
 
 
 def _report(error: BaseException, say: Callable[[str], None]) -> int:
     text, status = message_and_status(error)
-    if text:
-        say(text)
+    say(text)
     return status
 
 

@@ -122,8 +122,8 @@ class Session:
 
     @cached_property
     def scheme(self) -> Scheme:
-        """The cluster's resources; without a cluster the built-in ones (--dry-run=client needs no folder)."""
-        if self.has_cluster or not self.may_create:
+        """The cluster's resources; without a cluster the built-in ones (what runs on the client needs no folder)."""
+        if self.has_cluster:
             return self.cluster.scheme
         from kubepy.cluster.scheme import Scheme
 

@@ -1,0 +1,144 @@
+"""``-o custom-columns`` and ``--sort-by``. Upstream: ``kubectl/pkg/cmd/get/{customcolumn,sorter}.go``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kubepy.cli.errors import CliError
+from kubepy.cli.output import Printer, is_list
+from kubepy.cli.session import Session
+from kubepy.cli.tables import format_lines
+from kubepy.cluster.goformat import format_value
+from kubepy.cluster.jsonpath import JSONPath, JSONPathError, relaxed
+from kubepy.cluster.meta import Object
+
+
+class Column(NamedTuple):
+    header: str
+    path: JSONPath
+
+
+# --- custom columns -----------------------------------------------------------------------------------------------
+
+
+def columns_of_spec(spec: str) -> list[Column]:
+    """``NAME:.metadata.name,IMAGE:.spec.image``. Raises CliError."""
+    if not spec:
+        raise CliError("custom-columns format specified but no custom columns given")
+    columns = []
+    for part in spec.split(","):
+        header, colon, path = part.partition(":")
+        if not colon:
+            raise CliError(f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>")
+        columns.append(_column(header, path))
+    return columns
+
+
+def columns_of_file(name: str) -> list[Column]:
+    """A file with a line of headers and a line of paths. Raises CliError."""
+    if not name:
+        raise CliError("custom-columns format specified but no custom columns given")
+    try:
+        with open(name, encoding="utf-8") as file:
+            text = file.read().splitlines()
+    except OSError as error:
+        raise CliError(f"error reading template {name}, open {name}: "
+                       f"{(error.strerror or str(error)).lower()}") from None
+    for number, what in enumerate(("header", "spec")):
+        if len(text) <= number:
+            raise CliError(f"invalid template, missing {what} line. Expected format is one line of space separated "
+                           "headers, one line of space separated column specs.")
+    headers, paths = text[0].split(), text[1].split()
+    if len(headers) != len(paths):
+        raise CliError(f"number of headers ({len(headers)}) and field specifications ({len(paths)}) don't match")
+    return [_column(header, path) for header, path in zip(headers, paths, strict=True)]
+
+
+def _column(header: str, path: str) -> Column:
+    try:
+        return Column(header, JSONPath(relaxed(path)))
+    except JSONPathError as error:
+        raise CliError(str(error)) from None
+
+
+def columns_printer(session: Session, columns: list[Column], *, headers: bool = True) -> Printer:
+    def print_columns(obj: Object) -> None:
+        text = ["\t".join(column.header for column in columns)] if headers else []
+        objects = obj["items"] if is_list(obj) else [obj]
+        text += ["\t".join(_cell(column, one) for column in columns) for one in objects]
+        session.print(format_lines(text), end="")
+
+    return print_columns
+
+
+def _cell(column: Column, obj: Object) -> str:
+    try:
+        found = column.path.find(obj)
+    except JSONPathError as error:
+        raise CliError(str(error)) from None
+    if not found or not found[0]:
+        return "<none>"
+    return ",".join(format_value(value) for values in found for value in values)
+
+
+# --- sorting ------------------------------------------------------------------------------------------------------
+
+
+def sort_path(field: str) -> JSONPath:
+    """The path of ``--sort-by``. Raises CliError."""
+    try:
+        return JSONPath(relaxed(field))
+    except JSONPathError as error:
+        raise CliError(f"sorting error: {error}") from None
+
+
+def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
+    """Objects in the order of a field; those without it first. Raises CliError if none has it."""
+    path = sort_path(field)
+    values = [_first(path, obj) for obj in objects]
+    if objects and not any(found for found, _ in values):
+        raise no_such_field(field)
+    order = sorted(range(len(objects)), key=functools.cmp_to_key(lambda i, j: _compare(values[i], values[j])))
+    return [objects[index] for index in order]
+
+
+def no_such_field(field: str) -> CliError:
+    return CliError(f'couldn\'t find any field with path "{relaxed(field)}" in the list of objects')
+
+
+def _first(path: JSONPath, obj: Object) -> tuple[bool, Any]:
+    found = path.find(obj)
+    return (True, found[0][0]) if found and found[0] else (False, None)
+
+
+def _compare(one: tuple[bool, Any], other: tuple[bool, Any]) -> int:
+    if not (one[0] and other[0]):
+        return int(one[0]) - int(other[0])
+    if _less(one[1], other[1]):
+        return -1
+    return 1 if _less(other[1], one[1]) else 0
+
+
+def _less(one: Any, other: Any) -> bool:
+    """Go's isLess: strings compare as quantities when both are."""
+    if isinstance(one, str) and isinstance(other, str):
+        quantities = _quantity(one), _quantity(other)
+        if None not in quantities:
+            return bool(quantities[0] < quantities[1])
+        return one < other
+    if one is None or other is None:
+        return one is None and other is not None
+    if isinstance(one, (list, dict, bool)) or type(one) is not type(other):
+        return False
+    return bool(one < other)
+
+
+def _quantity(text: str) -> Any:
+    from kubepy.cluster.quantity import QuantityError, parse_quantity
+
+    try:
+        return parse_quantity(text)
+    except QuantityError:
+        return None

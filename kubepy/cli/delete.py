@@ -1,0 +1,227 @@
+"""``kubepy delete``: objects by file, name, label or all of a type. Upstream: ``kubectl/pkg/cmd/delete/delete.go``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError, is_status, raise_all, with_source
+from kubepy.cli.flags import Flag, boolean, duration, integer, parse_bool, string
+from kubepy.cli.flagsets import (
+    CLIENT,
+    NONE,
+    SERVER,
+    all_namespaces_flag,
+    dry_run,
+    dry_run_flag,
+    field_selector_flag,
+    filename_flags,
+    selector_flag,
+)
+from kubepy.cli.output import SUFFIXES
+from kubepy.cli.resources import Info, Result, find, printed_kind
+from kubepy.cli.session import Session
+
+IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
+             "resource may continue to run on the cluster indefinitely.")
+WEEK = 7 * 24 * 3600.0
+POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
+
+
+def deletion_flags(what: str) -> list[Flag]:
+    """What delete, apply --force and replace --force take."""
+    return [
+        *filename_flags(what),
+        string("cascade", default="background", no_value="background", help='Must be "background", "orphan", or '
+               '"foreground". How to delete the dependents (e.g. the pods of a DaemonSet).'),
+        boolean("force", help="If true, immediately remove resources and bypass graceful deletion."),
+        integer("grace-period", default=-1, help="Period of time in seconds given to the resource to terminate "
+                "gracefully. Ignored if negative."),
+        duration("timeout", help="The length of time to wait before giving up on a delete, zero means as long as it "
+                 "takes."),
+        boolean("wait", default=True, help="If true, wait for resources to be gone before returning."),
+    ]
+
+
+FLAGS = [
+    *deletion_flags("containing the resource to delete."),
+    selector_flag(),
+    field_selector_flag(),
+    boolean("all", help="Delete all resources, in the namespace of the specified resource types."),
+    all_namespaces_flag(),
+    boolean("ignore-not-found", help='Treat "resource not found" as a successful delete. On with --all, -l and '
+            "--field-selector."),
+    boolean("now", help="If true, resources are signaled for immediate shutdown (same as --grace-period=1)."),
+    boolean("interactive", "i", help="If true, ask before deleting."),
+    string("output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).'),
+    dry_run_flag(),
+]
+
+
+class Options(NamedTuple):
+    """How to delete. ``grace`` -1: as each object says."""
+
+    grace: int
+    force: bool
+    policy: str
+    dry_run: str
+    short: bool
+
+
+@verb("delete", "delete ([-f FILENAME] | [-k DIRECTORY] | TYPE [(NAME | -l label | --all)])", flags=FLAGS, examples="""
+# Delete what a file describes
+kubepy delete -f manifests/nginx-ds.yaml
+
+# Delete a DaemonSet and leave its pods
+kubepy delete ds/nginx-ds --cascade=orphan
+
+# Delete all pods with a label, without waiting
+kubepy delete pods -l app=nginx --wait=false
+""")
+def delete(session: Session, given: Invocation) -> None:
+    """Delete resources by file names, stdin, resources and names, or by resources and label selector.
+
+    Waits until the objects are gone, and runs the controllers meanwhile."""
+    options = complete(session, given)
+    result = find(session, given, retrieve=False)
+    if given.all or given.selector or given.field_selector or given.ignore_not_found:
+        result.ignore(*(["NotFound"] if given.ignore_not_found or not given.changed("ignore-not-found") else []))
+    validate(session, given, options)
+    if given.interactive and not _confirmed(session, result := _kept(result)):
+        return
+    deleted = delete_all(session, result, options, warn_cluster_scope=session.namespace_given
+                         and not given.all_namespaces)
+    if given.wait and options.dry_run == NONE:
+        wait_until_gone(session, deleted, given.timeout or WEEK)
+
+
+def complete(session: Session, given: Invocation) -> Options:
+    """Raises CliError for values that contradict each other."""
+    grace: int = given.grace_period
+    if given.flag("now"):
+        if grace != -1:
+            raise CliError("--now and --grace-period cannot be specified together")
+        grace = 1
+    if grace == 0 and not given.force:
+        grace = 1
+    if given.force and grace < 0:
+        grace = 0
+    strategy = dry_run(session, given)
+    return Options(grace, given.force, propagation_policy(session, given.cascade), strategy,
+                   given.flag("output", "") == "name")
+
+
+def propagation_policy(session: Session, cascade: str) -> str:
+    """The API's name of a ``--cascade`` value; the old boolean ones warn."""
+    if cascade in POLICIES:
+        return POLICIES[cascade]
+    try:
+        meant = "background" if parse_bool(cascade) else "orphan"
+    except ValueError:
+        raise CliError(f'invalid cascade value ({cascade}). Must be "background", "foreground", or "orphan"') from None
+    session.say(f"warning: --cascade={cascade} is deprecated (boolean value) and can be replaced with "
+                f"--cascade={meant}.")
+    return POLICIES[meant]
+
+
+def validate(session: Session, given: Invocation, options: Options) -> None:
+    if given.output not in ("", "name"):
+        raise CliError(f"unexpected -o output mode: {given.output}. We only support '-o name'")
+    if given.all and given.selector:
+        raise CliError("cannot set --all and --selector at the same time")
+    if given.all and given.field_selector:
+        raise CliError("cannot set --all and --field-selector at the same time")
+    warn_of_force(session, options)
+
+
+def warn_of_force(session: Session, options: Options) -> None:
+    if options.force and options.grace > 0:
+        raise CliError("--force and --grace-period greater than 0 cannot be specified together")
+    if options.force:
+        session.warn(IMMEDIATE)
+
+
+def delete_all(session: Session, result: Result, options: Options, *, warn_cluster_scope: bool = False,
+               say_none: bool = True) -> list[Info]:
+    """Delete what was found, with a line for each; returns what was deleted, with each object's last state."""
+    deleted: list[Info] = []
+    seen = 0
+
+    def delete_one(info: Info) -> None:
+        nonlocal seen
+        seen += 1
+        if warn_cluster_scope and not info.resource.namespaced:
+            session.warn("deleting cluster-scoped resources, not scoped to the provided namespace")
+        if options.dry_run != CLIENT:
+            delete_object(session, info, options)
+        print_deleted(session, info, options)
+        deleted.append(info)
+
+    raise_all(result.errors_of(delete_one))
+    if not seen and say_none:
+        session.print("No resources found")
+    return deleted
+
+
+def delete_object(session: Session, info: Info, options: Options) -> None:
+    """Ask for one deletion; the answer becomes the Info's object."""
+    from kubepy.cluster.client import DeleteOptions
+
+    if not info.name:
+        raise with_source(CliError("resource name may not be empty"), "deleting", info.source)
+    asked = DeleteOptions(grace_period_seconds=options.grace if options.grace >= 0 else None,
+                          propagation_policy=options.policy, dry_run=options.dry_run == SERVER)
+    try:
+        info.object = session.client.delete(info.resource.key, info.name, namespace=info.namespace, options=asked)
+    except Exception as error:
+        raise with_source(error, "deleting", info.source) from None
+
+
+def print_deleted(session: Session, info: Info, options: Options) -> None:
+    if options.short:
+        session.print(info.printed_name)
+        return
+    done = "force deleted" if options.grace == 0 else "deleted"
+    place = f" from {info.namespace} namespace" if info.resource.namespaced else ""
+    session.print(f'{printed_kind(info.resource)} "{info.name}" {done}{place}{SUFFIXES[options.dry_run]}')
+
+
+def wait_until_gone(session: Session, infos: list[Info], timeout: float) -> None:
+    """Wait for each object in turn; objects of another uid count as gone. Raises for those that are still there."""
+    errors: list[Exception] = []
+    for info in infos:
+        if not _is_gone(session, info) and not session.driver.wait_until(lambda one=info: _is_gone(session, one),
+                                                                         timeout):
+            errors.append(CliError(f"timed out waiting for the condition on {info.object_name}"))
+    raise_all(errors)
+
+
+def _is_gone(session: Session, info: Info) -> bool:
+    try:
+        found = session.client.get(info.resource.key, info.name, namespace=info.namespace)
+    except Exception as error:
+        if is_status(error, "NotFound"):
+            return True
+        raise
+    return bool(found["metadata"].get("uid") != info.content["metadata"].get("uid"))
+
+
+def _kept(result: Result) -> Result:
+    """The same result, read once, so that it can be shown before it is used."""
+    infos, errors = result.infos()
+    return Result([*infos, *errors])
+
+
+def _confirmed(session: Session, result: Result) -> bool:
+    infos, _ = result.infos()
+    if not infos:
+        return True
+    session.print(f"You are about to delete the following {len(infos)} resource(s):")
+    for info in infos:
+        session.print(info.printed_name)
+    session.print("Do you want to continue? (y/N): ", end="")
+    session.stdout.flush()
+    if session.stdin.readline().strip().lower() == "y":
+        return True
+    session.print("deletion is cancelled")
+    return False

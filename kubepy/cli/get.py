@@ -1,0 +1,223 @@
+"""``kubepy get``: objects as tables or in any output format. Upstream: ``kubectl/pkg/cmd/get/get.go``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.flags import boolean, string, strings
+from kubepy.cli.flagsets import (
+    all_namespaces_flag,
+    chunk_size_flag,
+    field_selector_flag,
+    filename_flags,
+    output_flags,
+    selector_flag,
+    subresource_flag,
+)
+from kubepy.cli.output import FORMATS, Printer, format_printer, name_printer, no_printer, requested
+from kubepy.cli.resources import Info, Result, find, listed
+from kubepy.cli.session import Session
+from kubepy.cli.tables import Style, format_lines, lines
+from kubepy.cluster.meta import Object
+from kubepy.cluster.scheme import Resource
+
+GET_FORMATS = (*FORMATS, "custom-columns", "custom-columns-file", "wide")
+FLAGS = [
+    boolean("watch", "w", help="After listing/getting the requested object, watch for changes."),
+    boolean("watch-only", help="Watch for changes to the requested object(s), without listing/getting first."),
+    boolean("output-watch-events", help="Output watch event objects when --watch or --watch-only is used."),
+    boolean("ignore-not-found", help="Suppress NotFound errors for objects that were named."),
+    all_namespaces_flag(),
+    selector_flag(),
+    field_selector_flag(),
+    *filename_flags("identifying the resource to get from the cluster."),
+    chunk_size_flag(),
+    subresource_flag("get"),
+    *output_flags("json|yaml|name|go-template|go-template-file|template|templatefile|jsonpath|jsonpath-as-json|"
+                  "jsonpath-file|custom-columns|custom-columns-file|wide"),
+    boolean("no-headers", help="When using the default or custom-column output format, don't print headers."),
+    boolean("show-labels", help="When printing, show all labels as the last column."),
+    strings("label-columns", "L", help="Labels that are going to be presented as columns."),
+    boolean("show-kind", help="If present, list the resource type for the requested object(s)."),
+    string("sort-by", help="If non-empty, sort list types using this field specification, a JSONPath expression "
+           "(e.g. '{.metadata.name}')."),
+    boolean("server-print", default=True, hidden=True),
+    string("raw", hidden=True),
+]
+
+
+class Group(NamedTuple):
+    """The objects of one type, or one object that was named: what a server would answer one request with."""
+
+    resource: Resource
+    objects: list[Object]
+
+
+@verb("get", "get [(-o|--output=)FORMAT] (TYPE[.VERSION][.GROUP] [NAME | -l label] | TYPE/NAME ...) [flags]",
+      flags=FLAGS, examples="""
+# All DaemonSets, with more columns
+kubepy get ds -o wide
+
+# The pods of a DaemonSet in the order of their nodes
+kubepy get pods -l app=nginx --sort-by=.spec.nodeName
+
+# One field of one object
+kubepy get ds/nginx-ds -o jsonpath='{.status.numberReady}'
+""")
+def get(session: Session, given: Invocation) -> None:
+    """Display one or many resources.
+
+    Prints a table of the most important information; -o chooses another format."""
+    complete(session, given)
+    validate(given)
+    if given.watch or given.watch_only:
+        from kubepy.cli.watch import watch
+
+        watch(session, given)
+        return
+    result = find(session, given, bare_types=True, latest=True)
+    if given.ignore_not_found:
+        result.ignore("NotFound")
+    if is_table(given):
+        _print_tables(session, given, result)
+    else:
+        _print_objects(session, given, result)
+
+
+def complete(session: Session, given: Invocation) -> None:
+    watching = given.watch or given.watch_only
+    if given.raw:
+        raise CliError("--raw is not supported: there is no server to send requests to")
+    if not given.args and not given.filename and not given.kustomize and not watching:
+        session.say('You must specify the type of resource to get. Use "kubepy api-resources" for a complete list of '
+                    "supported resources.\n")
+        given.usage_error('Required resource not specified.\nUse "kubepy explain <resource>" for a detailed '
+                          "description of that resource (e.g. kubepy explain pods).")
+
+
+def validate(given: Invocation) -> None:
+    if given.show_labels and given.output not in ("", "wide"):
+        raise CliError(f"--show-labels option cannot be used with {given.output} printer")
+    if given.label_columns and given.output.startswith("custom-columns"):
+        raise CliError(f"--label-columns option cannot be used with {given.output} printer")
+    if given.output_watch_events and not (given.watch or given.watch_only):
+        raise CliError("--output-watch-events option can only be used with --watch or --watch-only")
+
+
+def is_table(given: Invocation) -> bool:
+    return given.output == "wide" or (not given.output and not given.template)
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def _print_tables(session: Session, given: Invocation, result: Result) -> None:
+    groups, errors = groups_of(session, result)
+    if given.sort_by and groups:
+        groups = _sorted_groups(given.sort_by, groups)
+    with_kind = given.show_kind or len({group.resource.key for group in groups}) > 1
+    written = False
+    for resource, objects in _by_type(groups):
+        text = lines(resource, objects, style_of(given, resource, with_kind), session.cluster.clock.now())
+        if text:
+            session.print(("\n" if written and not given.no_headers else "") + format_lines(text), end="")
+            written = True
+    if not written and not given.ignore_not_found and not errors:
+        namespaced = not given.all_namespaces and all(group.resource.namespaced for group in groups)
+        session.say(f"No resources found in {session.namespace} namespace." if namespaced else "No resources found")
+    raise_all(errors)
+
+
+def groups_of(session: Session, result: Result) -> tuple[list[Group], list[Exception]]:
+    if not result.scopes:
+        infos, errors = result.infos()
+        return [Group(info.resource, [info.content]) for info in infos], errors
+    groups: list[Group] = []
+    errors = []
+    for scope in result.scopes:
+        infos, failed = Result(listed(session, scope)).infos()
+        errors += failed
+        if not failed:
+            groups.append(Group(scope.resource, [info.content for info in infos]))
+    return groups, errors
+
+
+def _by_type(groups: list[Group]) -> list[Group]:
+    """Neighbouring groups of one type as one."""
+    merged: list[Group] = []
+    for resource, objects in groups:
+        if merged and merged[-1].resource.key == resource.key:
+            merged[-1] = Group(resource, merged[-1].objects + objects)
+        else:
+            merged.append(Group(resource, objects))
+    return merged
+
+
+def _sorted_groups(field: str, groups: list[Group]) -> list[Group]:
+    """As kubectl sorts tables: one of them by its rows, several not at all; rows without the field are not shown."""
+    from kubepy.cli.columns import no_such_field, sort_path, sorted_by
+
+    if len(groups) > 1:
+        raise no_such_field(field)
+    sort_path(field)
+    resource, objects = groups[0]
+    if len(objects) < 2:
+        return groups
+    try:
+        return [Group(resource, sorted_by(field, objects))]
+    except CliError:
+        return [Group(resource, [])]
+
+
+def style_of(given: Invocation, resource: Resource, with_kind: bool) -> Style:
+    return Style(wide=given.output == "wide", headers=not given.no_headers,
+                 with_namespace=given.all_namespaces and resource.namespaced, with_kind=with_kind,
+                 labels=given.label_columns, show_labels=given.show_labels)
+
+
+# --- other formats ------------------------------------------------------------------------------------------------
+
+
+def _print_objects(session: Session, given: Invocation, result: Result) -> None:
+    infos, errors = result.infos()
+    if errors and result.single:
+        raise_all(errors)
+    if not infos and given.ignore_not_found:
+        raise_all(errors)
+        return
+    printer = object_printer(session, given)
+    if result.single and len(infos) == 1:
+        printer(_sorted_list(given, infos[0].content))
+    else:
+        printer(_sorted_list(given, list_of(infos)))
+    raise_all(errors)
+
+
+def list_of(infos: list[Info]) -> Object:
+    return {"apiVersion": "v1", "items": [info.content for info in infos], "kind": "List",
+            "metadata": {"resourceVersion": ""}}
+
+
+def _sorted_list(given: Invocation, obj: Object) -> Object:
+    if not given.sort_by or not isinstance(obj.get("items"), list):
+        return obj
+    from kubepy.cli.columns import sorted_by
+
+    return {**obj, "items": sorted_by(given.sort_by, obj["items"])}
+
+
+def object_printer(session: Session, given: Invocation) -> Printer:
+    """The printer of an output format other than a table. Raises CliError."""
+    style, argument = requested(given)
+    if style == "name":
+        return name_printer(session, "", short=True)
+    if style in ("custom-columns", "custom-columns-file"):
+        from kubepy.cli.columns import columns_of_file, columns_of_spec, columns_printer
+
+        columns = columns_of_spec(argument) if style == "custom-columns" else columns_of_file(argument)
+        return columns_printer(session, columns, headers=not given.no_headers)
+    if style not in GET_FORMATS or style == "wide":
+        raise no_printer(given.output, GET_FORMATS)
+    return format_printer(session, given, style, argument)

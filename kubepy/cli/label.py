@@ -1,0 +1,94 @@
+"""``kubepy label``. Upstream: ``kubectl/pkg/cmd/label/label.go``."""
+
+from __future__ import annotations
+
+from kubepy.cli import metadata_changes
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.flagsets import dry_run, pairs_from
+from kubepy.cli.metadata_changes import Changes, is_local, print_list, send, values_of, with_values
+from kubepy.cli.output import printer_for
+from kubepy.cli.resources import Info
+from kubepy.cli.session import Session
+
+
+@verb("label", "label [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N",
+      flags=metadata_changes.flags("label", "kubectl-label", "labels"), examples="""
+# Give a node a label
+kubepy label node node-1 disk=ssd
+
+# Change it, and take another away
+kubepy label node node-1 disk=nvme zone- --overwrite
+
+# Label all pods of a namespace
+kubepy label pods --all checked=yes -n edge
+""")
+def label(session: Session, given: Invocation) -> None:
+    """Update the labels on a resource.
+
+    KEY=VALUE sets a label, KEY- removes it. A label that has a value already is only changed with --overwrite."""
+    resources, words = pairs_from(given.args, "label")
+    changes = Changes("labels", *parse_labels(words), dry_run(session, given))
+    metadata_changes.validate(given, resources, changes, "pod")
+    result = metadata_changes.found(session, given, resources)
+    result.visit(lambda info: label_one(session, given, info, changes, single=result.single))
+
+
+def parse_labels(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """The labels to set and to remove. Raises CliError."""
+    wanted: dict[str, str] = {}
+    remove: list[str] = []
+    for word in words:
+        if "=" in word:
+            key, _, value = word.partition("=")
+            if "=" in value:
+                raise CliError(f"invalid label spec: {word}")
+            _check_value(word, value)
+            wanted[key] = value
+        else:
+            remove.append(word[:-1])
+    if any(key in wanted for key in remove):
+        raise CliError("can not both modify and remove a label in the same command")
+    return wanted, remove
+
+
+def _check_value(word: str, value: str) -> None:
+    from kubepy.cluster.validation.names import label_value
+
+    problems = label_value(value)
+    if problems:
+        raise CliError(f'invalid label value: "{word}": {";".join(problems)}')
+
+
+def label_one(session: Session, given: Invocation, info: Info, changes: Changes, *, single: bool) -> None:
+    if given.list:
+        _check_overwrites(given, info, changes)
+        print_list(session, info, changes, single=single)
+        return
+    before = values_of(info, "labels")
+    if not is_local(given, changes):
+        for key in changes.remove:
+            if key not in before:
+                session.print(f'label "{key}" not found.')
+    _check_overwrites(given, info, changes)
+    added = any(before.get(key) != value for key, value in changes.set.items())
+    removed = any(key in before for key in changes.remove)
+    if (added or removed) and not is_local(given, changes):
+        send(session, given, info, changes)
+    printer_for(session, given, _operation(added, removed), changes.dry_run)(with_values(info, changes))
+
+
+def _check_overwrites(given: Invocation, info: Info, changes: Changes) -> None:
+    if given.overwrite:
+        return
+    before = values_of(info, "labels")
+    raise_all([CliError(f"'{key}' already has a value ({before[key]}), and --overwrite is false")
+               for key, value in changes.set.items() if before.get(key, value) != value])
+
+
+def _operation(added: bool, removed: bool) -> str:
+    if added and removed:
+        return "modified"
+    if added:
+        return "labeled"
+    return "unlabeled" if removed else "not labeled"

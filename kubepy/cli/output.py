@@ -1,0 +1,182 @@
+"""Printing objects: ``-o yaml|json|name|jsonpath…|go-template…``, and the messages of commands that change something.
+
+:func:`printer_for` picks a printer by the flags. Tables and columns are in :mod:`kubepy.cli.tables`. Upstream:
+``cli-runtime/pkg/{genericclioptions/print_flags.go,printers}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kubepy.cli.command import Invocation
+from kubepy.cli.errors import CliError
+from kubepy.cli.session import Session
+from kubepy.cluster.goformat import to_json
+from kubepy.cluster.meta import Object
+
+JSON_AND_YAML = ("json", "yaml", "kyaml")
+TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
+JSONPATHS = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
+FORMATS = (*JSON_AND_YAML, "name", *TEMPLATES, *JSONPATHS)
+
+Printer = Callable[[Object], None]
+SUFFIXES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+
+
+def printer_for(session: Session, given: Invocation, operation: str = "", dry_run: str = "none", *,
+                formats: tuple[str, ...] = FORMATS) -> Printer:
+    """The printer that ``-o`` and ``--template`` ask for; without them the message ``kind/name operation``.
+
+    Raises CliError for a format that is not there or is given wrongly.
+    """
+    style, argument = requested(given)
+    if style in ("", "name") and "name" in formats:
+        return name_printer(session, operation + SUFFIXES[dry_run] if operation else "", short=style == "name")
+    if style not in formats:
+        raise no_printer(given.output, formats)
+    return format_printer(session, given, style, argument)
+
+
+def format_printer(session: Session, given: Invocation, style: str, argument: str) -> Printer:
+    """The printer of a format that prints whole objects or templates."""
+    if style == "json":
+        return json_printer(session, given)
+    if style == "yaml":
+        return yaml_printer(session, given)
+    if style == "kyaml":
+        from kubepy.cli.kyaml import kyaml_printer
+
+        return kyaml_printer(session, given)
+    if not argument:
+        raise CliError("template format specified but no template given")
+    if style in JSONPATHS:
+        return _jsonpath_printer(session, given, style, argument)
+    return _template_printer(session, given, style, argument)
+
+
+def requested(given: Invocation) -> tuple[str, str]:
+    """The format and its argument: ``jsonpath={.x}`` → ("jsonpath", "{.x}"); --template gives either of them."""
+    output, template = given.flag("output", ""), given.flag("template", "")
+    if template:
+        return (output or "go-template"), template
+    style, _, argument = output.partition("=")
+    return style, argument
+
+
+def no_printer(output: str, formats: tuple[str, ...]) -> CliError:
+    return CliError(f'unable to match a printer suitable for the output format "{output}", allowed formats are: '
+                    f"{','.join(sorted(formats))}")
+
+
+def is_list(obj: Object) -> bool:
+    return isinstance(obj.get("items"), list)
+
+
+# --- names --------------------------------------------------------------------------------------------------------
+
+
+def name_printer(session: Session, operation: str, *, short: bool = False) -> Printer:
+    """``configmap/x created``; ``short`` is ``-o name``."""
+    tail = "" if short or not operation else f" {operation}"
+
+    def print_names(obj: Object) -> None:
+        for one in obj["items"] if is_list(obj) else [obj]:
+            session.print(f"{name_of_kind(one)}/{one['metadata'].get('name') or '<unknown>'}{tail}")
+
+    return print_names
+
+
+def name_of_kind(obj: Object) -> str:
+    """``daemonset.apps``, ``configmap``: by apiVersion and kind alone."""
+    group, slash, _ = obj.get("apiVersion", "").partition("/")
+    kind: str = obj.get("kind", "<unknown>").lower()
+    return f"{kind}.{group}" if slash else kind
+
+
+# --- JSON and YAML ------------------------------------------------------------------------------------------------
+
+
+def json_printer(session: Session, given: Invocation) -> Printer:
+    return lambda obj: session.print(to_json(shown(given, obj), indent=4))
+
+
+def yaml_printer(session: Session, given: Invocation) -> Printer:
+    """Documents after the first are set off by ``---``."""
+    from kubepy.storage.yaml import dump
+
+    printed = 0
+
+    def print_yaml(obj: Object) -> None:
+        nonlocal printed
+        printed += 1
+        session.print(("---\n" if printed > 1 else "") + dump(shown(given, obj)), end="")
+
+    return print_yaml
+
+
+def shown(given: Invocation, obj: Object) -> Object:
+    """The object without managedFields, unless they are asked for (``OmitManagedFieldsPrinter``)."""
+    if given.flag("show-managed-fields"):
+        return obj
+    if is_list(obj):
+        return {**obj, "items": [_without_managers(item) for item in obj["items"]]}
+    return _without_managers(obj)
+
+
+def _without_managers(obj: Object) -> Object:
+    meta = obj.get("metadata")
+    if not isinstance(meta, dict) or "managedFields" not in meta:
+        return obj
+    return {**obj, "metadata": {key: value for key, value in meta.items() if key != "managedFields"}}
+
+
+# --- templates ----------------------------------------------------------------------------------------------------
+
+
+def _read_template(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise CliError(f"error reading --template {path}, open {path}: "
+                       f"{(error.strerror or str(error)).lower()}") from None
+
+
+def _jsonpath_printer(session: Session, given: Invocation, style: str, template: str) -> Printer:
+    from kubepy.cluster.jsonpath import JSONPath, JSONPathError
+
+    if style == "jsonpath-file":
+        template = _read_template(template)
+    try:
+        path = JSONPath(template, given.flag("allow-missing-template-keys", True))
+    except JSONPathError as error:
+        raise CliError(f"error parsing jsonpath {template}, {error}") from None
+
+    def print_path(obj: Object) -> None:
+        try:
+            text = path.render_json(obj) if style == "jsonpath-as-json" else path.render(obj)
+        except JSONPathError as error:
+            raise CliError(path.explain(obj, error)) from None
+        session.print(text, end="")
+
+    return print_path
+
+
+def _template_printer(session: Session, given: Invocation, style: str, template: str) -> Printer:
+    from kubepy.cli.gotemplate import Template, TemplateError
+
+    if style in ("go-template-file", "templatefile"):
+        template = _read_template(template)
+    try:
+        parsed = Template(template)
+    except TemplateError as error:
+        raise CliError(f"error parsing template {template}, {error}") from None
+
+    def print_template(obj: Object) -> None:
+        try:
+            text = parsed.render(obj, missing_ok=given.flag("allow-missing-template-keys", True))
+        except TemplateError as error:
+            raise CliError(f'error executing template "{template}": {error}') from None
+        session.print(text, end="")
+
+    return print_template

@@ -1,0 +1,128 @@
+"""``kubepy replace``. Upstream: ``kubectl/pkg/cmd/replace/replace.go``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.delete import complete as delete_options
+from kubepy.cli.delete import delete_all, deletion_flags, wait_until_gone, warn_of_force
+from kubepy.cli.errors import CliError, is_status, raise_all, with_source
+from kubepy.cli.flagsets import (
+    CLIENT,
+    NONE,
+    SERVER,
+    dry_run_flag,
+    field_manager_flag,
+    field_validation,
+    output_flags,
+    record_flag,
+    require_files,
+    save_config_flag,
+    subresource_flag,
+    validate_flag,
+)
+from kubepy.cli.last_applied import ANNOTATION, save_last_applied
+from kubepy.cli.output import Printer, printer_for
+from kubepy.cli.resources import Info, Result, find
+from kubepy.cli.session import Session
+from kubepy.cluster.meta import Object, annotations_of
+
+FLAGS = [
+    *deletion_flags("to use to replace the resource."),
+    *output_flags(),
+    dry_run_flag(),
+    validate_flag(),
+    field_manager_flag("kubectl-replace"),
+    save_config_flag(),
+    subresource_flag("replace"),
+    record_flag(),
+]
+FORCE_TIMEOUT = 300.0
+
+
+@verb("replace", "replace -f FILENAME", flags=FLAGS, creates=True, examples="""
+# Put what a file says in the place of what is there
+kubepy replace -f manifests/nginx-ds.yaml
+
+# Delete it and make it anew
+kubepy replace --force -f manifests/nginx-ds.yaml
+""")
+def replace(session: Session, given: Invocation) -> None:
+    """Replace a resource by file name or stdin.
+
+    JSON and YAML formats are accepted. The complete resource has to be given."""
+    options = delete_options(session, given)
+    validation = field_validation(given)
+    printer = printer_for(session, given, "replaced", options.dry_run)
+    require_files(given)
+    validate(given, options.dry_run)
+    if given.force:
+        _replace_by_force(session, given, printer)
+        return
+    result = find(session, given, args=[], validation=validation, everything=False)
+    result.visit(lambda info: printer(replaced(session, given, info, options.dry_run, validation)))
+
+
+def validate(given: Invocation, strategy: str) -> None:
+    if given.grace_period >= 0 and not given.force:
+        raise CliError("--grace-period must have --force specified")
+    if given.timeout and not given.force:
+        raise CliError("--timeout must have --force specified")
+    if given.force and strategy != NONE:
+        raise CliError("--dry-run can not be used when --force is set")
+
+
+def replaced(session: Session, given: Invocation, info: Info, strategy: str, validation: str) -> Object:
+    """Put one object of a file in the place of the one in the cluster; returns what to print."""
+    if given.save_config or ANNOTATION in annotations_of(info.content):
+        save_last_applied(info.content)
+    if strategy == CLIENT:
+        return info.content
+    try:
+        _take_version(session, given, info)
+        obj = session.client.update(info.resource.key, info.content, namespace=info.namespace,
+                                    subresource=given.subresource, dry_run=strategy == SERVER,
+                                    field_manager=given.field_manager, field_validation=validation)
+    except Exception as error:
+        raise with_source(error, "replacing", info.source) from None
+    info.refresh(obj)
+    return obj
+
+
+def _take_version(session: Session, given: Invocation, info: Info) -> None:
+    """Without a version of its own, the object replaces whatever version is there."""
+    if not info.name:
+        raise CliError("resource name may not be empty")
+    if info.content["metadata"].get("resourceVersion"):
+        return
+    try:
+        current = session.client.get(info.resource.key, info.name, namespace=info.namespace)
+    except Exception as error:
+        if is_status(error, "NotFound"):
+            return
+        raise
+    info.content["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
+
+
+def _replace_by_force(session: Session, given: Invocation, printer: Printer) -> None:
+    """Delete what the files name, wait until it is gone, create it."""
+    options = delete_options(session, given)
+    options = options._replace(grace=options.grace or 1, short=given.output == "name")
+    warn_of_force(session, options._replace(grace=0, force=options.grace == 0))
+    infos = find(session, given, args=[], everything=False).all_infos()
+    deletable = Result([Info(info.resource, info.namespace, info.name, source=info.source) for info in infos])
+    deletable.ignore("NotFound")
+    wait_until_gone(session, delete_all(session, deletable, options, say_none=False), given.timeout or FORCE_TIMEOUT)
+    errors: list[Exception] = []
+    for info in infos:
+        if given.save_config or ANNOTATION in annotations_of(info.content):
+            save_last_applied(info.content)
+        try:
+            printer(session.client.create(info.resource.key, info.content, namespace=info.namespace,
+                                          field_manager=given.field_manager, field_validation=field_validation(given)))
+        except Exception as error:
+            if not is_status(error):
+                raise
+            errors.append(error)
+    raise_all(errors)
+    if not infos:
+        raise CliError("no objects passed to replace")

@@ -1,0 +1,107 @@
+"""``kubepy scale``. Upstream: ``kubectl/pkg/cmd/scale/scale.go``, ``kubectl/pkg/scale``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.flags import boolean, duration, integer, string
+from kubepy.cli.flagsets import (
+    CLIENT,
+    NONE,
+    SERVER,
+    dry_run,
+    dry_run_flag,
+    filename_flags,
+    output_flags,
+    record_flag,
+    selector_flag,
+)
+from kubepy.cli.output import printer_for
+from kubepy.cli.resources import Info, find
+from kubepy.cli.session import Session
+from kubepy.cluster.meta import Object
+
+FLAGS = [
+    integer("replicas", help="The new desired number of replicas. Required."),
+    integer("current-replicas", default=-1, help="Precondition for current size. -1 (default) for no condition."),
+    string("resource-version", help="Precondition for resource version."),
+    duration("timeout", help="The length of time to wait before giving up on a scale operation, zero means don't "
+             "wait."),
+    boolean("all", help="Select all resources in the namespace of the specified resource types."),
+    selector_flag(),
+    *filename_flags("identifying the resource to set a new size"),
+    *output_flags(),
+    dry_run_flag(),
+    record_flag(),
+]
+
+
+@verb("scale", "scale [--current-replicas=count] --replicas=COUNT (-f FILENAME | TYPE NAME)", flags=FLAGS, examples="""
+# Run three pods
+kubepy scale deploy/web --replicas=3
+
+# Only if there are two now
+kubepy scale deploy/web --current-replicas=2 --replicas=3
+""")
+def scale(session: Session, given: Invocation) -> None:
+    """Set a new size for a deployment, replica set, replication controller, or stateful set.
+
+    The preconditions --current-replicas and --resource-version are validated before the scaling is attempted."""
+    given.require("replicas")
+    strategy = dry_run(session, given)
+    printer = printer_for(session, given, "scaled", strategy)
+    validate(given)
+    infos, errors = find(session, given, bare_types=given.all).infos()
+    if given.resource_version and len(infos) > 1:
+        raise CliError("cannot use --resource-version with multiple resources")
+    if not infos:
+        raise_all(errors)
+        raise CliError("no objects passed to scale")
+    for info in infos:
+        if strategy != CLIENT:
+            scale_one(session, given, info, dry_run=strategy == SERVER)
+        if strategy == NONE and given.timeout:
+            _wait(session, info, given.replicas, given.timeout)
+        printer(with_replicas(info, given.replicas))
+    raise_all(errors)
+
+
+def validate(given: Invocation) -> None:
+    if given.replicas < 0:
+        raise CliError("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
+    if given.current_replicas < -1:
+        raise CliError("The --current-replicas must specify an integer of -1 or greater")
+
+
+def scale_one(session: Session, given: Invocation, info: Info, *, dry_run: bool) -> None:
+    """Read the scale, check the preconditions and write it, in one transaction."""
+    client, key = session.client, info.resource.key
+    with client.joined():
+        current = client.get_scale(key, info.name, namespace=info.namespace)
+        _check(given, current)
+        wanted = {**current, "spec": {**current.get("spec", {}), "replicas": given.replicas}}
+        client.update_scale(key, wanted, namespace=info.namespace, dry_run=dry_run)
+
+
+def _check(given: Invocation, current: Object) -> None:
+    replicas = current.get("spec", {}).get("replicas", 0)
+    if given.current_replicas not in (-1, replicas):
+        raise CliError(f"Expected replicas to be {given.current_replicas}, was {replicas}")
+    version = current["metadata"]["resourceVersion"]
+    if given.resource_version not in ("", version):
+        raise CliError(f"Expected resource version to be {given.resource_version}, was {version}")
+
+
+def _wait(session: Session, info: Info, replicas: int, timeout: float) -> None:
+    def is_scaled() -> bool:
+        current = session.client.get_scale(info.resource.key, info.name, namespace=info.namespace)
+        return bool(current.get("status", {}).get("replicas", 0) == replicas)
+
+    if not is_scaled() and not session.driver.wait_until(is_scaled, timeout):
+        raise CliError("timed out waiting for the condition")
+
+
+def with_replicas(info: Info, replicas: int) -> Object:
+    if info.resource.group not in ("apps", ""):
+        return info.content
+    return {**info.content, "spec": {**info.content.get("spec", {}), "replicas": replicas}}

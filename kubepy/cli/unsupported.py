@@ -1,0 +1,36 @@
+"""kubectl's verbs that have no meaning here: each says why in one line."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, Run, Verb
+from kubepy.cli.errors import CliError
+from kubepy.cli.session import Session
+
+NO_CONTAINERS = "no containers run here: pods are simulated"
+
+
+def _refusing(name: str, why: str) -> Verb:
+    def refuse(session: Session, given: Invocation) -> None:
+        raise CliError(f'"{name}" is not supported: {why}')
+
+    run: Run = refuse
+    return _AnyWords(name, name, run, help=f"Not supported: {why}.")
+
+
+class _AnyWords(Verb):
+    """A command that takes any words and flags, since it does nothing with them."""
+
+    def parse_args(self, ctx: object, args: list[str]) -> list[str]:
+        wanted = [] if not {"-h", "--help"} & set(args) else ["--help"]
+        return super().parse_args(ctx, wanted)  # type: ignore[arg-type]
+
+
+top = _refusing("top", "nothing uses cpu or memory here, since pods are simulated")
+logs = _refusing("logs", NO_CONTAINERS)
+attach = _refusing("attach", NO_CONTAINERS)
+exec_ = _refusing("exec", NO_CONTAINERS)
+port_forward = _refusing("port-forward", NO_CONTAINERS)
+cp = _refusing("cp", NO_CONTAINERS)
+debug = _refusing("debug", NO_CONTAINERS)
+proxy = _refusing("proxy", "there is no API server, only a folder")
+set_subject = _refusing("set subject", "there is no access control here")

@@ -59,6 +59,15 @@ def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
     record = json.loads(text)
     if record["version"] != __version__ or record["reconcilers"] != list(reconcilers):
         return None
+    return _read(record)
+
+
+def latest(text: str | None) -> Checkpoint | None:
+    """The checkpoint of whichever manager wrote it, or None where there is none."""
+    return _read(json.loads(text)) if text else None
+
+
+def _read(record: Mapping[str, Any]) -> Checkpoint:
     pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None)
                     for owner, resource, namespace, name, due in record["pending"])
     return Checkpoint(record["revision"], pending, record["memories"])

@@ -27,6 +27,7 @@ RETRY_PATIENCE = 0.1  # back-offs this short are waited for: what fails once mos
 POLL_SECONDS = 0.05  # how often a waiting manager looks at the change log …
 POLL_COST_RATIO = 20  # … unless looking takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
+MAX_CONFLICTS = 20  # in a row
 GONE = 410  # the code of an error that says that the change log no longer reaches back far enough
 UNWATCHED = frozenset(("events", "events.events.k8s.io"))
 
@@ -36,16 +37,20 @@ class Manager:
 
     :param resources: the resources of which there are objects, for the first listing.
     :param checkpoints: where the manager keeps where it got to; without, it looks at everything when it starts.
+    :param conflicts: what a transaction raises when another program wrote to the folder meanwhile: it is tried again.
     """
 
     def __init__(self, client: Client, informers: Informers, clock: Clock, reconcilers: Sequence[Reconciler], *,
-                 resources: Callable[[], Iterable[str]], checkpoints: CheckpointStore | None = None) -> None:
+                 resources: Callable[[], Iterable[str]], checkpoints: CheckpointStore | None = None,
+                 conflicts: tuple[type[Exception], ...] = ()) -> None:
         self._client = client
         self._informers = informers
         self._clock = clock
         self._reconcilers = reconcilers
         self._resources = resources
         self._checkpoints = checkpoints
+        self._conflicts = conflicts
+        self._conflict_count = 0
         self._names = [one.name for one in reconcilers]
         self._handlers = _handlers_by_resource(reconcilers)
         self._turn = 0
@@ -109,19 +114,23 @@ class Manager:
 
     def _wait_for_work(self, stop: Callable[[], bool]) -> None:
         pause = POLL_SECONDS
-        while not stop() and not self._has_work():
+        while not stop() and not self.has_work():
             pause = self.wait_for_work(pause)
 
     def _work(self, done: Callable[[], bool]) -> None:
         """Batches until nothing is left to do now, or ``done()`` holds."""
         while not done():
             self._poll()
-            if not self._has_work():
+            if not self.has_work():
                 return
             self._run_batch()
 
-    def _has_work(self) -> bool:
-        return self._stale or bool(self._inbox) or any(len(one.queue) for one in self._reconcilers)
+    def has_work(self) -> bool:
+        """Whether something is to be done now."""
+        return self._stale or bool(self._inbox) or self._has_keys()
+
+    def _has_keys(self) -> bool:
+        return any(len(one.queue) for one in self._reconcilers)
 
     def _run_batch(self) -> None:
         """One transaction. When it fails nothing of it has happened, though the informers have seen it."""
@@ -136,9 +145,19 @@ class Manager:
                     if time.monotonic() - start > BATCH_SECONDS:
                         break
                 self._revision = self._client.revision()
+                if not self._has_keys():
+                    self._save()  # in the same transaction, which costs next to nothing
+        except self._conflicts:
+            self._stale = True
+            self._conflict_count += 1
+            if self._conflict_count > MAX_CONFLICTS:
+                raise
+            self._clock.sleep(POLL_SECONDS)
         except BaseException:
             self._stale = True
             raise
+        else:
+            self._conflict_count = 0
 
     def _next(self) -> tuple[Reconciler, Key] | None:
         """The next key of the reconciler whose turn it is; the turn goes on when its queue is empty."""

@@ -1,0 +1,154 @@
+"""``kubepy controller``: run the controllers, the scheduler and the simulated kubelets."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.driver import CHECKPOINT, MANAGER_LOCK, build_manager, holding
+from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.flags import boolean, duration
+from kubepy.cli.session import Session
+from kubepy.cluster.clock import format_time
+from kubepy.controllers.manager import POLL_SECONDS
+from kubepy.controllers.summary import Summary
+
+if TYPE_CHECKING:
+    from kubepy.cluster.cluster import Cluster
+
+FLAGS = [
+    boolean("once", help="Work until nothing is left to do now, then exit."),
+    boolean("watch", "w", help="Go on until SIGINT or SIGTERM."),
+    boolean("quiet", "q", help="Print nothing for the objects that change."),
+    duration("quiet-for", help="With --once, also wait for what falls due within this time (1.5s, 2m)."),
+]
+
+
+@verb("controller", "controller (--once | --watch)", flags=FLAGS, examples="""
+# Work until nothing is left to do now
+kubepy controller --once
+
+# Also wait for timers and back-offs of up to two seconds
+kubepy controller --once --quiet-for=2s
+
+# Go on until interrupted, and say what goes wrong
+kubepy controller --watch -v=1
+""")
+def controller(session: Session, given: Invocation) -> None:
+    """Run controllers, scheduler and simulated kubelets.
+
+    Prints a line for each object that changed. What falls due later is said on stderr."""
+    if given.args:
+        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    if given.once == given.watch:
+        given.usage_error("give one of --once and --watch")
+    if given.quiet_for < 0:
+        raise CliError("--quiet-for must not be negative")
+    (_once if given.once else _watch)(session, given)
+
+
+# --- once
+
+
+def _once(session: Session, given: Invocation) -> None:
+    """Run here, or beside a process that runs already wait until that one is quiet."""
+    cluster = session.cluster
+    while True:
+        with holding(cluster) as ours, _stopping() as stopped:
+            if ours:
+                summary = build_manager(cluster).run_until_settled(given.quiet_for, stopped)
+                _report(session, given, summary)
+                _say_due(session, summary)
+                _exit_if(stopped())
+                return
+        if _is_quiet(cluster, given.quiet_for):
+            return
+        cluster.clock.sleep(POLL_SECONDS)
+
+
+def _is_quiet(cluster: Cluster, within: float) -> bool:
+    """Whether the process that runs the controllers has seen everything, and has nothing left to do so soon."""
+    from kubepy.controllers.checkpoint import latest
+
+    checkpoint = latest(cluster.store.meta(CHECKPOINT))
+    if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
+        return False
+    _, changes = cluster.client.changes(checkpoint.revision)
+    return not changes
+
+
+# --- watch
+
+
+def _watch(session: Session, given: Invocation) -> None:
+    from kubepy.storage import FolderError, LockTimeoutError, NoClusterError
+
+    cluster = session.cluster
+
+    def failed(error: Exception) -> None:
+        if isinstance(error, NoClusterError):
+            raise error
+        session.say(f"error: {error}")
+
+    with holding(cluster) as ours, _stopping() as stopped:
+        if not ours:
+            holder = cluster.store.holder(MANAGER_LOCK) or "another process"
+            raise CliError(f"the controllers of {session.folder} are run by {holder} already")
+        build_manager(cluster).run(stopped, lambda summary: _report(session, given, summary),
+                                   (FolderError, LockTimeoutError), failed)
+        _exit_if(stopped())
+
+
+@contextmanager
+def _stopping() -> Iterator[Callable[[], int]]:
+    """A function that gives the signal that has asked to stop, 0 while none has. What is under way is finished first; a
+    second signal does not wait for it."""
+    received: list[int] = []
+
+    def receive(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        for one in before:
+            signal.signal(one, signal.SIG_DFL)
+
+    before = {one: signal.signal(one, receive) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: received[0] if received else 0
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _exit_if(number: int) -> None:
+    """As a program does that was interrupted by Ctrl-C; SIGTERM is how a watch is meant to end."""
+    if number == signal.SIGINT:
+        raise SilentExit(128 + number)
+
+
+# --- output
+
+
+def _report(session: Session, given: Invocation, summary: Summary) -> None:
+    if not given.quiet:
+        for change in summary.changes():
+            printed = session.scheme.by_key(change.key.resource).printed_name
+            session.print(f"{printed}/{change.key.name} {change.verb}")
+        session.stdout.flush()
+    if given.v or given.changed("v"):
+        for failure in summary.failures:
+            session.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.why}")
+
+
+def _say_due(session: Session, summary: Summary) -> None:
+    now = session.cluster.clock.now()
+    for due in summary.due:
+        seconds = max((due.time - now).total_seconds(), 0.0)
+        session.say(f"due at {format_time(due.time)} (in {seconds:.0f}s): {due.reconciler}, {_where(due.key)}")
+
+
+def _where(key: tuple[str, str, str]) -> str:
+    resource, namespace, name = key
+    return f"{resource}/{name} in {namespace}" if namespace else f"{resource}/{name}"

@@ -1,0 +1,142 @@
+"""The composition root of what runs a cluster: which reconcilers there are, and running them while a command waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from kubepy.cluster.reconcile import Context, Informers, Reconciler
+from kubepy.controllers.checkpoint import CheckpointStore
+from kubepy.controllers.manager import POLL_SECONDS, Manager
+from kubepy.storage import ConflictError, LockTimeoutError
+
+if TYPE_CHECKING:
+    from kubepy.cli.session import Session
+    from kubepy.cluster.cluster import Cluster
+
+MANAGER_LOCK = "manager.lock"
+CHECKPOINT = "manager.checkpoint"
+
+
+def reconcilers(context: Context, cluster: Cluster) -> list[Reconciler]:
+    """Everything that runs, in the order in which it takes turns.
+
+    First what makes nodes ready and clears the ground, then what makes pods, last what places them: a round then brings
+    a new DaemonSet's pods up without a detour.
+    """
+    from kubepy.controllers.daemonset import DaemonSetController
+    from kubepy.controllers.garbagecollector import GarbageCollector
+    from kubepy.controllers.namespace import NamespaceController
+    from kubepy.controllers.nodelifecycle import NodeLifecycleController
+    from kubepy.controllers.podgc import PodGarbageCollector
+    from kubepy.controllers.tainteviction import TaintEvictionController
+    from kubepy.kubelet import Kubelet
+    from kubepy.scheduler import Scheduler
+
+    return [
+        Kubelet(context),
+        NodeLifecycleController(context),
+        TaintEvictionController(context),
+        PodGarbageCollector(context),
+        GarbageCollector(context, cluster.scheme),
+        NamespaceController(context, cluster.scheme),
+        DaemonSetController(context),
+        Scheduler(context),
+    ]
+
+
+def build_manager(cluster: Cluster) -> Manager:
+    """The manager of a cluster. It must only work while its lock is held (:func:`holding`)."""
+    informers = Informers()
+    context = Context(cluster.client, informers, cluster.clock)
+    store = cluster.store
+    checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
+    return Manager(cluster.client, informers, cluster.clock, reconcilers(context, cluster),
+                   resources=store.resources, checkpoints=checkpoints, conflicts=(ConflictError,))
+
+
+@contextmanager
+def holding(cluster: Cluster) -> Iterator[bool]:
+    """Hold the right to run the controllers of this folder; False when another process has it."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(cluster.store.hold(MANAGER_LOCK))
+        except LockTimeoutError:
+            yield False
+        else:
+            stack.enter_context(_without_warnings(cluster))
+            yield True
+
+
+@contextmanager
+def _without_warnings(cluster: Cluster) -> Iterator[None]:
+    """What the API warns of is for whoever wrote a manifest, not for controllers."""
+    warn = cluster.client.warn
+    cluster.client.warn = lambda _: None
+    try:
+        yield
+    finally:
+        cluster.client.warn = warn
+
+
+class Driver:
+    """Lets a command wait for something that the controllers bring about.
+
+    It runs them itself, a burst of work at a time, and lets go of the lock between: other commands may wait as well, and
+    ``kubepy controller`` may start.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._manager: Manager | None = None
+        self._warned = False
+
+    def wait_until(self, done: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Wait until ``done()`` holds, at most ``timeout`` seconds of real time (None: for ever); whether it does.
+
+        ``done`` is asked after every batch of the controllers, and whenever something changed.
+        """
+        clock = self._session.cluster.clock
+        deadline = None if timeout is None else clock.monotonic() + timeout
+
+        def is_over() -> bool:
+            return deadline is not None and clock.monotonic() >= deadline
+
+        reconciles = self._session.reconciles
+        pause = POLL_SECONDS
+        while not done():
+            if is_over():
+                return False
+            if reconciles and self._run(lambda: done() or is_over()):
+                continue
+            if not reconciles:
+                self._say_that_nothing_runs()
+            left = pause if deadline is None else max(min(pause, deadline - clock.monotonic()), 0.0)
+            pause = self._pause(left)
+        return True
+
+    def _run(self, stop: Callable[[], bool]) -> bool:
+        """A burst of work, if there is any and nobody else does it; whether something was done."""
+        manager = self._manager
+        if manager is not None and not manager.has_work():
+            return False
+        with holding(self._session.cluster) as ours:
+            if not ours:
+                return False
+            if manager is None:
+                manager = self._manager = build_manager(self._session.cluster)
+            manager.run_until_settled(done=stop)
+            return True
+
+    def _pause(self, seconds: float) -> float:
+        """Wait; returns how long the next pause should be."""
+        if self._manager is not None:
+            return self._manager.wait_for_work(seconds)
+        self._session.cluster.clock.sleep(seconds)
+        return POLL_SECONDS
+
+    def _say_that_nothing_runs(self) -> None:
+        if not self._warned and self._session.cluster.store.holder(MANAGER_LOCK) is None:
+            self._session.say("no controller is running, and --reconcile=never: waiting for another process to start one")
+        self._warned = True

@@ -1,0 +1,124 @@
+"""Removes pods that no kubelet will ever finish (``pkg/controller/podgc``).
+
+Those of a node that has been gone for 40 s; those being deleted that were never scheduled; those being deleted on a
+node that is not ready and tainted out-of-service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from kubepy.cluster.client import DeleteOptions
+from kubepy.cluster.clock import format_micro_time, parse_time
+from kubepy.cluster.errors import Status
+from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.cluster.nodes import is_node_ready, taints_of
+from kubepy.cluster.pods import is_pod_terminal, node_name
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.controllers import disruption_target
+
+NODES = "nodes"
+PODS = "pods"
+QUARANTINE = timedelta(seconds=40)  # a node may be on its way back
+TAINT_OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+AT_ONCE = DeleteOptions(grace_period_seconds=0)
+
+
+class PodGarbageCollector:
+    name = "pod-garbage-collector-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self._clock = context.clock
+        self._missing: dict[str, datetime] = {}  # nodes that pods name and that don't exist, and since when
+        self.queue = context.new_queue()
+
+    def remember(self) -> Any:
+        return {node: format_micro_time(since) for node, since in sorted(self._missing.items())}
+
+    def recall(self, memory: Any) -> None:
+        for node, since in memory.items():
+            self._missing.setdefault(node, parse_time(since))
+
+    # --- handlers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {NODES: self._node_changed, PODS: self._pod_changed}
+
+    def _node_changed(self, event: WatchEvent) -> None:
+        if event.new is None or event.key.name in self._missing or is_out_of_service(event.new):
+            self.queue.add(event.key)
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        if (pod := event.new) is None:
+            return
+        name = node_name(pod)
+        node = self._informers.get(NODES, "", name) if name else None
+        if name and node is None:
+            self.queue.add(Key(NODES, "", name))
+        elif is_being_deleted(pod) and (node is None or is_out_of_service(node)):
+            self.queue.add(event.key)
+
+    # --- sync
+
+    def sync(self, key: Key) -> None:
+        if key.resource == PODS:
+            self._collect_terminating(key)
+        elif (node := self._informers.get(*key)) is None:
+            self._collect_orphaned(key)
+        else:
+            self._missing.pop(key.name, None)
+            for pod in self._informers.pods_on(key.name) if is_out_of_service(node) else ():
+                self._collect_terminating(pod)
+
+    def _collect_orphaned(self, key: Key) -> None:
+        """``gcOrphaned``: a missing node's pods go after the quarantine."""
+        pods = self._informers.pods_on(key.name)
+        if not pods:
+            self._missing.pop(key.name, None)
+            return
+        now = self._clock.now()
+        left = self._missing.setdefault(key.name, now) + QUARANTINE - now
+        if left > timedelta(0):
+            self.queue.add_after(key, left.total_seconds())
+            return
+        for pod in pods:
+            self._delete(self._informers.get(*pod), "PodGC: node no longer exists")
+        self._missing.pop(key.name, None)
+
+    def _collect_terminating(self, key: Key) -> None:
+        """``gcUnscheduledTerminating`` and ``gcTerminating``."""
+        pod = self._informers.get(*key)
+        if pod is None or not is_being_deleted(pod):
+            return
+        node = self._informers.get(NODES, "", node_name(pod)) if node_name(pod) else None
+        if not node_name(pod) or (node is not None and is_out_of_service(node)):
+            self._delete(pod)
+
+    def _delete(self, pod: Object | None, why: str = "") -> None:
+        """Mark the pod failed, since no kubelet will, and delete it at once (``markFailedAndDeletePod``)."""
+        if pod is None:
+            return
+        namespace = namespace_of(pod)
+        try:
+            if not is_pod_terminal(pod):
+                self._mark_failed(pod, why)
+            self._client.delete(PODS, name_of(pod), namespace=namespace, options=AT_ONCE)
+        except Status as error:
+            if error.reason != "NotFound":
+                raise
+
+    def _mark_failed(self, pod: Object, why: str) -> None:
+        if why:
+            disruption_target.mark(self._client, pod, "DeletionByPodGC", why, self._clock.now(), phase="Failed")
+            return
+        status = {**(pod.get("status") or {}), "phase": "Failed"}
+        self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
+
+
+def is_out_of_service(node: Object) -> bool:
+    """Whether an administrator says that a node that is not ready won't come back by itself."""
+    return not is_node_ready(node) and any(one["key"] == TAINT_OUT_OF_SERVICE for one in taints_of(node))

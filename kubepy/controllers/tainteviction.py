@@ -1,0 +1,125 @@
+"""Deletes pods from nodes with NoExecute taints that they don't tolerate, or no longer.
+
+Upstream: ``pkg/controller/tainteviction``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from kubepy.cluster.clock import format_micro_time, parse_time
+from kubepy.cluster.errors import Status
+from kubepy.cluster.events import Recorder
+from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.cluster.nodes import NO_EXECUTE, taints_of, tolerates
+from kubepy.cluster.pods import node_name
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.controllers import disruption_target
+
+NODES = "nodes"
+PODS = "pods"
+
+
+class TaintEvictionController:
+    name = "taint-eviction-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self._clock = context.clock
+        self._recorder = Recorder(context.client, self.name)
+        self._evictions: dict[Key, datetime] = {}  # pods that are to go, and when
+        self.queue = context.new_queue()
+
+    def remember(self) -> Any:
+        return [[*key, format_micro_time(due)] for key, due in sorted(self._evictions.items())]
+
+    def recall(self, memory: Any) -> None:
+        for resource, namespace, name, due in memory:
+            self._evictions.setdefault(Key(resource, namespace, name), parse_time(due))
+
+    # --- handlers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {NODES: self._node_changed, PODS: self._pod_changed}
+
+    def _node_changed(self, event: WatchEvent) -> None:
+        if no_execute_taints(event.old) != no_execute_taints(event.new):
+            self.queue.add(event.key)
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        if event.new is None:
+            self._cancel(event.key, event.old)
+        elif event.old is None or _matters(event.old) != _matters(event.new):
+            node = self._informers.get(NODES, "", node_name(event.new))
+            if event.key in self._evictions or no_execute_taints(node):
+                self.queue.add(event.key)
+
+    # --- sync
+
+    def sync(self, key: Key) -> None:
+        if key.resource == NODES:
+            taints = no_execute_taints(self._informers.get(*key))
+            for pod in self._informers.pods_on(key.name):
+                self._process(pod, taints)
+        elif (found := self._informers.get(*key)) is not None and node_name(found):
+            self._process(key, no_execute_taints(self._informers.get(NODES, "", node_name(found))))
+
+    def _process(self, key: Key, taints: Sequence[Object]) -> None:
+        """``processPodOnNode``: evict now, later, or not at all."""
+        pod = self._informers.get(*key)
+        if pod is None or is_being_deleted(pod):
+            return
+        seconds = tolerated_seconds(taints, pod["spec"].get("tolerations") or ())
+        if seconds is None:
+            self._cancel(key, pod)
+            return
+        now = self._clock.now()
+        due = self._evictions.get(key, now + timedelta(seconds=seconds)) if seconds > 0 else now
+        if due > now:
+            self._evictions[key] = due
+            self.queue.add_after(key, (due - now).total_seconds())
+            return
+        if seconds <= 0:
+            self._cancel(key, pod)
+        self._evict(key, pod, now)
+
+    def _cancel(self, key: Key, pod: Object | None) -> None:
+        if self._evictions.pop(key, None) is not None and pod is not None:
+            message = f"Cancelling deletion of Pod {namespace_of(pod)}/{name_of(pod)}"
+            self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
+
+    def _evict(self, key: Key, pod: Object, now: datetime) -> None:
+        self._evictions.pop(key, None)
+        message = f"Marking for deletion Pod {namespace_of(pod)}/{name_of(pod)}"
+        self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
+        try:
+            disruption_target.mark(self._client, pod, "DeletionByTaintManager",
+                                   "Taint manager: deleting due to NoExecute taint", now)
+            self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod))
+        except Status as error:
+            if error.reason != "NotFound":
+                raise
+
+
+def no_execute_taints(node: Object | None) -> list[Object]:
+    return [one for one in taints_of(node) if one.get("effect") == NO_EXECUTE] if node else []
+
+
+def tolerated_seconds(taints: Iterable[Object], tolerations: Sequence[Object]) -> float | None:
+    """For how long a pod bears these taints: None for ever, 0 not at all (``getMinTolerationTime``)."""
+    shortest: float | None = None
+    for taint in taints:
+        toleration = next((one for one in tolerations if tolerates(one, taint)), None)
+        if toleration is None:
+            return 0
+        seconds = toleration.get("tolerationSeconds")
+        if seconds is not None:
+            shortest = max(seconds, 0) if shortest is None else min(shortest, max(seconds, 0))
+    return shortest
+
+
+def _matters(pod: Object) -> tuple[Any, str]:
+    return pod["spec"].get("tolerations"), node_name(pod)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kubepy.cluster import errors
+from kubepy.cluster.clock import Clock, Ids
 from kubepy.cluster.meta import Object
 from kubepy.cluster.options import (
     APPLY_PATCH,
@@ -86,6 +87,14 @@ class Client:
         self._since: int | None = None
 
     @property
+    def clock(self) -> Clock:
+        return self._server.clock
+
+    @property
+    def ids(self) -> Ids:
+        return self._server.ids
+
+    @property
     def warn(self) -> Callable[[str], None]:
         return self._server.warn
 
@@ -147,7 +156,7 @@ class Client:
         """
         from kubepy.cluster.creation import create
 
-        with self._session(dry_run) as session:
+        with self.session(dry_run) as session:
             return create(self._server, session, self._server.target(resource, namespace), obj, field_validation)
 
     def update(self, resource: str, obj: Object, *, namespace: str = "", subresource: str = "", dry_run: bool = False,
@@ -156,7 +165,7 @@ class Client:
         from kubepy.cluster.updating import update
 
         target = self._server.target(resource, namespace, obj["metadata"].get("name", ""))
-        with self._session(dry_run) as session:
+        with self.session(dry_run) as session:
             return update(self._server, session, target, obj, subresource, field_validation)
 
     def patch(self, resource: str, name: str, patch: Any, patch_type: str, *, namespace: str = "",
@@ -166,7 +175,7 @@ class Client:
         from kubepy.cluster.patching import patch_object
 
         target = self._server.target(resource, namespace, name)
-        with self._session(dry_run) as session:
+        with self.session(dry_run) as session:
             return patch_object(self._server, session, target, patch, patch_type, subresource, field_validation)
 
     def delete(self, resource: str, name: str, *, namespace: str = "",
@@ -177,7 +186,7 @@ class Client:
         """
         from kubepy.cluster.deletion import delete
 
-        with self._session(options.dry_run) as session:
+        with self.session(options.dry_run) as session:
             return delete(self._server, session, self._server.target(resource, namespace, name), options)
 
     def delete_collection(self, resource: str, *, namespace: str = "", label_selector: str = "",
@@ -188,7 +197,7 @@ class Client:
         with self.joined():
             chosen = self.list(resource, namespace=namespace, label_selector=label_selector,
                                field_selector=field_selector).items
-            with self._session(options.dry_run) as session:
+            with self.session(options.dry_run) as session:
                 server = self._server
                 return [delete(server, session, server.target(resource, namespace, one["metadata"]["name"]), options)
                         for one in chosen]
@@ -207,21 +216,21 @@ class Client:
         from kubepy.cluster.scaling import update_scale
 
         target = self._server.target(resource, namespace, scale["metadata"].get("name", ""))
-        with self._session(dry_run) as session:
+        with self.session(dry_run) as session:
             return update_scale(self._server, session, target, scale)
 
     def evict(self, name: str, *, namespace: str, options: DeleteOptions = NO_OPTIONS) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""
         from kubepy.cluster.eviction import evict
 
-        with self._session(options.dry_run) as session:
+        with self.session(options.dry_run) as session:
             evict(self._server, session, self._server.target("pods", namespace, name), options)
 
     def bind(self, name: str, node: str, *, namespace: str) -> None:
         """Assign a pod to a node (the ``binding`` subresource); sets PodScheduled."""
         from kubepy.cluster.binding import bind
 
-        with self._session(dry_run=False) as session:
+        with self.session(dry_run=False) as session:
             bind(self._server, session, self._server.target("pods", namespace, name), node)
 
     # --- transactions -----------------------------------------------------------------------------------------------
@@ -268,7 +277,8 @@ class Client:
                 self._batch = None
 
     @contextmanager
-    def _session(self, dry_run: bool) -> Iterator[Session]:
+    def session(self, dry_run: bool = False) -> Iterator[Session]:
+        """The transaction of one request. For the request pipeline and for events, which go around it."""
         if self._batch:
             events, before = self._batch.events, len(self._batch.events)
             yield Session(self._batch.transaction, events, dry_run=dry_run)

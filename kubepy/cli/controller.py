@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.flags import boolean, duration
 from kubepy.cli.session import Session
 from kubepy.cluster.clock import format_time
-from kubepy.controllers.manager import POLL_SECONDS
+from kubepy.controllers.manager import POLL_SECONDS, UNWATCHED
 from kubepy.controllers.summary import Summary
 
 if TYPE_CHECKING:
@@ -58,12 +58,13 @@ def _once(session: Session, given: Invocation) -> None:
     """Run here, or beside a process that runs already wait until that one is quiet."""
     cluster = session.cluster
     while True:
-        with holding(cluster) as ours, _stopping() as stopped:
+        with holding(cluster) as ours, _signals() as received:
             if ours:
-                summary = build_manager(cluster).run_until_settled(given.quiet_for, stopped)
+                summary = build_manager(cluster).run_until_settled(given.quiet_for, lambda: bool(received))
                 _report(session, given, summary)
                 _say_due(session, summary)
-                _exit_if(stopped())
+                if received:
+                    raise SilentExit(128 + received[0])
                 return
         if _is_quiet(cluster, given.quiet_for):
             return
@@ -78,7 +79,7 @@ def _is_quiet(cluster: Cluster, within: float) -> bool:
     if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
         return False
     _, changes = cluster.client.changes(checkpoint.revision)
-    return not changes
+    return all(change.key.resource in UNWATCHED for change in changes)
 
 
 # --- watch
@@ -94,19 +95,20 @@ def _watch(session: Session, given: Invocation) -> None:
             raise error
         session.say(f"error: {error}")
 
-    with holding(cluster) as ours, _stopping() as stopped:
+    with holding(cluster) as ours, _signals() as received:
         if not ours:
             holder = cluster.store.holder(MANAGER_LOCK) or "another process"
             raise CliError(f"the controllers of {session.folder} are run by {holder} already")
-        build_manager(cluster).run(stopped, lambda summary: _report(session, given, summary),
+        build_manager(cluster).run(lambda: bool(received), lambda summary: _report(session, given, summary),
                                    (FolderError, LockTimeoutError), failed)
-        _exit_if(stopped())
+        if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
+            raise SilentExit(128 + signal.SIGINT)
 
 
 @contextmanager
-def _stopping() -> Iterator[Callable[[], int]]:
-    """A function that gives the signal that has asked to stop, 0 while none has. What is under way is finished first; a
-    second signal does not wait for it."""
+def _signals() -> Iterator[list[int]]:
+    """The signals that have asked to stop, as they come. What is under way is finished first; a second signal does not
+    wait for that."""
     received: list[int] = []
 
     def receive(number: int, _: FrameType | None) -> None:
@@ -116,16 +118,10 @@ def _stopping() -> Iterator[Callable[[], int]]:
 
     before = {one: signal.signal(one, receive) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: received[0] if received else 0
+        yield received
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-def _exit_if(number: int) -> None:
-    """As a program does that was interrupted by Ctrl-C; SIGTERM is how a watch is meant to end."""
-    if number == signal.SIGINT:
-        raise SilentExit(128 + number)
 
 
 # --- output

@@ -83,8 +83,8 @@ def _without_warnings(cluster: Cluster) -> Iterator[None]:
 class Driver:
     """Lets a command wait for something that the controllers bring about.
 
-    It runs them itself, a burst of work at a time, and lets go of the lock between: other commands may wait as well, and
-    ``kubepy controller`` may start.
+    It runs them itself, a burst of work at a time, and lets go of the lock between: other commands may wait as well,
+    and ``kubepy controller`` may start.
     """
 
     def __init__(self, session: Session) -> None:
@@ -138,5 +138,5 @@ class Driver:
 
     def _say_that_nothing_runs(self) -> None:
         if not self._warned and self._session.cluster.store.holder(MANAGER_LOCK) is None:
-            self._session.say("no controller is running, and --reconcile=never: waiting for another process to start one")
+            self._session.say("no controller is running (--reconcile=never): waiting for another process to run one")
         self._warned = True

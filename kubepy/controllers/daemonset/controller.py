@@ -20,7 +20,7 @@ from kubepy.cluster.meta import (
 )
 from kubepy.cluster.pods import is_pod_ready
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors import LabelSelector, SelectorError, from_label_selector
+from kubepy.cluster.selectors import from_label_selector
 from kubepy.controllers.daemonset.manage import (
     Changes,
     FailedPodBackoff,
@@ -32,6 +32,7 @@ from kubepy.controllers.daemonset.pods import HASH_LABEL, NodePods, by_node, new
 from kubepy.controllers.daemonset.rolling_update import rolling_update_decision
 from kubepy.controllers.daemonset.status import count, new_status
 from kubepy.controllers.expectations import Expectations
+from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import PodControl, failures, is_namespace_terminating, slow_start
 from kubepy.controllers.ref_manager import RefManager, candidates
 
@@ -69,8 +70,8 @@ class DaemonSetController:
         self._history = history.History(context.client)
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self._failed_pods = FailedPodBackoff()
-        self._selectors: dict[str, tuple[Any, LabelSelector]] = {}  # uid → what it was read from, and the selector
         self.queue = context.new_queue()
+        self._owners = Ownership(context.informers, RESOURCE, "DaemonSet", self.queue)
 
     def remember(self) -> Any:
         return self._failed_pods.memory()
@@ -92,37 +93,16 @@ class DaemonSetController:
         if event.new is None:
             self._expectations.forget(event.key)
             if event.old is not None:
-                self._selectors.pop(uid_of(event.old), None)
+                self._owners.forget(event.old)
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
         old, new = event.old, event.new
-        if new is None or is_being_deleted(new):
-            self._pod_deleted(new or old)
-            return
-        owner = self._owner(new)
-        if old is None:
-            if owner is not None:
-                self._expectations.creation_observed(_key(owner))
-        elif controller_of(old) != controller_of(new):
-            self._enqueue(self._owner(old))
-        if controller_of(new) is None:
-            if old is None or labels_of(old) != labels_of(new) or controller_of(old) is not None:
-                self._enqueue_matching(new)
-        elif owner is not None:
-            self._enqueue(owner)
-            self._look_again_when_available(owner, old, new)
-
-    def _pod_deleted(self, pod: Object | None) -> None:
-        """A pod counts as deleted from its deletionTimestamp on: its place is free then."""
-        if pod is not None and (owner := self._owner(pod)) is not None:
-            self._expectations.deletion_observed(_key(owner))
-            self._enqueue(owner)
-
-    def _look_again_when_available(self, owner: Object, old: Object | None, new: Object) -> None:
-        seconds = owner["spec"].get("minReadySeconds") or 0
-        if seconds > 0 and old is not None and is_pod_ready(new) and not is_pod_ready(old):
-            self.queue.add_after(_key(owner), seconds + 1)
+        owner = self._owners.changed(event, lambda key, _: self._expectations.creation_observed(key),
+                                     lambda key, _: self._expectations.deletion_observed(key))
+        seconds = owner["spec"].get("minReadySeconds") or 0 if owner is not None else 0
+        if owner is not None and seconds > 0 and old and new and is_pod_ready(new) and not is_pod_ready(old):
+            self.queue.add_after(self._owners.key_of(owner), seconds + 1)  # a second more, as times are cut to seconds
 
     def _node_changed(self, event: WatchEvent) -> None:
         """Nothing follows from the deletion of a node: its pods' deletion will be seen."""
@@ -130,50 +110,7 @@ class DaemonSetController:
             self.queue.add(event.key)
 
     def _history_changed(self, event: WatchEvent) -> None:
-        old, new = event.old, event.new
-        if new is None or is_being_deleted(new):
-            self._enqueue(self._owner(new or old))
-            return
-        if old is not None and controller_of(old) != controller_of(new):
-            self._enqueue(self._owner(old))
-        if controller_of(new) is None:
-            if old is None or labels_of(old) != labels_of(new) or controller_of(old) is not None:
-                self._enqueue_matching(new)
-        elif old is not None:
-            self._enqueue(self._owner(new))
-
-    def _enqueue(self, daemon_set: Object | None) -> None:
-        if daemon_set is not None:
-            self.queue.add(_key(daemon_set))
-
-    def _enqueue_matching(self, orphan: Object) -> None:
-        """Wake every DaemonSet that an orphan fits: one of them may adopt it."""
-        labels = labels_of(orphan)
-        for daemon_set in self._informers.list(RESOURCE, namespace_of(orphan)) if labels else ():
-            selector = self._selector(daemon_set)
-            if selector is not None and not selector.is_empty() and selector.matches(labels):
-                self._enqueue(daemon_set)
-
-    def _owner(self, obj: Object | None) -> Object | None:
-        """The DaemonSet that controls an object, if it is there (``resolveControllerRef``)."""
-        reference = controller_of(obj) if obj is not None else None
-        if obj is None or reference is None or reference["kind"] != "DaemonSet":
-            return None
-        owner = self._informers.get(RESOURCE, namespace_of(obj), reference["name"])
-        return owner if owner is not None and uid_of(owner) == reference["uid"] else None
-
-    def _selector(self, daemon_set: Object) -> LabelSelector | None:
-        """The DaemonSet's selector, read once; None when it cannot be read."""
-        source = daemon_set["spec"].get("selector")
-        known = self._selectors.get(uid_of(daemon_set))
-        if known is not None and known[0] == source:
-            return known[1]
-        try:
-            selector = from_label_selector(source)
-        except SelectorError:
-            return None
-        self._selectors[uid_of(daemon_set)] = (source, selector)
-        return selector
+        self._owners.changed(event, _ignore, _ignore)
 
     # --- sync
 
@@ -197,7 +134,7 @@ class DaemonSetController:
             scheduled = uid_of(daemon_set) in with_pod
             misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
             if (placement.should_run if not scheduled else not placement.should_continue or misscheduled):
-                self._enqueue(daemon_set)
+                self._owners.wake(daemon_set)
 
     def _sync_daemon_set(self, key: Key, daemon_set: Object) -> None:
         if not daemon_set["spec"].get("selector"):
@@ -385,8 +322,8 @@ class DaemonSetController:
             self.queue.add_after(situation.key, min_ready_seconds)
 
 
-def _key(daemon_set: Object) -> Key:
-    return Key(RESOURCE, namespace_of(daemon_set), name_of(daemon_set))
+def _ignore(key: Key, obj: Object) -> None:
+    """Revisions are not expected."""
 
 
 def _where(pod: Object) -> str:

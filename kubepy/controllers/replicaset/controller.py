@@ -15,7 +15,7 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.pods import is_pod_active, is_pod_ready, is_pod_terminal, is_pod_terminating
+from kubepy.cluster.pods import is_pod_active, is_pod_ready, is_pod_terminating
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.selectors import LabelSelector
 from kubepy.controllers.expectations import Expectations
@@ -157,8 +157,7 @@ class ReplicaSetController:
     # --- status
 
     def _write_status(self, key: Key, replica_set: Object, pods: list[Object], failure: str) -> None:
-        terminating = sum(is_pod_terminating(pod) and not is_pod_terminal(pod)
-                          for pod in self._dependent_pods(replica_set))
+        terminating = sum(map(is_pod_terminating, self._dependent_pods(replica_set)))
         status = new_status(replica_set, pods, terminating, failure, self._clock.now())
         if status != replica_set.get("status"):
             self._client.update(RESOURCE, {**replica_set, "status": status}, namespace=namespace_of(replica_set),

@@ -1,0 +1,46 @@
+"""Which old ReplicaSets a rolling update may make smaller. Pure functions (``rolling.go``)."""
+
+from __future__ import annotations
+
+from kubepy.cluster.deployments import by_age
+from kubepy.cluster.meta import Object, name_of
+from kubepy.controllers.deployment.sizes import ReplicaSets, count, max_unavailable, replicas, total
+
+
+def old_sizes(deployment: Object, new: Object, old: ReplicaSets) -> list[tuple[Object, int]]:
+    """The old ReplicaSets that are to be scaled down and to what, in order; one may come twice.
+
+    First go replicas that are not available, which costs no availability; then as many as maxUnavailable allows.
+    """
+    min_available = replicas(deployment) - max_unavailable(deployment)
+    unavailable_new = replicas(new) - count(new, "availableReplicas")
+    room = total([*old, new]) - min_available - unavailable_new
+    if room <= 0 or total(old) == 0:
+        return []
+    steps = _unhealthy(by_age(old), room)
+    sizes = {name_of(one): replicas(one) for one in old} | {name_of(one): size for one, size in steps}
+    spare = sum(count(one, "availableReplicas") for one in [*old, new]) - min_available
+    return steps + _available(by_age(old), sizes, spare)
+
+
+def _unhealthy(old: ReplicaSets, room: int) -> list[tuple[Object, int]]:
+    """``cleanupUnhealthyReplicas``: oldest first."""
+    steps = []
+    for one in old:
+        unhealthy = replicas(one) - count(one, "availableReplicas")
+        if room > 0 and replicas(one) > 0 and unhealthy != 0:
+            cut = min(room, unhealthy)
+            steps.append((one, replicas(one) - cut))
+            room -= cut
+    return steps
+
+
+def _available(old: ReplicaSets, sizes: dict[str, int], spare: int) -> list[tuple[Object, int]]:
+    """``scaleDownOldReplicaSetsForRollingUpdate``: oldest first."""
+    steps = []
+    for one in old:
+        cut = min(sizes[name_of(one)], spare)
+        if cut > 0:
+            steps.append((one, sizes[name_of(one)] - cut))
+            spare -= cut
+    return steps

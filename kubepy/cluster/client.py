@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.clock import Clock, Ids
@@ -27,7 +27,10 @@ from kubepy.cluster.options import (
 from kubepy.cluster.server import Server
 from kubepy.cluster.sessions import Session
 from kubepy.cluster.watch import WatchEvent, split_replacement
-from kubepy.storage import Change, CompactedError, Key, Problem, Store, Transaction
+from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot, Store
+
+if TYPE_CHECKING:
+    from kubepy.storage import Transaction  # which commands that only read do not load
 
 __all__ = [
     "APPLY_PATCH",
@@ -118,20 +121,22 @@ class Client:
         """``namespace`` None: all. Raises BadRequest for a selector that cannot be read or a field not selectable."""
         target = self._server.target(resource, namespace or "")
         within = target.namespace if namespace is not None and target.resource.namespaced else None
-        if self._batch:
-            transaction = self._batch.transaction
-            revision, objects, problems = transaction.revision, transaction.list(resource, within), ()
-        else:
-            revision, objects, problems = self._store.list(resource, within)
+        revision, objects, problems = self._snapshot(resource, within)
         if label_selector or field_selector:
             from kubepy.cluster.selection import select
 
             objects = select(self._server.strategy(target.resource), objects, label_selector, field_selector)
         return ObjectList(objects, str(revision), problems)
 
+    def _snapshot(self, resource: str, namespace: str | None) -> Snapshot:
+        if self._batch is None:
+            return self._store.list(resource, namespace)
+        transaction = self._batch.transaction
+        return Snapshot(transaction.revision, transaction.list(resource, namespace))
+
     def changes(self, since: int) -> tuple[int, Events]:
         """What changed after a revision, and the revision reached. ``old`` is always None here. Raises Gone (410)."""
-        found = self._changes(since)
+        found = self._read_changes(self._batch.transaction if self._batch else self._store, since)
         reached = max((change.revision for change in found), default=since)
         return reached, [_event(change, None) for change in found]
 
@@ -139,12 +144,11 @@ class Client:
         """The newest revision."""
         return self._batch.transaction.revision if self._batch else self._store.revision()
 
-    def _changes(self, since: int) -> Changes:
+    def _read_changes(self, reader: Store | Transaction, since: int) -> Changes:
         try:
-            return self._store.changes(since)
+            return reader.changes(since)
         except CompactedError:
-            why = f"too old resource version: {since} ({self._store.revision()})"
-            raise errors.Status(410, "Expired", why) from None
+            raise errors.Status(410, "Expired", f"too old resource version: {since} ({self.revision()})") from None
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -258,7 +262,7 @@ class Client:
     def _outside_changes(self, transaction: Transaction, since: int, observed: Observed | None) -> Events:
         if since >= transaction.revision:
             return []
-        events = [_event(change, observed) for change in self._changes(since)]
+        events = [_event(change, observed) for change in self._read_changes(transaction, since)]
         if any(event.key.resource == CRDS for event in events):
             self._forget_custom_kinds()
         return [event for event in events if event.old is not event.new and not _seen(event)]
@@ -293,15 +297,14 @@ class Client:
     def _transaction(self) -> Iterator[Transaction]:
         """A transaction of storage, and in it the ids go on from where the last one left them."""
         ids = self._server.ids
-        with self._store.transaction() as transaction:
-            if ids.seed is None:
+        try:
+            with self._store.transaction() as transaction:
+                began = ids.position = int(self._store.meta(IDS_POSITION) or 0) if ids.seed is not None else 0
                 yield transaction
-                return
-            ids.position = int(self._store.meta(IDS_POSITION) or 0)
-            began = ids.position
-            yield transaction
-            if ids.position != began:
-                self._store.set_meta(IDS_POSITION, str(ids.position))
+                if ids.position != began:
+                    self._store.set_meta(IDS_POSITION, str(ids.position))
+        except ConflictError as error:  # somebody edited one of the files in the meantime
+            raise errors.Status(409, "Conflict", f"Operation cannot be fulfilled: {error}") from None
 
     def _forget_custom_kinds(self) -> None:
         self._server.scheme.forget_custom()

@@ -144,7 +144,7 @@ class _Log(NamedTuple):
     """The last state of an event that may come again."""
 
     name: str
-    count: int
+    times: int
     first: str
 
 
@@ -223,8 +223,8 @@ class Correlator:
         log = self._logs.get(self._key)
         if log is None:
             return None
-        event["count"], event["firstTimestamp"] = log.count + 1, log.first
-        self._logs[self._key] = log._replace(count=log.count + 1)
+        event["count"], event["firstTimestamp"] = log.times + 1, log.first
+        self._logs[self._key] = log._replace(times=log.times + 1)
         return log.name
 
 

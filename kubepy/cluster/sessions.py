@@ -6,10 +6,15 @@ the controllers hear of their own batch without reading the change log.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kubepy.cluster import errors
 from kubepy.cluster.meta import Object
 from kubepy.cluster.watch import WatchEvent
-from kubepy.storage import ConflictError, ExistsError, Key, MissingError, Transaction
+from kubepy.storage import ConflictError, ExistsError, Key, MissingError
+
+if TYPE_CHECKING:
+    from kubepy.storage import Transaction
 
 
 class Session:

@@ -10,8 +10,9 @@ from kubepy.storage.folder import Folder
 from kubepy.storage.journal import Commit, Write
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import from_json, to_json
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Object, Objects, Problem
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Object, Objects, Problem
 
+Changes = list[Change]
 Writes = list[Write]
 LogEntries = list[LogEntry]
 
@@ -57,6 +58,12 @@ class Transaction:
         return self._revision
 
     # --- reading ---
+
+    def changes(self, since: int) -> Changes:
+        """As :meth:`Store.changes`, as things stood when the transaction began: its own writes are not among them."""
+        from kubepy.storage.changelog import read_changes
+
+        return read_changes(self._database, since)
 
     def get(self, key: Key) -> Object | None:
         """Raises FolderError where the object's file cannot be one."""

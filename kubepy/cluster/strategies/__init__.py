@@ -14,13 +14,17 @@ from kubepy.cluster.strategy import Strategy
 _MODULES = {
     "namespaces": "core",
     "nodes": "core",
-    "pods": "core",
+    "pods": "pods",
     "configmaps": "core",
     "secrets": "core",
-    "services": "core",
     "events": "core",
+    "serviceaccounts": "core",
+    "limitranges": "core",
+    "endpoints": "core",
     "daemonsets.apps": "apps",
     "controllerrevisions.apps": "apps",
+    "deployments.apps": "apps",
+    "replicasets.apps": "apps",
 }
 
 

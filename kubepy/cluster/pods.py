@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster.clock import format_time, parse_time
 from kubepy.cluster.meta import Object
+from kubepy.cluster.podresources import Amounts, aggregate
 from kubepy.cluster.quantity import Quantity
 
 TERMINAL_PHASES = frozenset(("Failed", "Succeeded"))
 QOS_RESOURCES = ("cpu", "memory")
-
-Quantities = dict[str, Quantity]
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------
@@ -145,40 +144,24 @@ def is_restartable_init_container(container: Mapping[str, Any]) -> bool:
 # --- resources ----------------------------------------------------------------------------------------------------
 
 
-def pod_requests(pod: Mapping[str, Any]) -> Quantities:
+def pod_requests(pod: Mapping[str, Any]) -> Amounts:
     """What the pod asks for in all, overhead included (``resource.PodRequests``)."""
-    requests = _aggregate(pod["spec"], "requests")
+    requests = aggregate(pod["spec"], "requests")
     if pod["spec"].get("resources"):
         requests |= _pod_level(pod["spec"], "requests")
     return _sum(requests, pod["spec"].get("overhead"))
 
 
-def pod_limits(pod: Mapping[str, Any]) -> Quantities:
+def pod_limits(pod: Mapping[str, Any]) -> Amounts:
     """What the pod may use in all; overhead counts only where there is a limit (``resource.PodLimits``)."""
-    limits = _aggregate(pod["spec"], "limits")
+    limits = aggregate(pod["spec"], "limits")
     if pod["spec"].get("resources"):
         limits |= _pod_level(pod["spec"], "limits")
     overhead = pod["spec"].get("overhead") or {}
     return _sum(limits, {name: one for name, one in overhead.items() if name in limits and not limits[name].is_zero()})
 
 
-def _aggregate(spec: Mapping[str, Any], kind: str) -> Quantities:
-    """The containers and sidecars together, or the init container that needs more while it runs."""
-    total: Quantities = {}
-    for container in spec["containers"]:
-        total = _sum(total, (container.get("resources") or {}).get(kind))
-    sidecars: Quantities = {}
-    peak: Quantities = {}
-    for container in spec.get("initContainers") or ():
-        own = (container.get("resources") or {}).get(kind)
-        running = _sum(sidecars, own)
-        if is_restartable_init_container(container):
-            total, sidecars = _sum(total, own), running
-        peak = _max(peak, running)
-    return _max(total, peak)
-
-
-def _pod_level(spec: Mapping[str, Any], kind: str) -> Quantities:
+def _pod_level(spec: Mapping[str, Any], kind: str) -> Amounts:
     """``spec.resources`` stands for the containers' together where it names cpu, memory or huge pages."""
     own = spec["resources"].get(kind) or {}
     return {
@@ -188,7 +171,7 @@ def _pod_level(spec: Mapping[str, Any], kind: str) -> Quantities:
     }
 
 
-def _sum(amounts: Quantities, more: Mapping[str, Any] | None) -> Quantities:
+def _sum(amounts: Amounts, more: Mapping[str, Any] | None) -> Amounts:
     if not more:
         return amounts
     total = dict(amounts)
@@ -198,18 +181,12 @@ def _sum(amounts: Quantities, more: Mapping[str, Any] | None) -> Quantities:
     return total
 
 
-def _max(first: Quantities, second: Quantities) -> Quantities:
-    if not second:
-        return first
-    return first | {name: one for name, one in second.items() if name not in first or first[name] < one}
-
-
 def qos_class(pod: Mapping[str, Any]) -> str:
     """Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``); what the API server puts into the status."""
     spec = pod["spec"]
     holders = [spec] if spec.get("resources") else [*spec["containers"], *(spec.get("initContainers") or ())]
-    requests: Quantities = {}
-    limits: Quantities = {}
+    requests: Amounts = {}
+    limits: Amounts = {}
     guaranteed = True
     for holder in holders:
         resources = holder.get("resources") or {}

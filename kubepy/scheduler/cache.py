@@ -1,0 +1,221 @@
+"""What runs where: nodes with the sum of their pods, kept from change to change (upstream: ``backend/cache``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from kubepy.cluster.meta import Object, labels_of, name_of, namespace_of
+from kubepy.cluster.pods import HostPort, host_ports, is_pod_terminal, node_name, pod_requests, priority
+from kubepy.cluster.quantity import Quantity
+from kubepy.cluster.reconcile import Key
+from kubepy.scheduler.affinity import NO_TERMS, PodTerms, pod_terms
+
+Resources = dict[str, int]  # cpu in thousandths, everything else in whole units
+
+# What a container without requests counts as when nodes are scored (pkg/scheduler/util/pod_resources.go).
+DEFAULT_MILLI_CPU = 100
+DEFAULT_MEMORY = 200 * 1024 * 1024
+
+
+def measure(resource: str, quantity: Quantity) -> int:
+    return quantity.milli_value() if resource == "cpu" else quantity.value()
+
+
+@lru_cache(maxsize=4096)
+def _measure_text(resource: str, text: str) -> int:
+    return measure(resource, Quantity.parse(text))
+
+
+def resource_list(quantities: Mapping[str, Any] | None) -> Resources:
+    """A ``v1.ResourceList`` as whole numbers."""
+    return {name: _measure_text(name, str(quantity)) for name, quantity in (quantities or {}).items()}
+
+
+class PodInfo:
+    """A pod as the plugins see it: what it asks for, worked out once."""
+
+    __slots__ = ("key", "labels", "nonzero_cpu", "nonzero_memory", "pod", "ports", "priority", "requests", "terms")
+
+    def __init__(self, key: Key, pod: Object) -> None:
+        self.key = key
+        self.pod = pod
+        self.labels = labels_of(pod)
+        self.priority = priority(pod)
+        self.ports: list[HostPort] = host_ports(pod)
+        self.requests: Resources = {name: measure(name, one) for name, one in pod_requests(pod).items()}
+        self.nonzero_cpu, self.nonzero_memory = _nonzero_requests(pod, self.requests)
+        affinity = pod["spec"].get("affinity")
+        self.terms: PodTerms = pod_terms(affinity, namespace_of(pod)) if affinity else NO_TERMS
+
+    @property
+    def namespace(self) -> str:
+        return self.key.namespace
+
+    @property
+    def spec(self) -> Object:
+        spec: Object = self.pod["spec"]
+        return spec
+
+
+def _nonzero_requests(pod: Object, requests: Resources) -> tuple[int, int]:
+    """CPU and memory where a container that asks for none counts with a default (``calculateResource``)."""
+    containers = pod["spec"]["containers"]
+    missing = [container.get("resources", {}).get("requests") or {} for container in containers]
+    cpu = sum("cpu" not in one for one in missing) * DEFAULT_MILLI_CPU
+    memory = sum("memory" not in one for one in missing) * DEFAULT_MEMORY
+    return requests.get("cpu", 0) + cpu, requests.get("memory", 0) + memory
+
+
+class NodeInfo:
+    """A node and the sum of the pods on it. ``node`` is None while pods name a node that is not there."""
+
+    __slots__ = (
+        "allocatable", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports", "requested",
+        "with_affinity", "with_anti_affinity",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.node: Object | None = None
+        self.allocatable: Resources = {}
+        self.pods: dict[Key, PodInfo] = {}
+        self.requested: Resources = {}
+        self.nonzero_cpu = self.nonzero_memory = 0
+        self.ports: dict[HostPort, int] = {}
+        self.with_affinity: dict[Key, PodInfo] = {}
+        self.with_anti_affinity: dict[Key, PodInfo] = {}
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return labels_of(self.node) if self.node is not None else {}
+
+    def set_node(self, node: Object | None) -> None:
+        self.node = node
+        self.allocatable = resource_list((node.get("status") or {}).get("allocatable")) if node is not None else {}
+
+    def add(self, pod: PodInfo) -> None:
+        self.pods[pod.key] = pod
+        for name, amount in pod.requests.items():
+            self.requested[name] = self.requested.get(name, 0) + amount
+        self.nonzero_cpu += pod.nonzero_cpu
+        self.nonzero_memory += pod.nonzero_memory
+        for port in pod.ports:
+            self.ports[port] = self.ports.get(port, 0) + 1
+        if pod.terms.any:
+            self.with_affinity[pod.key] = pod
+        if pod.terms.required_anti_affinity:
+            self.with_anti_affinity[pod.key] = pod
+
+    def remove(self, key: Key) -> None:
+        pod = self.pods.pop(key)
+        for name, amount in pod.requests.items():
+            self.requested[name] -= amount
+        self.nonzero_cpu -= pod.nonzero_cpu
+        self.nonzero_memory -= pod.nonzero_memory
+        for port in pod.ports:
+            self.ports[port] -= 1
+            if not self.ports[port]:
+                del self.ports[port]
+        self.with_affinity.pop(key, None)
+        self.with_anti_affinity.pop(key, None)
+
+    def copy(self) -> NodeInfo:
+        """A copy to try things on; pods and node are shared."""
+        other = NodeInfo(self.name)
+        other.node, other.allocatable = self.node, self.allocatable
+        other.pods, other.requested, other.ports = dict(self.pods), dict(self.requested), dict(self.ports)
+        other.nonzero_cpu, other.nonzero_memory = self.nonzero_cpu, self.nonzero_memory
+        other.with_affinity, other.with_anti_affinity = dict(self.with_affinity), dict(self.with_anti_affinity)
+        return other
+
+
+class Cache:
+    """All nodes, the pods on them, and the pods that preemption has promised a node."""
+
+    def __init__(self) -> None:
+        self._infos: dict[str, NodeInfo] = {}
+        self._assigned: dict[Key, str] = {}  # pod → node
+        self._nominated: dict[str, dict[Key, PodInfo]] = {}  # node → pods that wait for it
+        self._nominations: dict[Key, str] = {}
+        self._sorted: list[NodeInfo] | None = None
+        self.with_affinity: dict[str, NodeInfo] = {}
+        self.with_anti_affinity: dict[str, NodeInfo] = {}
+
+    # Reading.
+
+    def nodes(self) -> list[NodeInfo]:
+        """The nodes there are, by name."""
+        if self._sorted is None:
+            self._sorted = [self._infos[name] for name in sorted(self._infos) if self._infos[name].node is not None]
+        return self._sorted
+
+    def get(self, name: str) -> NodeInfo | None:
+        info = self._infos.get(name)
+        return info if info is not None and info.node is not None else None
+
+    def nominated(self, node: str) -> Iterator[PodInfo]:
+        yield from self._nominated.get(node, {}).values()
+
+    # Observing.
+
+    def set_node(self, name: str, node: Object | None) -> None:
+        info = self._infos.get(name)
+        if info is None:
+            if node is None:
+                return
+            info = self._infos[name] = NodeInfo(name)
+        if (info.node is None) != (node is None):
+            self._sorted = None
+        info.set_node(node)
+        self._forget_if_empty(info)
+
+    def set_pod(self, key: Key, pod: Object | None) -> PodInfo | None:
+        """Take in a pod's present state; None: it is gone. Returns what is kept of a pod that has a node."""
+        self._unassign(key)
+        self._unnominate(key)
+        if pod is None or is_pod_terminal(pod):
+            return None
+        if node := node_name(pod):
+            return self._assign(PodInfo(key, pod), node)
+        if nominated := (pod.get("status") or {}).get("nominatedNodeName"):
+            self._nominations[key] = nominated
+            self._nominated.setdefault(nominated, {})[key] = PodInfo(key, pod)
+        return None
+
+    def _assign(self, pod: PodInfo, node: str) -> PodInfo:
+        self._assigned[pod.key] = node
+        info = self._infos.get(node)
+        if info is None:
+            info = self._infos[node] = NodeInfo(node)
+        info.add(pod)
+        self._index(info)
+        return pod
+
+    def _unassign(self, key: Key) -> None:
+        if (node := self._assigned.pop(key, None)) is not None:
+            info = self._infos[node]
+            info.remove(key)
+            self._index(info)
+            self._forget_if_empty(info)
+
+    def _unnominate(self, key: Key) -> None:
+        if (node := self._nominations.pop(key, None)) is not None:
+            del self._nominated[node][key]
+
+    def _index(self, info: NodeInfo) -> None:
+        for index, pods in ((self.with_affinity, info.with_affinity),
+                            (self.with_anti_affinity, info.with_anti_affinity)):  # fmt: skip
+            if pods:
+                index[info.name] = info
+            else:
+                index.pop(info.name, None)
+
+    def _forget_if_empty(self, info: NodeInfo) -> None:
+        if info.node is None and not info.pods:
+            del self._infos[info.name]
+
+
+def pod_info(pod: Object) -> PodInfo:
+    return PodInfo(Key("pods", namespace_of(pod), name_of(pod)), pod)

@@ -1,0 +1,165 @@
+"""Looking for nodes that fit, and what is said when there is none (upstream: ``schedule_one.go``, ``FitError``)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubepy.scheduler.cache import NodeInfo, PodInfo
+from kubepy.scheduler.framework import Plugin, Rejection, Skip, View
+
+MIN_NODES_TO_FIND = 100  # below that many every node is looked at
+MIN_PERCENTAGE = 5
+
+
+@dataclass
+class Cycle:
+    """One attempt to place one pod: the plugins that have a say in it, each with its state."""
+
+    pod: PodInfo
+    view: View
+    states: list[tuple[Plugin, Any]] = field(default_factory=list)
+
+    def clone(self) -> Cycle:
+        return Cycle(self.pod, self.view, [(plugin, plugin.clone(state)) for plugin, state in self.states])
+
+    def update(self, other: PodInfo, info: NodeInfo, count: int) -> None:
+        """Another pod was put on or taken off a node, on trial."""
+        for plugin, state in self.states:
+            plugin.update(self.pod, state, other, info, count)
+
+    def rejection(self, info: NodeInfo) -> Rejection | None:
+        """What the first plugin that minds this node says."""
+        for plugin, state in self.states:
+            if (found := plugin.filter(self.pod, state, info)) is not None:
+                return found
+        return None
+
+    def rejection_with_nominated(self, info: NodeInfo) -> Rejection | None:
+        """The same, where pods of no lower priority that were promised this node count as if they were there."""
+        promised = [
+            other
+            for other in self.view.cache.nominated(info.name)
+            if other.priority >= self.pod.priority and other.key != self.pod.key and other.key not in info.pods
+        ]
+        if promised:
+            trial, crowded = self.clone(), info.copy()
+            for other in promised:
+                crowded.add(other)
+                trial.update(other, crowded, 1)
+            if (found := trial.rejection(crowded)) is not None:
+                return found
+        return self.rejection(info)
+
+
+NO_REASON = Rejection((), False)
+
+
+@dataclass
+class Diagnosis:
+    """Why no node was found. ``absent`` speaks for the nodes that were not looked at one by one."""
+
+    nodes: dict[str, Rejection] = field(default_factory=dict)
+    absent: Rejection = NO_REASON
+    pre_filter: str = ""  # set when the pod was turned away before any node was looked at
+    plugins: frozenset[str] = frozenset()
+    candidates: frozenset[str] | None = None  # the only nodes that could fit; None: all
+
+    def of(self, node: str) -> Rejection:
+        return self.nodes.get(node, self.absent)
+
+
+@dataclass
+class Search:
+    """The outcome of looking: nodes that fit, by name, or why there are none."""
+
+    cycle: Cycle
+    feasible: list[NodeInfo]
+    diagnosis: Diagnosis
+
+
+def prepare(pod: PodInfo, view: View, plugins: Iterable[Plugin]) -> tuple[Cycle, Diagnosis]:
+    """Run the ``pre_filter`` of every plugin."""
+    cycle, diagnosis = Cycle(pod, view), Diagnosis()
+    limiting: list[str] = []
+    for plugin in plugins:
+        verdict = plugin.pre_filter(pod, view)
+        if isinstance(verdict, Skip):
+            continue
+        if isinstance(verdict, Rejection):
+            return cycle, _turned_away(verdict)
+        cycle.states.append((plugin, verdict.state))
+        if verdict.nodes is not None:
+            limiting.append(plugin.name)
+            before = diagnosis.candidates
+            diagnosis.candidates = verdict.nodes if before is None else before & verdict.nodes
+    if limiting:
+        diagnosis.plugins = frozenset(limiting)
+        diagnosis.absent = Rejection((f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(limiting))}]",), False)
+    return cycle, diagnosis
+
+
+def _turned_away(verdict: Rejection) -> Diagnosis:
+    return Diagnosis(absent=verdict, pre_filter=", ".join(verdict.reasons), plugins=frozenset({verdict.plugin}))
+
+
+def search(pod: PodInfo, view: View, plugins: Iterable[Plugin], start: int = 0) -> Search:
+    """Look for nodes that fit, from the ``start``-th on; in a large cluster not at all of them."""
+    cycle, diagnosis = prepare(pod, view, plugins)
+    if diagnosis.pre_filter:
+        return Search(cycle, [], diagnosis)
+    if (nominated := _nominated_node(pod, view)) is not None and cycle.rejection_with_nominated(nominated) is None:
+        return Search(cycle, [nominated], diagnosis)
+    nodes = _nodes_to_look_at(view, diagnosis, start)
+    wanted = nodes_to_find(len(nodes))
+    feasible = []
+    for info in nodes:
+        if (found := cycle.rejection_with_nominated(info)) is not None:
+            diagnosis.nodes[info.name] = found
+            continue
+        feasible.append(info)
+        if len(feasible) == wanted:
+            break
+    diagnosis.plugins |= {found.plugin for found in diagnosis.nodes.values()}
+    return Search(cycle, sorted(feasible, key=lambda info: info.name), diagnosis)
+
+
+def _nominated_node(pod: PodInfo, view: View) -> NodeInfo | None:
+    name = (pod.pod.get("status") or {}).get("nominatedNodeName")
+    return view.cache.get(name) if name else None
+
+
+def _nodes_to_look_at(view: View, diagnosis: Diagnosis, start: int) -> list[NodeInfo]:
+    if diagnosis.candidates is not None:
+        found = (view.cache.get(name) for name in sorted(diagnosis.candidates))
+        return [info for info in found if info is not None]
+    nodes = view.cache.nodes()
+    return nodes if start == 0 else nodes[start:] + nodes[:start]
+
+
+def nodes_to_find(number: int) -> int:
+    """How many nodes that fit are enough to choose from (``numFeasibleNodesToFind``)."""
+    if number < MIN_NODES_TO_FIND:
+        return number
+    percentage = max(50 - number // 125, MIN_PERCENTAGE)
+    return max(number * percentage // 100, MIN_NODES_TO_FIND)
+
+
+def fit_message(number: int, diagnosis: Diagnosis, post_filter: str) -> str:
+    """``0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable. …`` (``FitError.Error``)."""
+    message = f"0/{number} nodes are available:"
+    if diagnosis.pre_filter:
+        message += f" {diagnosis.pre_filter}."
+    elif reasons := ", ".join(_histogram(number, diagnosis.nodes, diagnosis.absent)):
+        message += f" {reasons}."
+    return f"{message} {post_filter}" if post_filter else message
+
+
+def _histogram(number: int, nodes: Mapping[str, Rejection], absent: Rejection) -> list[str]:
+    counts = Counter(reason for found in nodes.values() for reason in found.reasons)
+    if len(nodes) < number:
+        for reason in absent.reasons:
+            counts[reason] += number - len(nodes)
+    return sorted(f"{count} {reason}" for reason, count in counts.items())

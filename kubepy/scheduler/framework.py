@@ -1,0 +1,92 @@
+"""What a plugin is and what it may answer (upstream: ``kube-scheduler/framework/interface.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from kubepy.cluster.meta import Object
+from kubepy.cluster.reconcile import Informers
+from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo
+
+# What happened in the cluster, as plugins ask to be told of it.
+NODE_ADD = "node added"
+NODE_LABEL = "node labels changed"
+NODE_TAINT = "node taints changed"  # spec.unschedulable falling back to false as well
+NODE_ALLOCATABLE = "node allocatable changed"
+NODE_DELETE = "node deleted"
+POD_ADD = "pod assigned"
+POD_LABEL = "labels of an assigned pod changed"
+POD_SCALE_DOWN = "requests of an assigned pod fell"
+POD_DELETE = "assigned pod deleted"
+SELF_UPDATE = "the waiting pod itself changed"
+VOLUME = "claim, volume or storage class changed"
+
+
+class ClusterEvent(NamedTuple):
+    """One change and what it means: the object before and after; ``node`` is where it happened, or ""."""
+
+    actions: frozenset[str]
+    old: Object | None
+    new: Object | None
+    node: str = ""
+
+
+class Rejection(NamedTuple):
+    """A plugin's no. ``resolvable``: removing other pods from the node could help (``Unschedulable`` upstream,
+    where the other kind is ``UnschedulableAndUnresolvable``)."""
+
+    reasons: tuple[str, ...]
+    resolvable: bool
+    plugin: str = ""
+
+
+class Skip(NamedTuple):
+    """The plugin has nothing to say about this pod."""
+
+
+SKIP = Skip()
+
+
+class Admit(NamedTuple):
+    """The pod may go on. ``state`` is handed to ``filter``; ``nodes``: only these can fit."""
+
+    state: Any = None
+    nodes: frozenset[str] | None = None
+
+
+class View(NamedTuple):
+    """What plugins look at: what runs where, and the other objects (namespaces, claims, volumes …)."""
+
+    cache: Cache
+    informers: Informers
+
+    def namespace_labels(self, namespace: str) -> Mapping[str, str]:
+        found = self.informers.get("namespaces", "", namespace)
+        return (found["metadata"].get("labels") or {}) if found is not None else {}
+
+
+class Plugin:
+    """One rule of where pods may run. Has no state of its own: everything is in its arguments."""
+
+    name: ClassVar[str]
+    wakes_on: ClassVar[frozenset[str]] = frozenset()
+
+    def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip | Rejection:
+        """Look at the pod once, before the nodes."""
+        return Admit()
+
+    def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
+        """Whether the pod can run on this node; None: yes."""
+        raise NotImplementedError
+
+    def clone(self, state: Any) -> Any:
+        """A copy of the state, for trying out."""
+        return state
+
+    def update(self, pod: PodInfo, state: Any, other: PodInfo, info: NodeInfo, count: int) -> None:
+        """Another pod was put on (1) or taken off (-1) this node, on trial: correct the state."""
+
+    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Whether a change could make a pod fit that this plugin has rejected (``QueueingHintFn``)."""
+        return True

@@ -8,7 +8,7 @@ converges. It reads from the :class:`Informers` (or the Client) and writes throu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from kubepy.cluster.clock import Clock
 from kubepy.cluster.meta import Object, namespace_of, owner_references
@@ -19,7 +19,17 @@ from kubepy.storage.keys import Key
 if TYPE_CHECKING:
     from kubepy.cluster.client import Client
 
-__all__ = ["EVERY_RESOURCE", "Context", "Handler", "Informers", "Key", "Reconciler", "WatchEvent", "enqueue_all"]
+__all__ = [
+    "EVERY_RESOURCE",
+    "Context",
+    "Handler",
+    "Informers",
+    "Key",
+    "Reconciler",
+    "Remembering",
+    "WatchEvent",
+    "enqueue_all",
+]
 
 
 Handler = Callable[[WatchEvent], None]
@@ -36,7 +46,9 @@ class Reconciler(Protocol):
     """One controller. ``name`` is its component name in events (``daemonset-controller``)."""
 
     name: str
-    queue: WorkQueue[Key]
+
+    @property
+    def queue(self) -> WorkQueue[Key]: ...
 
     def handlers(self) -> Mapping[str, Handler]:
         """For each resource that is watched (``daemonsets.apps``, ``pods``), what its changes enqueue.
@@ -47,6 +59,22 @@ class Reconciler(Protocol):
 
     def sync(self, key: Key) -> None:
         """Converge one object. Raises to be called again after the key's back-off."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A reconciler with a memory that outlives the process, beside its queue: timers, back-offs, what waits for what.
+
+    The manager keeps it between runs. Only what cannot be read off the objects belongs there.
+    """
+
+    def remember(self) -> Any:
+        """The memory as JSON; something false for none."""
+        ...
+
+    def recall(self, memory: Any) -> None:
+        """Take over what ``remember`` gave in another process. The informers are still empty."""
         ...
 
 

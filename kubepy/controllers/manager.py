@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from kubepy.cluster.client import Batch, Client
 from kubepy.cluster.clock import Clock
 from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, name_of, namespace_of, uid_of
-from kubepy.cluster.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, WatchEvent
+from kubepy.cluster.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controllers.summary import Due, Summary, SyncFailure
 
@@ -52,10 +51,13 @@ class Manager:
         self._conflicts = conflicts
         self._conflict_count = 0
         self._names = [one.name for one in reconcilers]
+        self._queues = {one.name: one.queue for one in reconcilers}
         self._handlers = _handlers_by_resource(reconcilers)
         self._turn = 0
         self._revision = 0  # everything up to it has been delivered, or is in the inbox
+        self._delivered = 0  # everything up to it has been delivered
         self._inbox: list[WatchEvent] = []
+        self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
         self._stale = False  # what the informers hold cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
@@ -127,7 +129,7 @@ class Manager:
 
     def has_work(self) -> bool:
         """Whether something is to be done now."""
-        return self._stale or bool(self._inbox) or self._has_keys()
+        return self._stale or bool(self._inbox) or bool(self._carried) or self._has_keys()
 
     def _has_keys(self) -> bool:
         return any(len(one.queue) for one in self._reconcilers)
@@ -144,7 +146,7 @@ class Manager:
                     self._observe(batch.drain(), ours=True)
                     if time.monotonic() - start > BATCH_SECONDS:
                         break
-                self._revision = self._client.revision()
+                self._revision = self._delivered = self._client.revision()
                 if not self._has_keys():
                     self._save()  # in the same transaction, which costs next to nothing
         except self._conflicts:
@@ -197,6 +199,8 @@ class Manager:
             self._poll()
             return
         self._inbox += [event for event in events if event.key.resource not in UNWATCHED]
+        if not self._inbox:
+            self._delivered = self._revision
 
     def _observe_outside(self, batch: Batch) -> None:
         """At the start of a batch: take in what others changed since the last one."""
@@ -208,6 +212,9 @@ class Manager:
             self._deliver_again(inbox)
         else:
             self._observe(inbox)
+        for pending in self._carried:
+            self._queues[pending.reconciler].add(pending.key)
+        self._carried.clear()
 
     def _load(self) -> None:
         self._informers.clear()
@@ -287,29 +294,28 @@ class Manager:
             self._stale = True
 
     def _take_over(self, checkpoint: Checkpoint) -> None:
-        by_name = {one.name: one for one in self._reconcilers}
+        now = self._clock.now()
         if not self._loaded:
-            self._revision = checkpoint.revision
+            self._revision = self._delivered = checkpoint.revision
         for pending in checkpoint.pending:
-            queue = by_name[pending.reconciler].queue
-            seconds = (pending.due - self._clock.now()).total_seconds() if pending.due else 0.0
-            queue.add_after(pending.key, seconds)
-        for name, memory in checkpoint.memories.items():
-            by_name[name].recall(memory)  # type: ignore[attr-defined]  # only those that remember have one
+            if pending.due is None or pending.due <= now:
+                self._carried.append(pending)
+            else:
+                self._queues[pending.reconciler].add_after(pending.key, (pending.due - now).total_seconds())
+        for reconciler in self._reconcilers:
+            if isinstance(reconciler, Remembering) and (memory := checkpoint.memories.get(reconciler.name)):
+                reconciler.recall(memory)
 
     def _save(self) -> None:
         if self._checkpoints is None or self._stale:
             return
         pending = [Pending(one.name, key, due) for one in self._reconcilers for key, due in one.queue.pending()]
-        memories = {one.name: memory for one in self._reconcilers if (memory := _memory(one))}
-        text = dump(Checkpoint(self._revision, tuple(pending), memories), self._names)
+        memories = {one.name: memory for one in self._reconcilers
+                    if isinstance(one, Remembering) and (memory := one.remember())}
+        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._names)
         if text != self._saved:
             self._checkpoints.save(text)
             self._saved = text
-
-
-def _memory(reconciler: Reconciler) -> Any:
-    return reconciler.remember() if hasattr(reconciler, "remember") else None
 
 
 def _one_line(error: Exception) -> str:

@@ -6,6 +6,10 @@ a :class:`Transaction` changes many objects under the folder's lock, and either 
 Storage knows nothing of kinds: a :class:`Key` and a dict is all it sees.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from kubepy.storage.errors import (
     CompactedError,
     ConflictError,
@@ -19,7 +23,9 @@ from kubepy.storage.errors import (
 from kubepy.storage.keys import Key
 from kubepy.storage.model import Change, Problem, Snapshot
 from kubepy.storage.store import Store
-from kubepy.storage.transaction import Transaction
+
+if TYPE_CHECKING:
+    from kubepy.storage.transaction import Transaction
 
 __all__ = [
     "Change",
@@ -37,3 +43,11 @@ __all__ = [
     "Store",
     "Transaction",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Transaction":
+        raise AttributeError(name)
+    from kubepy.storage.transaction import Transaction  # readers do not need what writing takes
+
+    return Transaction

@@ -42,23 +42,29 @@ class Access:
 
     def database(self) -> Database:
         """The index. Raises NoClusterError, FolderError."""
-        stamp = settings.check_cluster(self.folder)
-        database = self._current() or self._open()
-        if self._settings is None or self._settings[0] != stamp:
-            self._settings = stamp, self._read_settings(database, stamp)
-        return database
+        self._check_settings()
+        return self._current() or self._open()
 
     def settings(self) -> Object:
-        self.database()
+        self._check_settings()
         assert self._settings is not None
         return self._settings[1]
 
-    def _read_settings(self, database: Database, stamp: Stamp) -> Object:
-        found = settings.cached(database, stamp)
+    def _check_settings(self) -> None:
+        """Look at ``kubepy.yaml`` before anything else is touched: the folder may be of a newer version."""
+        stamp = settings.check_cluster(self.folder)
+        if self._settings is None or self._settings[0] != stamp:
+            if self._database is None:
+                self._database = index.open_existing(self.folder.root)
+            self._settings = stamp, self._read_settings(stamp)
+
+    def _read_settings(self, stamp: Stamp) -> Object:
+        found = settings.cached(self._database, stamp) if self._database else None
         if found is None:
             read_ns = time.time_ns()
             found = settings.read(self.folder)
-            settings.remember(database, stamp, found, read_ns)
+            if self._database:
+                settings.remember(self._database, stamp, found, read_ns)
         return found
 
     def _current(self) -> Database | None:
@@ -89,22 +95,24 @@ class Access:
         """
         from kubepy.storage.locks import Lock
 
-        settings.check_cluster(self.folder)
-        index.make_own_folder(self.folder.root)
         lock = Lock(self.own_path(LOCK))
-        was_left = lock.acquire(timeout)
+        with self.errors():
+            self._check_settings()
+            index.make_own_folder(self.folder.root)
+            was_left = lock.acquire(timeout)
         try:
-            yield self._caught_up(was_left)
+            with self.errors():
+                database = self._caught_up(was_left)
+            yield database
         finally:
             lock.release()
 
     def _caught_up(self, was_left: bool) -> Database:
         database = self._open_for_writing()
         try:
-            self._recover(database, was_left)
-        except (DamagedError, sqlite3.DatabaseError) as error:
-            if not is_damage(error):
-                raise
+            with self.index_errors():
+                self._recover(database, was_left)
+        except DamagedError:
             database = self._create()
             self._recover(database, was_left)
         return database
@@ -173,13 +181,25 @@ class Access:
     def errors(self) -> Iterator[None]:
         """What SQLite and the system say, as FolderError; damage to the index as DamagedError."""
         try:
+            with self.index_errors():
+                yield
+        except OSError as error:
+            raise FolderError(f"{error.filename or self.folder.root}: {error.strerror}") from error
+
+    @contextmanager
+    def index_errors(self) -> Iterator[None]:
+        try:
             yield
         except sqlite3.Error as error:
             if is_damage(error):
                 raise DamagedError(str(error)) from error
             raise FolderError(f"{self.own_path(index.INDEX)}: {error}") from error
-        except OSError as error:
-            raise FolderError(f"{error.filename or self.folder.root}: {error.strerror}") from error
+
+    def discard_damaged(self) -> FolderError:
+        """For the holder of the lock, when damage shows in mid-work: the next one makes the index anew."""
+        self.close()
+        index.discard(self.folder.root)
+        return FolderError(f"{self.own_path(index.INDEX)} was damaged and is made anew from the files: try again")
 
     def _renew(self) -> None:
         """Make the damaged index anew from the files; in memory if another process has the lock."""

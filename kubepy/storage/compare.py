@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kubepy.storage.database import WRITTEN, Row, Stamp
-from kubepy.storage.folder import MANAGED, Directory, Folder, Found, UnreadableError
+from kubepy.storage.folder import MANAGED, DeniedError, Directory, Folder, Found, UnreadableError, shown
 from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
 from kubepy.storage.manifest import ContentError, check_place, parse, to_json
 from kubepy.storage.model import Admit, Object, Problem
+
+UNKNOWN = Stamp(0, 0, 0)  # of a problem file that is to be read again
 
 
 class Difference(NamedTuple):
@@ -115,12 +117,11 @@ def digest_of(data: bytes) -> bytes:
 
 def known_problem(difference: Difference, known: Known) -> Refused | None:
     """The problem of a file that is known and unchanged."""
-    if difference.found is None or difference.path not in known.problems:
+    if difference.found is None or not known.problems:
         return None
-    stamp, line, why = known.problems[difference.path]
-    if stamp != difference.found.stamp:
-        return None
-    return Refused(Problem(difference.path, line, why), stamp, difference.row)
+    path = shown(difference.path)
+    stamp, line, why = known.problems.get(path, (UNKNOWN, 0, ""))
+    return Refused(Problem(path, line, why), stamp, difference.row) if stamp == difference.found.stamp else None
 
 
 def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outcome | None:
@@ -132,21 +133,22 @@ def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outc
     except FileNotFoundError:
         return Gone(difference.row) if difference.row else None
     except UnreadableError as error:
-        return _refused(difference, difference.found.stamp, ContentError(0, str(error)))
+        stamp = UNKNOWN if isinstance(error, DeniedError) else difference.found.stamp
+        return _refused(difference, stamp, ContentError(0, str(error)))
     digest = digest_of(data)
     if difference.row and digest == difference.row.digest:
         return Same(difference.row, stamp, digest, racy)
     try:
         key, text = _load(data, difference, difference.found, folder, stamp, admit)
     except ContentError as error:
-        return _refused(difference, stamp, error)
+        return _refused(difference, UNKNOWN if racy else stamp, error)
     if difference.row and text == difference.row.json:
         return Same(difference.row, stamp, digest, racy)
     return Edited(key, difference.row, text, stamp, digest, racy)
 
 
 def _refused(difference: Difference, stamp: Stamp, error: ContentError) -> Refused:
-    return Refused(Problem(difference.path, error.line, error.why), stamp, difference.row)
+    return Refused(Problem(shown(difference.path), error.line, error.why), stamp, difference.row)
 
 
 def _load(

@@ -30,6 +30,10 @@ class UnreadableError(Exception):
     """A file that must not or cannot be read as an object, and why."""
 
 
+class DeniedError(UnreadableError):
+    """A file that the system does not let us read now; its stamp will not show when that changes."""
+
+
 class Directory(NamedTuple):
     """The folder of one resource in one namespace."""
 
@@ -48,6 +52,11 @@ class Found(NamedTuple):
     @property
     def path(self) -> str:
         return f"{self.directory.path}/{self.file}"
+
+
+def shown(path: str) -> str:
+    """A path as it can be printed and stored; file names may hold bytes that are no text."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
@@ -168,7 +177,7 @@ class Folder:
         except OSError as error:
             if os.path.islink(self._prefix + path):
                 raise UnreadableError("is a symbolic link") from None
-            raise UnreadableError(f"cannot be read: {error.strerror}") from None
+            raise DeniedError(f"cannot be read: {error.strerror}") from None
 
     # --- writing ---
 

@@ -39,11 +39,14 @@ def open_existing(root: str) -> Database | None:
     path = os.path.join(root, OWN, INDEX)
     if not os.path.exists(path):
         return None
-    database = Database(path)
+    try:
+        database = Database(path)
+    except sqlite3.Error:  # a folder, or not ours to read
+        return None
     try:
         if database.is_current():
             return database
-    except sqlite3.DatabaseError:  # not a database, damaged, or in a folder where SQLite cannot work
+    except sqlite3.Error:  # not a database, damaged, or in a folder where SQLite cannot work
         pass
     database.close()
     return None

@@ -74,7 +74,7 @@ def decode(component: str) -> str | None:
 
     try:
         name = unquote_to_bytes(component).decode("utf-8")
-    except UnicodeDecodeError:
+    except UnicodeError:
         return None
     return name if name and encode(name) == component else None
 

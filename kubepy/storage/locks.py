@@ -23,7 +23,7 @@ AT_ONCE = 0.1  # seconds
 
 
 class Lock:
-    """One lock file. ``purpose`` is what its holder does, for messages."""
+    """One lock file, and beside it who holds it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -35,8 +35,12 @@ class Lock:
         if not self.try_acquire(timeout):
             holder = self.describe() or "another process"
             raise LockTimeoutError(f"{self.path} is held by {holder} (waited {timeout:g} s)")
-        was_left = os.path.exists(self._holder_path)
-        self._write_holder()
+        try:
+            was_left = os.path.exists(self._holder_path)
+            self._write_holder()
+        except OSError as error:
+            self.drop()
+            raise FolderError(f"{self._holder_path}: cannot be written: {error.strerror}") from error
         return was_left
 
     def try_acquire(self, timeout: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -99,6 +100,11 @@ def cached(database: Database, stamp: Stamp) -> Object | None:
 
 
 def remember(database: Database, stamp: Stamp, settings: Object, now_ns: int) -> None:
-    if not is_racy(stamp, now_ns):
-        kept = json.dumps({"stamp": str(stamp), "settings": settings})
-        database.set_value("internal", "settings", kept)
+    if is_racy(stamp, now_ns):
+        return
+    kept = json.dumps({"stamp": str(stamp), "settings": settings})
+    try:
+        with database.write(durable=False):
+            database.set_value("internal", "settings", kept)
+    except sqlite3.OperationalError:  # not ours to write, or busy: the file is read again next time
+        return

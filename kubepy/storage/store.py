@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.storage import settings as cluster_settings
 from kubepy.storage.access import Access
-from kubepy.storage.database import Database, Row
+from kubepy.storage.database import DamagedError, Database, Row
 from kubepy.storage.errors import FolderError
 from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key
@@ -146,8 +146,11 @@ class Store:
             transaction = Transaction(database, self._folder, self._volatile, self._now(), _problems(database))
             self._meta_writes = {}
             try:
-                yield transaction
+                with self._access.index_errors():
+                    yield transaction
                 self._commit(database, transaction, self._meta_writes)
+            except DamagedError as error:
+                raise self._access.discard_damaged() from error
             finally:
                 self._meta_writes = None
 

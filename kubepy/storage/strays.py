@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from kubepy.storage import settings
-from kubepy.storage.folder import Folder
+from kubepy.storage.folder import Folder, shown
 from kubepy.storage.keys import CLUSTER, NAMESPACES, decode
 from kubepy.storage.model import Problem
 
@@ -19,7 +19,7 @@ def strays(folder: Folder) -> Iterator[Problem]:
         if entry.name in _DEPTHS:
             yield from _walk(folder, entry, entry.name, _DEPTHS[entry.name])
         elif entry.name.endswith(_ENDINGS) and entry.name != settings.FILE and entry.is_file(follow_symlinks=False):
-            yield Problem(entry.name, 0, "is not where an object's file can be")
+            yield Problem(shown(entry.name), 0, "is not where an object's file can be")
 
 
 def _entries(folder: Folder, path: str) -> list[os.DirEntry[str]]:
@@ -30,11 +30,11 @@ def _entries(folder: Folder, path: str) -> list[os.DirEntry[str]]:
 def _walk(folder: Folder, entry: os.DirEntry[str], path: str, depth: int) -> Iterator[Problem]:
     """``depth``: how many folders further down the object files are; below 0 there should be none."""
     if entry.is_symlink() and not path.endswith(_ENDINGS):
-        yield Problem(path, 0, "is a symbolic link")
+        yield Problem(shown(path), 0, "is a symbolic link")
     elif entry.is_dir(follow_symlinks=False):
         yield from _walk_folder(folder, path, depth)
     elif path.endswith(_ENDINGS) and (depth != -1 or path.endswith(".yml")):
-        yield Problem(path, 0, _misplaced(path, depth))
+        yield Problem(shown(path), 0, _misplaced(path, depth))
 
 
 def _walk_folder(folder: Folder, path: str, depth: int) -> Iterator[Problem]:
@@ -42,10 +42,10 @@ def _walk_folder(folder: Folder, path: str, depth: int) -> Iterator[Problem]:
     if depth == -1 and path.endswith(_ENDINGS):
         return  # in the place of a file: reported as one
     if decode(name) is None and depth >= 0:
-        yield Problem(path, 0, "is not the folder name of any namespace or resource")
+        yield Problem(shown(path), 0, "is not the folder name of any namespace or resource")
         return
     if depth == 0 and name in folder.volatile:
-        yield Problem(path, 0, f"is not read: {name} are not kept in files")
+        yield Problem(shown(path), 0, f"is not read: {name} are not kept in files")
         return
     for child in _entries(folder, path):
         yield from _walk(folder, child, f"{path}/{child.name}", depth - 1)

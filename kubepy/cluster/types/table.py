@@ -1,0 +1,111 @@
+"""The generated tables of types, read a Go package at a time.
+
+A type is named by its package and its name: ``core/v1.PodSpec``, ``apps.DaemonSetUpdateStrategy`` (internal), and
+written as Go writes it: ``*int32``, ``[]core/v1.Container``, ``map[string]string``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_DATA = Path(__file__).parent / "data"
+_INTEGERS = ("byte", "int", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_PRIMITIVES = frozenset(("bool", "string", "float64", "map", "interface", *_INTEGERS))
+_NAME = re.compile(r"[\w/.]+")
+
+# The one package of named types that is no API group.
+_NAMED_ELSEWHERE = {"types.UID": "string", "types.NodeName": "string", "types.NamespacedName": "string"}
+
+
+class Field(NamedTuple):
+    """One field of a Go struct. ``json`` is "" where it is inline."""
+
+    go: str
+    json: str
+    type: str
+    omit_empty: bool
+    omit_zero: bool
+    inline: bool
+    patch_strategy: str
+    merge_key: str
+
+
+class _Package(NamedTuple):
+    structs: dict[str, list[str]]
+    named: dict[str, str]
+
+
+@cache
+def package_of(api_version: str) -> str | None:
+    """The Go package of an apiVersion (``rbac/v1``), or None if it is not built in."""
+    index: dict[str, str] = json.loads((_DATA / "index.json").read_bytes())
+    return index.get(api_version)
+
+
+@cache
+def _package(name: str) -> _Package:
+    path = _DATA / f"{name.replace('/', '_')}.json"
+    if not path.exists():
+        return _Package({}, {})
+    table = json.loads(path.read_bytes())
+    return _Package(table["structs"], table["named"])
+
+
+def is_struct(type_name: str) -> bool:
+    package, _, name = type_name.rpartition(".")
+    return name in _package(package).structs
+
+
+@cache
+def fields(type_name: str) -> tuple[Field, ...]:
+    """The fields of a struct in the order of its declaration. Raises KeyError for what is no struct."""
+    package, _, name = type_name.rpartition(".")
+    return tuple(_field(row.split(), package) for row in _package(package).structs[name])
+
+
+def _field(columns: list[str], package: str) -> Field:
+    go, name, type_, flags, strategy, merge_key = (*columns, "-", "-")[:6]
+    inline = "i" in flags
+    return Field(go, "" if inline else name, _qualified(type_, package), "o" in flags, "z" in flags, inline,
+                 strategy.strip("-"), merge_key.strip("-"))
+
+
+@cache
+def flat_fields(type_name: str) -> tuple[Field, ...]:
+    """The same with the fields of inlined structs in their place: the keys of the type's JSON."""
+    found: list[Field] = []
+    for field in fields(type_name):
+        found.extend(flat_fields(field.type) if field.inline else [field])
+    return tuple(found)
+
+
+def underlying(type_name: str) -> str | None:
+    """What a named type that is no struct stands for (``core/v1.RestartPolicy``: ``string``)."""
+    if type_name in _NAMED_ELSEWHERE:
+        return _NAMED_ELSEWHERE[type_name]
+    package, _, name = type_name.rpartition(".")
+    found = _package(package).named.get(name) if package else None
+    return None if found is None else _qualified(found, package)
+
+
+def go_type(type_name: str) -> str:
+    """A type as Go prints it, its packages without their paths: ``[]v1.Container``."""
+    return re.sub(r"[\w/]+/(?=\w+\.)", "", type_name)
+
+
+def map_parts(type_name: str) -> tuple[str, str]:
+    """Key and value type of ``map[K]V``."""
+    key, _, value = type_name.removeprefix("map[").partition("]")
+    return key, value
+
+
+def _qualified(type_: str, package: str) -> str:
+    return _NAME.sub(lambda match: _with_package(match[0], package), type_)
+
+
+def _with_package(name: str, package: str) -> str:
+    return name if "." in name or name in _PRIMITIVES else f"{package}.{name}"

@@ -10,8 +10,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.output import Printer, is_list
 from kubepy.cli.session import Session
 from kubepy.cli.tables import format_lines
-from kubepy.cluster.goformat import format_value
-from kubepy.cluster.jsonpath import JSONPath, JSONPathError, relaxed
+from kubepy.cluster.jsonpath import JSONPath, JSONPathError, cell, parse, relaxed
 from kubepy.cluster.meta import Object
 
 
@@ -58,7 +57,7 @@ def columns_of_file(name: str) -> list[Column]:
 
 def _column(header: str, path: str) -> Column:
     try:
-        return Column(header, JSONPath(relaxed(path)))
+        return Column(header, parse(relaxed(path), True))
     except JSONPathError as error:
         raise CliError(str(error)) from None
 
@@ -75,12 +74,9 @@ def columns_printer(session: Session, columns: list[Column], *, headers: bool = 
 
 def _cell(column: Column, obj: Object) -> str:
     try:
-        found = column.path.find(obj)
+        return cell(column.path, obj)
     except JSONPathError as error:
         raise CliError(str(error)) from None
-    if not found or not found[0]:
-        return "<none>"
-    return ",".join(format_value(value) for values in found for value in values)
 
 
 # --- sorting ------------------------------------------------------------------------------------------------------
@@ -89,7 +85,7 @@ def _cell(column: Column, obj: Object) -> str:
 def sort_path(field: str) -> JSONPath:
     """The path of ``--sort-by``. Raises CliError."""
     try:
-        return JSONPath(relaxed(field))
+        return parse(relaxed(field), True)
     except JSONPathError as error:
         raise CliError(f"sorting error: {error}") from None
 
@@ -100,8 +96,9 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
     values = [_first(path, obj) for obj in objects]
     if objects and not any(found for found, _ in values):
         raise no_such_field(field)
-    order = sorted(range(len(objects)), key=functools.cmp_to_key(lambda i, j: _compare(values[i], values[j])))
-    return [objects[index] for index in order]
+    paired = list(zip(values, objects, strict=True))
+    paired.sort(key=functools.cmp_to_key(lambda one, other: _compare(one[0], other[0])))
+    return [obj for _, obj in paired]
 
 
 def no_such_field(field: str) -> CliError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from kubepy.cli.command import Invocation, verb
@@ -187,13 +188,15 @@ def print_deleted(session: Session, info: Info, options: Options) -> None:
 
 
 def wait_until_gone(session: Session, infos: list[Info], timeout: float) -> None:
-    """Wait for each object in turn; objects of another uid count as gone. Raises for those that are still there."""
-    errors: list[Exception] = []
+    """Wait for the objects in turn; one of another uid is not the one that was deleted. Raises CliError for the first
+    that is still there when the time is over."""
+    clock = session.cluster.clock
+    deadline = clock.monotonic() + timeout
     for info in infos:
-        if not _is_gone(session, info) and not session.driver.wait_until(lambda one=info: _is_gone(session, one),
-                                                                         timeout):
-            errors.append(CliError(f"timed out waiting for the condition on {info.object_name}"))
-    raise_all(errors)
+        if _is_gone(session, info):
+            continue
+        if not session.driver.wait_until(partial(_is_gone, session, info), deadline - clock.monotonic()):
+            raise CliError(f"timed out waiting for the condition on {info.object_name}")
 
 
 def _is_gone(session: Session, info: Info) -> bool:

@@ -93,9 +93,9 @@ def prefixed(error: Exception, prefix: str) -> Exception:
 
 
 def _with_message(status: Status, message: str) -> Status:
-    from dataclasses import replace
-
-    return replace(status, message=message)
+    return type(status)(status.code, status.reason, message, name=status.name, kind=status.kind,
+                        resource=status.resource, causes=status.causes,
+                        retry_after_seconds=status.retry_after_seconds)
 
 
 # --- messages -----------------------------------------------------------------------------------------------------

@@ -143,18 +143,18 @@ def _read_template(path: str) -> str:
 
 
 def _jsonpath_printer(session: Session, given: Invocation, style: str, template: str) -> Printer:
-    from kubepy.cluster.jsonpath import JSONPath, JSONPathError
+    from kubepy.cluster.jsonpath import JSONPathError, parse
 
     if style == "jsonpath-file":
         template = _read_template(template)
     try:
-        path = JSONPath(template, given.flag("allow-missing-template-keys", True))
+        path = parse(template, given.flag("allow-missing-template-keys", True))
     except JSONPathError as error:
         raise CliError(f"error parsing jsonpath {template}, {error}") from None
 
     def print_path(obj: Object) -> None:
         try:
-            text = path.render_json(obj) if style == "jsonpath-as-json" else path.render(obj)
+            text = path.print_as_json(obj) if style == "jsonpath-as-json" else path.print(obj)
         except JSONPathError as error:
             raise CliError(path.explain(obj, error)) from None
         session.print(text, end="")

@@ -1,0 +1,108 @@
+"""``kubepy api-resources`` and ``api-versions``. Upstream: ``kubectl/pkg/cmd/apiresources``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError
+from kubepy.cli.flags import boolean, string, strings
+from kubepy.cli.output import format_printer, no_printer
+from kubepy.cli.session import Session
+from kubepy.cli.tables import format_lines
+from kubepy.cluster.meta import Object
+from kubepy.cluster.scheme import Resource
+
+FLAGS = [
+    string("api-group", help="Limit to resources in the specified API group."),
+    boolean("namespaced", default=True, help="If false, non-namespaced resources will be returned, otherwise returning "
+            "namespaced resources."),
+    strings("verbs", help="Limit to resources that support the specified verbs."),
+    strings("categories", help="Limit to resources that belong to the specified categories."),
+    string("sort-by", help="If non-empty, sort list of resources using specified field: 'name' or 'kind'."),
+    boolean("no-headers", help="Don't print headers."),
+    string("output", "o", help="Output format. One of: (json, yaml, kyaml, name, wide)."),
+    boolean("cached", hidden=True),
+    boolean("show-managed-fields", hidden=True),
+]
+FORMATS = ("json", "kyaml", "name", "wide", "yaml")
+HEADERS = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
+
+
+@verb("api-resources", "api-resources", flags=FLAGS, examples="""
+# The resources of one group
+kubepy api-resources --api-group=apps
+
+# With the verbs that they support
+kubepy api-resources -o wide
+""")
+def api_resources(session: Session, given: Invocation) -> None:
+    """Print the supported API resources."""
+    if given.args:
+        given.usage_error(f"unexpected arguments: [{' '.join(given.args)}]")
+    if given.output not in ("", *FORMATS):
+        raise no_printer(given.output, FORMATS)
+    if given.sort_by not in ("", "name", "kind"):
+        raise CliError("--sort-by accepts only name or kind")
+    resources = ordered([one for one in session.scheme if is_wanted(given, one)], given.sort_by)
+    if given.output == "name":
+        for one in resources:
+            session.print(one.key)
+    elif given.output in ("", "wide"):
+        session.print(format_lines(_lines(given, resources)), end="")
+    else:
+        format_printer(session, given, given.output, "")(_list(resources))
+
+
+def is_wanted(given: Invocation, one: Resource) -> bool:
+    return ((not given.changed("api-group") or one.group == given.api_group)
+            and (not given.changed("namespaced") or one.namespaced == given.namespaced)
+            and set(given.verbs) <= set(one.verbs) and set(given.categories) <= set(one.categories))
+
+
+def ordered(resources: Sequence[Resource], sort_by: str) -> list[Resource]:
+    """By group, or as asked, and then by name."""
+    field = {"name": "plural", "kind": "kind"}.get(sort_by, "group")
+    return sorted(resources, key=lambda one: (getattr(one, field), one.plural))
+
+
+def _lines(given: Invocation, resources: Sequence[Resource]) -> list[str]:
+    wide = given.output == "wide"
+    text = [] if given.no_headers else ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
+    for one in resources:
+        cells = [one.plural, ",".join(one.short_names), one.api_version, str(one.namespaced).lower(), one.kind]
+        if wide:
+            cells += [",".join(one.verbs), ",".join(one.categories)]
+        text.append("\t".join(cells))
+    return text
+
+
+def _list(resources: Sequence[Resource]) -> Object:
+    return {"apiVersion": "v1", "groupVersion": "", "kind": "APIResourceList",
+            "resources": [_described(one) for one in resources]}
+
+
+def _described(one: Resource) -> Object:
+    described: Object = {"kind": one.kind, "name": one.plural, "namespaced": one.namespaced,
+                         "singularName": one.singular_name, "verbs": list(one.verbs), "version": one.version}
+    if one.group:
+        described["group"] = one.group
+    if one.short_names:
+        described["shortNames"] = list(one.short_names)
+    if one.categories:
+        described["categories"] = list(one.categories)
+    return described
+
+
+@verb("api-versions", "api-versions", examples="""
+# Every group and version
+kubepy api-versions
+""")
+def api_versions(session: Session, given: Invocation) -> None:
+    """Print the supported API versions, in the form of "group/version"."""
+    if given.args:
+        given.usage_error(f"unexpected arguments: [{' '.join(given.args)}]")
+    versions = {f"{one.group}/{version}".lstrip("/") for one in session.scheme
+                for version in (one.version, *one.other_versions)}
+    for version in sorted(versions):
+        session.print(version)

@@ -1,0 +1,29 @@
+"""``kubepy fsck``: what is wrong with a state folder."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import SilentExit
+from kubepy.cli.session import Session
+
+
+@verb("fsck", "fsck", examples="""
+# Check the folder after a merge
+kubepy fsck
+""")
+def fsck(session: Session, given: Invocation) -> None:
+    """Check the state folder: files that cannot be objects, and whether files and index agree.
+
+    Exits with 1 if anything is wrong. Nothing is changed."""
+    if given.args:
+        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    problems = session.cluster.problems()
+    for problem in problems:
+        place = f"{problem.path}:{problem.line}" if problem.line else problem.path
+        session.print(f"{place}: {problem.why}")
+    disagreements = session.cluster.store.check()
+    for line in disagreements:
+        session.print(line)
+    if problems or disagreements:
+        raise SilentExit(1)
+    session.print(f"{session.folder}: no problems")

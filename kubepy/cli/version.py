@@ -1,0 +1,58 @@
+"""``kubepy version`` and ``kubepy options``. Upstream: ``kubectl/pkg/cmd/version/version.go``."""
+
+from __future__ import annotations
+
+from kubepy import KUBERNETES_VERSION, __version__
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError
+from kubepy.cli.flags import boolean, string
+from kubepy.cli.session import GLOBAL_FLAGS, Session
+
+FLAGS = [
+    boolean("client", help="If true, shows client version only (no cluster required)."),
+    string("output", "o", help="One of 'yaml' or 'json'."),
+]
+
+
+@verb("version", "version", flags=FLAGS, examples="""
+# The version of kubepy, and the version of Kubernetes that it keeps to
+kubepy version
+""")
+def version(session: Session, given: Invocation) -> None:
+    """Print the client and server version information.
+
+    kubepy is both, and keeps to one version of Kubernetes."""
+    if given.args:
+        raise CliError(f"extra arguments: [{' '.join(given.args)}]")
+    if given.output not in ("", "yaml", "json"):
+        raise CliError("--output must be 'yaml' or 'json'")
+    if not given.output:
+        session.print(f"Client Version: {KUBERNETES_VERSION} (kubepy {__version__})")
+        if not given.client:
+            session.print(f"Server Version: {KUBERNETES_VERSION}")
+        return
+    info = _info()
+    versions = {"clientVersion": info} if given.client else {"clientVersion": info, "serverVersion": info}
+    if given.output == "yaml":
+        from kubepy.storage.yaml import dump
+
+        session.print(dump(versions))
+    else:
+        from kubepy.cluster.goformat import to_json
+
+        session.print(to_json(versions, indent=2))
+
+
+def _info() -> dict[str, str]:
+    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
+    return {"gitVersion": KUBERNETES_VERSION, "kubepyVersion": __version__, "major": major, "minor": minor}
+
+
+@verb("options", "options")
+def options(session: Session, given: Invocation) -> None:
+    """Print the list of flags inherited by all commands."""
+    from kubepy.cli.help import options_text
+
+    session.print(options_text("The following options can be passed to any command:", GLOBAL_FLAGS))
+    names = ", ".join(f"--{flag.name}" for flag in GLOBAL_FLAGS if flag.hidden)
+    session.print(f"\nkubectl's other options are accepted and mean nothing here: {names}.")

@@ -155,11 +155,10 @@ def _load(
     data: bytes, difference: Difference, found: Found, folder: Folder, stamp: Stamp, admit: Admit | None
 ) -> tuple[Key, str]:
     """The object of a file, complete, as its row will hold it. Raises ContentError."""
+    expected = key_of_path(found)
     content = parse(data)
-    directory = found.directory
-    key = check_place(
-        content.object, key_of_path(found), Key(directory.resource, directory.namespace, ""), found.path, content.line
-    )
+    place = Key(found.directory.resource, found.directory.namespace, "")
+    key = check_place(content.object, expected, place, found.path, content.line)
     try:
         return key, to_json(complete(key, content.object, difference.row, folder, stamp, admit))
     except ValueError as error:

@@ -23,7 +23,7 @@ from kubepy.storage.manifest import managers_of, to_file
 
 PRIVATE = frozenset({"secrets"})
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
-_LOG_SLACK = 5_000
+LOG_SLACK = 5_000
 MAX_TOMBSTONES = 5_000
 
 
@@ -151,7 +151,7 @@ class Journal:
     def _trim(self) -> None:
         """Keep the change log and the tombstones within bounds."""
         revision = self.database.counter("revision")
-        if revision - self.database.counter("compacted") > LOG_LENGTH + _LOG_SLACK:
+        if revision - self.database.counter("compacted") > LOG_LENGTH + LOG_SLACK:
             with self.database.write(durable=False):
                 self.database.compact(revision - LOG_LENGTH)
         if self.database.tombstones() > MAX_TOMBSTONES:

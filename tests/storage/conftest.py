@@ -1,0 +1,73 @@
+"""Every test of storage ends with ``check()``: files, index, journal and change log agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubepy.storage import Key, Store
+
+Object = dict[str, Any]
+
+
+def config_map(name: str, value: str = "1", namespace: str = "default", **metadata: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        "data": {"a": value},
+    }
+
+
+def key(name: str, namespace: str = "default", resource: str = "configmaps") -> Key:
+    return Key(resource, namespace, name)
+
+
+def names(objects: list[Object]) -> list[str]:
+    return [obj["metadata"]["name"] for obj in objects]
+
+
+def create(store: Store, *objects: Object, resource: str = "configmaps") -> None:
+    with store.transaction() as transaction:
+        for obj in objects:
+            metadata = obj["metadata"]
+            transaction.create(Key(resource, metadata.get("namespace", ""), metadata["name"]), obj)
+
+
+def file_of(folder: Path, name: str, namespace: str = "default", resource: str = "configmaps") -> Path:
+    return folder / "namespaces" / namespace / resource / f"{name}.yaml"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A cluster's folder, sound at the end."""
+    state = tmp_path / "state"
+    Store.initialize(state, {})
+    yield state
+    if state.exists():
+        store = Store(state, volatile={"events": 3600.0})
+        assert store.check() == []
+        store.close()
+
+
+@pytest.fixture
+def open_store(folder: Path) -> Iterator[Callable[..., Store]]:
+    """Opens stores on the folder, and closes them at the end."""
+    opened: list[Store] = []
+
+    def open_one(**options: Any) -> Store:
+        store = Store(folder, **{"volatile": {"events": 3600.0}, **options})
+        opened.append(store)
+        return store
+
+    yield open_one
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Callable[..., Store]) -> Store:
+    return open_store()

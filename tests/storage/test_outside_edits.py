@@ -1,0 +1,245 @@
+"""What other programs do to the files becomes ordinary changes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubepy.storage import ConflictError, FolderError, Key, Store
+from kubepy.storage.locks import Lock
+from kubepy.storage.yaml import dump
+
+from .conftest import config_map, create, file_of, key, names
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    path.write_text(path.read_text().replace(old, new))
+
+
+def told(store: Store, since: int) -> list[tuple[str, str]]:
+    return [(change.type, change.key.name) for change in store.changes(since)]
+
+
+@contextmanager
+def locked_by_another(folder: Path) -> Any:
+    lock = Lock(str(folder / ".kubepy" / "lock"))
+    lock.acquire(1)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def test_an_edit_becomes_a_new_revision_and_a_change(store: Store, folder: Path) -> None:
+    create(store, config_map("a", uid="1"), config_map("b"))
+    edit(file_of(folder, "a"), '"1"\nkind', '"2"\nkind')
+    text = file_of(folder, "a").read_text()
+    assert store.get(key("a")) == config_map("a", "2", uid="1", resourceVersion="3")
+    assert store.changes(2)[0].object == config_map("a", "2", uid="1", resourceVersion="3")
+    assert told(store, 2) == [("MODIFIED", "a")]
+    assert file_of(folder, "a").read_text() == text
+
+
+def test_a_new_file_is_an_addition_and_a_removed_one_a_deletion(store: Store, folder: Path) -> None:
+    create(store, config_map("a"), config_map("b"))
+    file_of(folder, "c").write_text(dump(config_map("c")))
+    file_of(folder, "a").unlink()
+    assert names(store.list("configmaps").objects) == ["b", "c"]
+    assert told(store, 2) == [("DELETED", "a"), ("ADDED", "c")]
+    assert store.changes(2)[0].object == config_map("a", resourceVersion="3")
+
+
+def test_a_deleted_folder_takes_its_objects_along(store: Store, folder: Path) -> None:
+    create(store, config_map("a"), config_map("b", namespace="other"))
+    shutil.rmtree(folder / "namespaces/default")
+    assert names(store.list("configmaps").objects) == ["b"]
+    assert told(store, 2) == [("DELETED", "a")]
+
+
+def test_a_transaction_takes_in_edits_of_all_resources_first(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    path = folder / "cluster/nodes/node-1.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("kind: Node\nmetadata: {name: node-1}\n")
+    with store.transaction() as transaction:
+        assert transaction.revision == 2
+        assert names(transaction.list("nodes")) == ["node-1"]
+
+
+def test_an_update_that_names_the_version_before_an_edit_conflicts(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    edit(file_of(folder, "a"), '"1"', '"2"')
+    with store.transaction() as transaction, pytest.raises(ConflictError):
+        transaction.update(key("a"), config_map("a", "3"), expected="1")
+
+
+def test_a_touched_file_is_no_change(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    os.utime(file_of(folder, "a"))
+    assert store.get(key("a")) == config_map("a", resourceVersion="1")
+    file_of(folder, "a").write_text("# a remark\n" + file_of(folder, "a").read_text())
+    assert store.list("configmaps").revision == 1
+
+
+def test_an_edit_in_the_same_tick_of_the_same_size_is_seen(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    for value in ["2", "3", "4", "5"]:
+        path = file_of(folder, "a")
+        with path.open("r+") as file:  # in place: the inode stays
+            text = file.read()
+            file.seek(0)
+            file.write(text[: text.index('"') + 1] + value + text[text.index('"') + 2 :])
+        assert store.get(key("a"))["data"] == {"a": value}  # type: ignore[index]
+
+
+def test_an_edit_that_keeps_size_inode_and_mtime_is_seen_while_the_stamp_is_racy(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    path = file_of(folder, "a")
+    edit(path, '"1"', '"2"')
+    stamp = path.stat()
+    assert store.get(key("a"))["data"] == {"a": "2"}  # type: ignore[index]
+    with path.open("r+") as file:
+        text = file.read()
+        file.seek(0)
+        file.write(text.replace('"2"', '"3"'))
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert store.get(key("a"))["data"] == {"a": "3"}  # type: ignore[index]
+
+
+def test_files_with_whole_second_times_are_compared_by_content(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    path = file_of(folder, "a")
+    edit(path, '"1"', '"2"')
+    second = path.stat().st_mtime_ns // 1_000_000_000 * 1_000_000_000
+    os.utime(path, ns=(second, second))
+    assert store.get(key("a"))["data"] == {"a": "2"}  # type: ignore[index]
+    edit(path, '"2"', '"3"')
+    os.utime(path, ns=(second, second))
+    assert store.get(key("a"))["data"] == {"a": "3"}  # type: ignore[index]
+
+
+def test_an_edited_object_keeps_its_managers_while_its_uid_is_the_same(store: Store, folder: Path) -> None:
+    managers = [{"manager": "kubectl", "operation": "Update"}]
+    create(store, config_map("a", uid="1", managedFields=managers), config_map("b", uid="1", managedFields=managers))
+    edit(file_of(folder, "a"), '"1"\nkind', '"2"\nkind')
+    edit(file_of(folder, "b"), 'uid: "1"', 'uid: "2"')
+    assert "managedFields" not in file_of(folder, "a").read_text()
+    assert store.get(key("a"))["metadata"]["managedFields"] == managers  # type: ignore[index]
+    assert "managedFields" not in store.get(key("b"))["metadata"]  # type: ignore[index]
+
+
+def test_a_manifest_by_hand_keeps_what_admission_gave_it(open_store: Callable[..., Store], folder: Path) -> None:
+    def admit(key: Key, obj: dict[str, Any], mtime: float) -> dict[str, Any]:
+        obj["metadata"].setdefault("uid", f"uid at {mtime}")
+        obj["metadata"].setdefault("creationTimestamp", "now")
+        return obj
+
+    path = file_of(folder, "a")
+    path.parent.mkdir(parents=True)
+    path.write_text("kind: ConfigMap\nmetadata:\n  name: a\n")
+    store = open_store(admit=admit)
+    first = store.get(key("a"))
+    assert first is not None
+    assert first["metadata"]["uid"] == f"uid at {path.stat().st_mtime_ns / 1e9}"
+    assert first["metadata"]["namespace"] == "default"
+    path.write_text("kind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: b\n")
+    second = store.get(key("a"))
+    assert second is not None
+    assert second["metadata"] == {**first["metadata"], "resourceVersion": second["metadata"]["resourceVersion"]}
+    assert second["data"] == {"a": "b"}
+    assert store.check() == []
+    path.unlink()
+
+
+def test_git_checkout_takes_the_cluster_back(store: Store, folder: Path) -> None:
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("config", "user.email", "a@example.com")
+    git("config", "user.name", "a")
+    create(store, config_map("a"), config_map("b"))
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "2"))
+        transaction.delete(key("b"))
+        transaction.create(key("c"), config_map("c"))
+    git("add", "-A")
+    git("commit", "-qm", "second")
+    git("checkout", "-q", "HEAD~")
+    assert names(store.list("configmaps").objects) == ["a", "b"]
+    assert store.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
+    assert told(store, 5) == [("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "c")]
+    assert ".kubepy" not in subprocess.check_output(["git", "-C", folder, "ls-files"], text=True)
+    git("checkout", "-q", "-")
+    assert names(store.list("configmaps").objects) == ["a", "c"]
+
+
+# --- beside a writer ---
+
+
+def test_readers_show_an_edit_while_another_process_has_the_lock(store: Store, folder: Path) -> None:
+    create(store, config_map("a"), config_map("b"), config_map("c"))
+    with locked_by_another(folder):
+        edit(file_of(folder, "a"), '"1"', '"2"')
+        file_of(folder, "b").unlink()
+        file_of(folder, "d").write_text(dump(config_map("d")))
+        file_of(folder, "c").write_text("{")
+        listed = store.list("configmaps")
+        assert [(obj["metadata"]["name"], obj["data"]["a"]) for obj in listed.objects] == [("a", "2"), ("d", "1")]
+        assert [problem.path for problem in listed.problems] == ["namespaces/default/configmaps/c.yaml"]
+        assert listed.revision == 3
+        assert store.get(key("a")) == config_map("a", "2", resourceVersion="1")
+        assert store.get(key("b")) is None
+        with pytest.raises(FolderError, match=r"c\.yaml:1: "):
+            store.get(key("c"))
+        assert store.resources() == ["configmaps"]
+        assert store.changes(3) == []
+    assert told(store, 3) == [("MODIFIED", "a"), ("DELETED", "b"), ("ADDED", "d")]
+
+
+def test_readers_see_the_state_before_a_transaction_until_it_is_committed(open_store: Callable[..., Store]) -> None:
+    store, other = open_store(), open_store()
+    create(store, config_map("a"))
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "2"))
+        transaction.create(key("b"), config_map("b"))
+        assert other.list("configmaps") == (1, [config_map("a", resourceVersion="1")], ())
+        assert store.get(key("b")) is None
+    assert names(other.list("configmaps").objects) == ["a", "b"]
+
+
+def test_an_edit_while_a_transaction_runs_is_not_overwritten(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    with pytest.raises(ConflictError, match="was edited in the mean"), store.transaction() as transaction:  # noqa: PT012
+        transaction.create(key("b"), config_map("b"))
+        transaction.update(key("a"), config_map("a", "ours"))
+        edit(file_of(folder, "a"), '"1"', '"theirs"')
+    assert names(store.list("configmaps").objects) == ["a"]
+    assert store.get(key("a"))["data"] == {"a": "theirs"}  # type: ignore[index]
+
+
+def test_reading_leaves_the_folder_as_it_was(open_store: Callable[..., Store], folder: Path) -> None:
+    def contents() -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    writer = open_store()
+    create(writer, config_map("a"))
+    writer.close()
+    open_store().settings()
+    before = contents()
+    reader = open_store()
+    reader.get(key("a"))
+    reader.list("configmaps")
+    reader.changes(0)
+    reader.problems()
+    reader.close()
+    assert contents() == before

@@ -1,0 +1,191 @@
+"""Files that cannot be objects are told with path and line; all others keep working, and nothing touches them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubepy.storage import FolderError, Key, Store
+
+from .conftest import config_map, create, file_of, key, names
+
+HERE = "namespaces/default/configmaps"
+GOOD = "kind: ConfigMap\nmetadata:\n  name: bad\n"
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{after}: &{after} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, after in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+BROKEN = {
+    "bad YAML": (b"kind: ConfigMap\nmetadata:\n  name: bad\n  x: [\n", None),
+    "merge conflict": (
+        b"kind: ConfigMap\n<<<<<<< HEAD\nx: 1\n=======\nx: 2\n>>>>>>> other\n",
+        (2, "has merge conflict markers"),
+    ),
+    "several documents": ((GOOD + "---\n" + GOOD).encode(), (5, "has more than one document")),
+    "nothing": (b"", (0, "is empty")),
+    "only a remark": (b"# nothing\n", (0, "is empty")),
+    "a list": (b"- a\n", (1, "is not an object")),
+    "no metadata": (b"kind: ConfigMap\n", (1, "has no metadata")),
+    "no name": (b"metadata:\n  labels: {}\n", (1, "has no metadata.name")),
+    "another name": (b"metadata:\n  name: other\n", (1, 'is named "other", not "bad"')),
+    "another namespace": (
+        b"metadata:\n  name: bad\n  namespace: other\n",
+        (1, 'has the namespace "other", not "default"'),
+    ),
+    "bytes that are no text": (b"kind: ConfigMap\nx: \xff\n", (2, "is not UTF-8 text")),
+    "more than 3 MiB": (b"#" * (3 * 1024 * 1024 + 1), (0, "is larger than 3 MiB")),
+    "an alias bomb": ((GOOD + BOMB).encode(), None),
+    "not a number": ((GOOD + "x: .nan\n").encode(), None),
+    "no end of nesting": ((GOOD + "x: " + "[" * 5000 + "]" * 5000 + "\n").encode(), None),
+    "a kind that is not its folder's": (b"kind: Secret\nmetadata:\n  name: bad\n", (1, "is a Secret")),
+}
+
+
+def admit(key: Key, obj: dict[str, Any], mtime: float) -> dict[str, Any]:
+    if obj.get("kind") != "ConfigMap":
+        raise ValueError(f"is a {obj.get('kind')}")
+    return obj
+
+
+@pytest.fixture
+def store(open_store: Callable[..., Store]) -> Store:
+    store = open_store(admit=admit)
+    create(store, config_map("bad"), config_map("good"))
+    return store
+
+
+@pytest.mark.parametrize(("content", "expected"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_file_that_cannot_be_an_object_is_told_and_left_alone(
+    store: Store, folder: Path, content: bytes, expected: tuple[int, str] | None
+) -> None:
+    path = file_of(folder, "bad")
+    path.write_bytes(content)
+    (problem,) = store.problems()
+    assert problem.path == f"{HERE}/bad.yaml"
+    assert expected is None or problem[1:] == expected
+    assert store.list("configmaps") == (2, [config_map("good", resourceVersion="2")], (problem,))
+    with pytest.raises(FolderError, match=r"configmaps/bad\.yaml"):
+        store.get(key("bad"))
+    refuses_every_write(store)
+    assert path.read_bytes() == content
+    assert store.changes(2) == []
+
+
+def refuses_every_write(store: Store) -> None:
+    with store.transaction() as transaction:
+        assert names(transaction.list("configmaps")) == ["good"]
+        for write in (transaction.create, transaction.update):
+            with pytest.raises(FolderError, match=r"bad\.yaml"):
+                write(key("bad"), config_map("bad"))
+        with pytest.raises(FolderError, match=r"bad\.yaml"):
+            transaction.delete(key("bad"))
+        with pytest.raises(FolderError, match=r"bad\.yaml"):
+            transaction.get(key("bad"))
+
+
+def test_the_same_holds_when_the_index_is_made_anew(store: Store, folder: Path) -> None:
+    import shutil
+
+    for number, (content, _) in enumerate(BROKEN.values()):
+        file_of(folder, f"bad{number}").write_bytes(content)
+    shutil.rmtree(folder / ".kubepy")
+    assert names(store.list("configmaps").objects) == ["bad", "good"]
+    assert len(store.problems()) == len(BROKEN)
+
+
+def test_a_repaired_file_is_told_to_watchers(store: Store, folder: Path) -> None:
+    text = file_of(folder, "bad").read_text()
+    file_of(folder, "bad").write_text("{")
+    assert store.list("configmaps").problems != ()
+    file_of(folder, "bad").write_text(text)
+    assert [(change.type, change.key.name) for change in store.changes(2)] == [("MODIFIED", "bad")]
+    assert store.problems() == []
+    assert names(store.list("configmaps").objects) == ["bad", "good"]
+
+
+def test_a_broken_file_that_is_removed_is_a_deletion(store: Store, folder: Path) -> None:
+    file_of(folder, "bad").write_text("{")
+    assert store.list("configmaps").problems != ()
+    file_of(folder, "bad").unlink()
+    assert [(change.type, change.key.name) for change in store.changes(2)] == [("DELETED", "bad")]
+    assert store.problems() == []
+
+
+def test_links_are_never_followed(store: Store, folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "victim.yaml").write_text("kind: ConfigMap\nmetadata: {name: victim}\n")
+    file_of(folder, "victim").symlink_to(outside / "victim.yaml")
+    (folder / "namespaces/linked").symlink_to(outside)
+    (folder / "namespaces/default/secrets").symlink_to(outside)
+    assert [(problem.path, problem.why) for problem in store.problems()] == [
+        (f"{HERE}/victim.yaml", "is a symbolic link"),
+        ("namespaces/default/secrets", "is a symbolic link"),
+        ("namespaces/linked", "is a symbolic link"),
+    ]
+    assert names(store.list("configmaps").objects) == ["bad", "good"]
+    with pytest.raises(FolderError, match="is a symbolic link"):
+        create(store, config_map("victim"))
+    with pytest.raises(FolderError, match="secrets is a symbolic link"):
+        create(store, config_map("new"), resource="secrets")
+    with pytest.raises(FolderError, match="linked is a symbolic link"):
+        create(store, config_map("new", namespace="linked"))
+    assert [path.name for path in outside.iterdir()] == ["victim.yaml"]
+
+
+def test_a_folder_in_the_place_of_a_file_is_a_problem(store: Store, folder: Path) -> None:
+    file_of(folder, "odd").mkdir()
+    assert [tuple(problem) for problem in store.problems()] == [(f"{HERE}/odd.yaml", 0, "is not a regular file")]
+    with pytest.raises(FolderError, match=r"odd\.yaml"):
+        create(store, config_map("odd"))
+
+
+def test_a_pipe_in_the_place_of_a_file_does_not_block(store: Store, folder: Path) -> None:
+    os.mkfifo(file_of(folder, "pipe"))
+    assert [problem.why for problem in store.list("configmaps").problems] == ["is not a regular file"]
+
+
+def test_a_file_name_that_no_object_has_is_a_problem(store: Store, folder: Path) -> None:
+    file_of(folder, "Bad").write_text("kind: ConfigMap\nmetadata: {name: Bad}\n")
+    (file_of(folder, "x").parent / os.fsdecode(b"\xff.yaml")).write_text("")
+    assert [(problem.path, problem.why) for problem in store.problems()] == [
+        (f"{HERE}/Bad.yaml", "is not the file name of any object"),
+        (f"{HERE}/\ufffd.yaml", "is not the file name of any object"),
+    ]
+
+
+def test_other_files_are_left_alone_and_yaml_out_of_place_is_told(store: Store, folder: Path) -> None:
+    for path in ("README.md", ".git/config.yaml", f"{HERE}/.bad.yaml.swp", f"{HERE}/bad.yaml~", f"{HERE}/.x.yaml"):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text("not: an object")
+    assert store.problems() == []
+    stray = ["pod.yaml", "namespaces/x.yaml", "namespaces/default/y.yaml", f"{HERE}/deep/z.yaml", f"{HERE}/a.yml"]
+    for path in stray:
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text("kind: ConfigMap\n")
+    assert [problem.path for problem in store.problems()] == sorted(stray)
+    assert names(store.list("configmaps").objects) == ["bad", "good"]
+
+
+def test_a_long_name_has_a_file_and_comes_back(store: Store, folder: Path) -> None:
+    import shutil
+
+    long = "a" * 253
+    create(store, config_map(long), {"kind": "ConfigMap", "metadata": {"name": "System:X", "namespace": "default"}})
+    shutil.rmtree(folder / ".kubepy")
+    assert names(store.list("configmaps").objects) == ["System:X", long, "bad", "good"]
+    assert store.problems() == []
+    with store.transaction() as transaction:
+        transaction.delete(key(long))
+    assert names(store.list("configmaps").objects) == ["System:X", "bad", "good"]
+
+
+def test_an_object_too_large_for_a_file_is_refused(store: Store) -> None:
+    with pytest.raises(FolderError, match="larger than 3 MiB"):
+        create(store, config_map("large", "x" * 3 * 1024 * 1024))
+    assert store.get(key("large")) is None

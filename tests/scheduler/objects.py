@@ -1,0 +1,80 @@
+"""Nodes, pods and a view of them for the scheduler's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kubepy.cluster.reconcile import Informers, Key, WatchEvent
+from kubepy.scheduler.cache import Cache, PodInfo, pod_info
+from kubepy.scheduler.fit import Search, fit_message, search
+from kubepy.scheduler.framework import View
+from kubepy.scheduler.plugins import PLUGINS
+from kubepy.scheduler.preemption import preempt
+
+Object = dict[str, Any]
+
+
+def node(name: str, *, cpu: str = "4", memory: str = "8Gi", pods: str = "110", labels: dict[str, str] | None = None,
+         **spec: Any) -> Object:  # fmt: skip
+    allocatable = {"cpu": cpu, "memory": memory, "pods": pods}
+    meta = {"name": name, "labels": labels or {}, "uid": f"uid-{name}"}
+    return {"kind": "Node", "metadata": meta, "spec": spec, "status": {"allocatable": allocatable}}
+
+
+def pod(name: str, *, on: str = "", requests: dict[str, str] | None = None, labels: dict[str, str] | None = None,
+        namespace: str = "default", nominated: str = "", **spec: Any) -> Object:  # fmt: skip
+    containers = [{"name": "c", "image": "c:1", "resources": {"requests": requests} if requests else {}}]
+    whole = {"containers": containers, **spec} | ({"nodeName": on} if on else {})
+    status = {"nominatedNodeName": nominated} if nominated else {}
+    meta = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": labels or {}}
+    return {"kind": "Pod", "metadata": meta, "spec": whole, "status": status}
+
+
+def view(*objects: Object) -> View:
+    """What a scheduler knows of these objects."""
+    informers, cache = Informers(), Cache()
+    kinds = {
+        "Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "Service": "services",
+        "PersistentVolumeClaim": "persistentvolumeclaims", "PersistentVolume": "persistentvolumes",
+        "StorageClass": "storageclasses.storage.k8s.io", "PodDisruptionBudget": "poddisruptionbudgets.policy",
+        "ReplicaSet": "replicasets.apps",
+    }  # fmt: skip
+    for obj in objects:
+        meta = obj["metadata"]
+        key = Key(kinds[obj["kind"]], meta.get("namespace", ""), meta["name"])
+        informers.observe(WatchEvent(key, None, obj))
+        if obj["kind"] == "Node":
+            cache.set_node(key.name, obj)
+        elif obj["kind"] == "Pod":
+            cache.set_pod(key, obj)
+    return View(cache, informers)
+
+
+def look(incoming: Object, *objects: Object) -> Search:
+    return search(info(incoming), view(*objects), PLUGINS)
+
+
+def info(incoming: Object) -> PodInfo:
+    return pod_info(incoming)
+
+
+def feasible(incoming: Object, *objects: Object) -> list[str]:
+    return [one.name for one in look(incoming, *objects).feasible]
+
+
+def reasons(incoming: Object, *objects: Object) -> dict[str, str]:
+    """What each node is rejected for, the candidates' only."""
+    return {name: ", ".join(one.reasons) for name, one in look(incoming, *objects).diagnosis.nodes.items()}
+
+
+def message(incoming: Object, *objects: Object) -> str:
+    """What a pod that fits nowhere says."""
+    found = look(incoming, *objects)
+    assert not found.feasible
+    number = len(found.cycle.view.cache.nodes())
+    return fit_message(number, found.diagnosis, preempt(found.cycle, found.diagnosis).message)
+
+
+def names(infos: Iterable[PodInfo]) -> list[str]:
+    return [one.key.name for one in infos]

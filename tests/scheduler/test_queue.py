@@ -1,0 +1,70 @@
+"""Which pod comes next, and what wakes those that wait."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from kubepy.cluster.reconcile import Key
+from kubepy.scheduler.queue import SchedulingQueue, Waiting, WaitingPods
+
+NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+
+
+def key(name: str) -> Key:
+    return Key("pods", "default", name)
+
+
+def drained(queue: SchedulingQueue) -> list[str]:
+    names = []
+    while (found := queue.get()) is not None:
+        names.append(found.name)
+        queue.done(found)
+    return names
+
+
+def test_the_lowest_rank_comes_first_and_a_key_comes_once() -> None:
+    ranks = {"a": 2, "b": 1, "c": 3}
+    queue = SchedulingQueue(lambda: NOW, lambda one: (ranks[one.name],))
+    for name in "abcab":
+        queue.add(key(name))
+    assert len(queue) == 3
+    assert drained(queue) == ["b", "a", "c"]
+    assert (queue.get(), len(queue)) == (None, 0)
+
+
+def test_a_key_added_while_it_is_worked_on_comes_again() -> None:
+    queue = SchedulingQueue(lambda: NOW, lambda one: (one.name,))
+    queue.add(key("a"))
+    taken = queue.get()
+    assert taken == key("a")
+    queue.add(taken)
+    assert queue.get() is None
+    queue.done(taken)
+    assert drained(queue) == ["a"]
+
+
+def waiting_pods() -> WaitingPods:
+    pods = WaitingPods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
+    pods.add(key("ports"), Waiting(frozenset({"Ports"}), frozenset({"node-1"})))
+    pods.add(key("fit"), Waiting(frozenset({"Fit", "Ports"}), None))
+    pods.add(key("no-nodes"), Waiting(frozenset(), None))
+    return pods
+
+
+def test_waiting_pods_are_found_by_what_could_help_them() -> None:
+    pods = waiting_pods()
+    assert {one.name for one in pods.interested({"grown"})} == {"fit", "no-nodes"}
+    assert {one.name for one in pods.interested({"deleted"})} == {"ports", "fit", "no-nodes"}
+    pods.discard(key("fit"))
+    pods.discard(key("no-nodes"))
+    assert {one.name for one in pods.interested({"grown", "deleted"})} == {"ports"}
+
+
+def test_what_waits_is_remembered_from_one_process_to_the_next() -> None:
+    memory = waiting_pods().remember()
+    pods = WaitingPods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
+    pods.add(key("stale"), Waiting(frozenset({"Fit"}), None))
+    pods.recall(memory)
+    assert pods.remember() == memory
+    assert pods.get(key("ports")) == Waiting(frozenset({"Ports"}), frozenset({"node-1"}))
+    assert {one.name for one in pods.interested({"grown"})} == {"fit", "no-nodes"}

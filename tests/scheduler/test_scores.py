@@ -1,0 +1,73 @@
+"""Which of the nodes that fit is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubepy.scheduler.fit import search
+from kubepy.scheduler.plugins import PLUGINS
+from kubepy.scheduler.scores import best_node, default_selector
+
+from .objects import info, node, pod, view
+
+SERVICE = {
+    "kind": "Service", "metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": {"app": "web"}},
+}  # fmt: skip
+
+
+def chosen(incoming: dict[str, Any], *objects: dict[str, Any]) -> str:
+    cluster = view(*objects)
+    one = info(incoming)
+    return best_node(one, search(one, cluster, PLUGINS).feasible, cluster).name
+
+
+def test_of_equal_nodes_the_first_by_name_is_taken() -> None:
+    assert chosen(pod("p"), node("b"), node("a"), node("c")) == "a"
+
+
+def test_the_emptier_node_is_better() -> None:
+    assert chosen(pod("p"), node("a"), node("b"), pod("o", on="a", requests={"cpu": "1"})) == "b"
+    assert chosen(pod("p"), node("a"), node("b"), pod("o", on="a")) == "b", "a pod that asks for nothing counts too"
+
+
+def test_a_preferred_term_outweighs_emptiness() -> None:
+    term = {"weight": 1, "preference": {"matchExpressions": [{"key": "z", "operator": "In", "values": ["x"]}]}}
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+    there = pod("o", on="b", requests={"cpu": "1"})
+    assert chosen(pod("p", affinity=affinity), node("a"), node("b", labels={"z": "x"}), there) == "b"
+
+
+def test_a_soft_taint_is_avoided() -> None:
+    soft = node("a", taints=[{"key": "k", "effect": "PreferNoSchedule"}])
+    assert chosen(pod("p"), soft, node("b"), pod("o", on="b", requests={"cpu": "3"})) == "b"
+    assert chosen(pod("p", tolerations=[{"operator": "Exists"}]), soft, node("b")) == "a"
+
+
+def test_pods_like_to_be_near_and_far() -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "zone"}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "podAffinityTerm": term}]}
+    nodes = [node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"}), node("c", labels={"zone": "b"})]
+    database = pod("db", on="b", labels={"app": "db"})
+    assert chosen(pod("p", affinity={"podAffinity": preferred}), *nodes, database) == "c"
+    assert chosen(pod("p", affinity={"podAntiAffinity": preferred}), *nodes, database) == "a"
+    fan = pod("fan", on="b", affinity={"podAffinity": preferred})
+    assert chosen(pod("db", labels={"app": "db"}), *nodes, fan) == "c", "pods that are there have wishes as well"
+
+
+def test_soft_spread_constraints_and_pods_of_one_service_spread() -> None:
+    nodes = [node("a", labels={"kubernetes.io/hostname": "a"}), node("b", labels={"kubernetes.io/hostname": "b"})]
+    there = [pod("w1", on="a", labels={"app": "web"}), pod("o", on="b", requests={"cpu": "1", "memory": "1Gi"})]
+    web = pod("w2", labels={"app": "web"})
+    assert chosen(web, *nodes, *there) == "a"
+    assert chosen(web, *nodes, *there, SERVICE) == "b"
+    soft = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"app": "web"}}}  # fmt: skip
+    assert chosen(pod("w2", labels={"app": "web"}, topologySpreadConstraints=[soft]), *nodes, *there) == "b"
+
+
+def test_a_pod_is_known_by_its_services_and_its_controller() -> None:
+    owner = {"kind": "ReplicaSet", "metadata": {"name": "rs", "namespace": "default"},
+             "spec": {"selector": {"matchLabels": {"hash": "1"}}}}  # fmt: skip
+    own = pod("p", labels={"app": "web", "hash": "1"})
+    own["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}]
+    assert str(default_selector(info(own), view(owner, SERVICE))) == "app=web,hash=1"

@@ -1,0 +1,151 @@
+"""The StatefulSet controller's handlers and its sync (``stateful_set.go``, ``stateful_set_control.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kubepy.cluster import history
+from kubepy.cluster.events import Recorder
+from kubepy.cluster.hashing import hash_controller_revision
+from kubepy.cluster.meta import Object, controller_of, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.cluster.pods import is_pod_ready
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.cluster.selectors import LabelSelector
+from kubepy.controllers.ownership import Ownership
+from kubepy.controllers.ref_manager import RefManager, candidates
+from kubepy.controllers.statefulset.members import Versions, is_member_of, min_ready_seconds, revision_name_of
+from kubepy.controllers.statefulset.pod_control import StatefulPodControl
+from kubepy.controllers.statefulset.status import completed, is_different
+from kubepy.controllers.statefulset.sync import Sync
+
+RESOURCE = "statefulsets.apps"
+HASH_LABEL = "controller.kubernetes.io/hash"
+
+
+class Revisions(NamedTuple):
+    """All revisions by number, the current one and that of the present template, and the collision count to keep."""
+
+    all: list[Object]
+    current: Object
+    update: Object
+    collisions: int
+
+
+class StatefulSetController:
+    name = "statefulset-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self._clock = context.clock
+        self._control = StatefulPodControl(context.client, Recorder(context.client, self.name))
+        self._history = history.History(context.client)
+        self.queue = context.new_queue()
+        self._owners = Ownership(context.informers, RESOURCE, "StatefulSet", self.queue)
+
+    # --- handlers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {RESOURCE: self._set_changed, "pods": self._pod_changed}
+
+    def _set_changed(self, event: WatchEvent) -> None:
+        if event.new is None and event.old is not None:
+            self._owners.forget(event.old)
+        self.queue.add(event.key)
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        owner = self._owners.changed(event, _nothing, _nothing)
+        old, new = event.old, event.new
+        if owner is None or old is None or new is None or is_pod_ready(old) or not is_pod_ready(new):
+            return
+        if (seconds := min_ready_seconds(owner)) > 0:
+            self.queue.add_after(self._owners.key_of(owner), seconds + 1)
+
+    # --- sync
+
+    def sync(self, key: Key) -> None:
+        set_ = self._informers.get(*key)
+        selector = self._owners.selector_of(set_) if set_ is not None else None
+        if set_ is None or selector is None:
+            return
+        revisions = self._revisions(set_, self._adopted_revisions(set_, selector))
+        pods = self._claim_pods(set_, selector)
+        versions = Versions(_at_revision(set_, revisions.current), _at_revision(set_, revisions.update),
+                            name_of(revisions.current), name_of(revisions.update))
+        step = Sync(self._control, set_, versions, pods, revisions.collisions, self._clock.now())
+        try:
+            step.run()
+        finally:
+            self._write_status(key, set_, step.status)
+            self._truncate_history(set_, pods, revisions)
+
+    def _claim_pods(self, set_: Object, selector: LabelSelector) -> list[Object]:
+        """The pods that match and have a member's name. Raises Status."""
+        manager = RefManager(self._client, "pods", RESOURCE, set_)
+        pods, errors = manager.claim(candidates(self._informers, "pods", set_), selector,
+                                     lambda pod: is_member_of(set_, pod))
+        if errors:
+            raise errors[0]
+        return pods
+
+    # --- history
+
+    def _adopted_revisions(self, set_: Object, selector: LabelSelector) -> list[Object]:
+        """The set's revisions; orphans that its selector matches become its own, whatever their names."""
+        found = [one for one in candidates(self._informers, history.RESOURCE, set_) if selector.matches(labels_of(one))]
+        manager = RefManager(self._client, history.RESOURCE, RESOURCE, set_)
+        adopted = [manager.adopt(one) if controller_of(one) is None else one for one in found]
+        return history.sort_revisions(one for one in adopted if is_controlled_by(one, set_))
+
+    def _revisions(self, set_: Object, known: list[Object]) -> Revisions:
+        """``getStatefulSetRevisions``: an equal revision is used again, with the newest number."""
+        collisions = history.collision_count(set_) or 0
+        template = set_["spec"]["template"]
+        equal = [one for one in known if history.holds(one, template)]
+        if equal and history.holds(known[-1], template):
+            update = known[-1]
+        elif equal:
+            update = self._history.renumber(equal[-1], history.next_number(known))
+        else:
+            update, collisions = self._history.create_unique(
+                set_, lambda count: _new_revision(set_, history.next_number(known), count), collisions)
+        named = (set_.get("status") or {}).get("currentRevision")
+        current = next((one for one in known if name_of(one) == named), update)
+        return Revisions(known, current, update, collisions)
+
+    def _truncate_history(self, set_: Object, pods: list[Object], revisions: Revisions) -> None:
+        """Delete the oldest revisions beyond the limit that neither a pod nor the status uses."""
+        limit = set_["spec"].get("revisionHistoryLimit", 10)
+        live = {name_of(revisions.current), name_of(revisions.update), *map(revision_name_of, pods)}
+        unused = [one for one in revisions.all if name_of(one) not in live]
+        if 0 <= limit < len(unused):
+            self._history.delete(unused[:len(unused) - limit])
+
+    # --- status
+
+    def _write_status(self, key: Key, set_: Object, counted: Object) -> None:
+        status = completed(set_, counted)
+        if is_different(set_.get("status") or {}, status):
+            self._client.update(RESOURCE, {**set_, "status": status}, namespace=namespace_of(set_),
+                                subresource="status")
+        seconds = min_ready_seconds(set_)
+        if seconds > 0 and status.get("readyReplicas", 0) != status["availableReplicas"]:
+            self.queue.add_after(key, seconds)
+
+
+def _nothing(key: Key, obj: Object) -> None:
+    """A StatefulSet keeps no expectations: it goes by the names of its pods."""
+
+
+def _at_revision(set_: Object, revision: Object) -> Object:
+    """The set with the template that a revision keeps (``ApplyRevision``)."""
+    return {**set_, "spec": {**set_["spec"], "template": history.template_of(revision)}}
+
+
+def _new_revision(set_: Object, number: int, collisions: int) -> Object:
+    template = set_["spec"]["template"]
+    hash_ = hash_controller_revision(history.revision_data(template), collisions)
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    return history.new_revision(set_, number, hash_, HASH_LABEL, labels)
+

@@ -1,0 +1,61 @@
+"""What a StatefulSet's status says. Pure functions (``computeReplicaStatus``, ``completeRollingUpdate``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from kubepy.cluster.meta import Object, is_being_deleted
+from kubepy.controllers.statefulset.members import (
+    Versions,
+    is_created,
+    is_healthy,
+    is_rolling,
+    is_running_and_ready,
+    revision_name_of,
+)
+
+
+def counted_status(set_: Object, versions: Versions, pods: Iterable[Object], collisions: int, now: datetime) -> Object:
+    """The status for these pods. A pod that is going counts, but at no revision.
+
+    As the API writes it: replicas and availableReplicas always, other counts only when they are not 0.
+    """
+    created = [pod for pod in pods if is_created(pod)]
+    staying = [revision_name_of(pod) for pod in created if not is_being_deleted(pod)]
+    status: Object = {
+        "observedGeneration": set_["metadata"].get("generation", 0),
+        "currentRevision": versions.current,
+        "updateRevision": versions.update,
+        "collisionCount": collisions,
+        "replicas": len(created),
+        "availableReplicas": sum(is_healthy(pod, set_, now) for pod in created),
+    }
+    counts = {"readyReplicas": sum(map(is_running_and_ready, created)),
+              "currentReplicas": staying.count(versions.current), "updatedReplicas": staying.count(versions.update)}
+    return status | {name: value for name, value in counts.items() if value}
+
+
+def with_one_less_current(status: Object) -> Object:
+    """The status after one pod was deleted for an update."""
+    left = status.get("currentReplicas", 0) - 1
+    rest = {name: value for name, value in status.items() if name != "currentReplicas"}
+    return {**rest, "currentReplicas": left} if left else rest
+
+
+def completed(set_: Object, status: Object) -> Object:
+    """The status in which the update revision has become the current one, if all pods are updated and ready."""
+    wanted = set_["spec"].get("replicas", 1)
+    counts = (status.get(name, 0) for name in ("updatedReplicas", "readyReplicas", "replicas"))
+    if not is_rolling(set_) or any(count != wanted for count in counts):
+        return status
+    current = {"currentReplicas": wanted} if wanted else {}
+    return {**status, "currentRevision": status["updateRevision"], **current}
+
+
+def is_different(before: Object, status: Object) -> bool:
+    """Whether the status is worth writing (``inconsistentStatus``)."""
+    fields = ("replicas", "currentReplicas", "readyReplicas", "updatedReplicas", "availableReplicas",
+              "currentRevision", "updateRevision")
+    return (status["observedGeneration"] > before.get("observedGeneration", 0)
+            or any(before.get(name) != status.get(name) for name in fields))

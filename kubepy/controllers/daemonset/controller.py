@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from kubepy.cluster import history
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.hashing import compute_hash
 from kubepy.cluster.meta import (
     Object,
     controller_of,
@@ -273,6 +272,8 @@ class DaemonSetController:
     def _snapshot(self, daemon_set: Object, number: int) -> Object:
         """A new revision. Where its name is taken by another template, the collision count goes up and the sync ends
         with an error: the next one computes another hash."""
+        from kubepy.cluster.hashing import compute_hash  # knows all types of the API; most runs make no revision
+
         template, collisions = daemon_set["spec"]["template"], history.collision_count(daemon_set)
         labels = (template.get("metadata") or {}).get("labels") or {}
         hash_ = compute_hash(template, collisions)

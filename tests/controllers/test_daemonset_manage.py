@@ -1,0 +1,110 @@
+from datetime import timedelta
+
+import pytest
+from daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling
+
+from kubepy.controllers.daemonset.manage import Changes, FailedPodBackoff, changes_on_node, unscheduled_without_node
+from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
+from kubepy.controllers.daemonset.pods import new_pod, pinned, target_node
+
+LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
+SURGE = rolling(unavailable=0, surge=1)
+
+
+def changes(placement, pods, strategy=None):
+    found = Changes()
+    changes_on_node(found, daemon_set(strategy=strategy), "n", placement, pods, HASH, NOW)
+    return found.create, found.delete
+
+
+@pytest.mark.parametrize(("placement", "pods", "expected"), [
+    pytest.param(HERE, [], (["n"], []), id="none there: create"),
+    pytest.param(HERE, [pod("a", "n")], ([], []), id="one there: nothing"),
+    pytest.param(HERE, [pod("a", "n", deleted=True)], ([], []), id="one that is going keeps its successor away"),
+    pytest.param(HERE, [pod("b", "n", age=5), pod("a", "n", age=9)], ([], ["b"]), id="two: the older stays"),
+    pytest.param(HERE, [pod("b", "n"), pod("a", "n")], ([], ["b"]), id="as old: by name"),
+    pytest.param(HERE, [pod("a", "n", age=99, bound=False), pod("b", "n", age=1)], ([], ["a"]),
+                 id="scheduled before older"),
+    pytest.param(LEAVES_RUNNING, [], ([], []), id="no new pod on a NoSchedule node"),
+    pytest.param(LEAVES_RUNNING, [pod("a", "n")], ([], []), id="a running one stays there"),
+    pytest.param(NOWHERE, [pod("a", "n"), pod("b", "n", deleted=True)], ([], ["a"]), id="nowhere: all go"),
+])
+def test_without_surge(placement, pods, expected):
+    assert changes(placement, pods) == expected
+
+
+@pytest.mark.parametrize(("pods", "expected"), [
+    pytest.param([], (["n"], []), id="none there: create"),
+    pytest.param([pod("a", "n", deleted=True)], (["n"], []), id="one that is going is succeeded at once"),
+    pytest.param([pod("old", "n", hash_=OLD_HASH), pod("new", "n", ready_for=None)], ([], []),
+                 id="the old one stays until the new one is ready"),
+    pytest.param([pod("old", "n", hash_=OLD_HASH), pod("new", "n")], ([], ["old"]), id="the new one is ready"),
+    pytest.param([pod("old", "n", hash_=OLD_HASH, ready_for=None), pod("new", "n", ready_for=None)], ([], ["old"]),
+                 id="neither is ready: the new one stays"),
+    pytest.param([pod("new", "n", age=9, ready_for=None), pod("newer", "n", age=1, ready_for=None),
+                  pod("old", "n", hash_=OLD_HASH)], ([], ["newer"]), id="one of each template at most"),
+])
+def test_with_surge(pods, expected):
+    assert changes(HERE, pods, SURGE) == expected
+
+
+def test_pods_that_ended_are_set_apart_and_the_running_one_stays():
+    found = Changes()
+    failed, succeeded = pod("f", "n", phase="Failed"), pod("s", "n", phase="Succeeded")
+    changes_on_node(found, daemon_set(), "n", HERE, [failed, succeeded, pod("a", "n")], HASH, NOW)
+    assert found == Changes(create=[], delete=[], failed=[failed], succeeded=[succeeded])
+
+
+def test_an_unscheduled_pod_goes_when_its_node_is_gone():
+    pods = {"n": [pod("here", "n", bound=False)], "m": [pod("waits", "m", bound=False), pod("bound", "m")]}
+    assert unscheduled_without_node(["n"], pods) == ["waits"]
+
+
+def test_failed_pods_wait_twice_as_long_each_time_up_to_fifteen_minutes():
+    backoff, now, waited = FailedPodBackoff(), NOW, []
+    for _ in range(12):
+        assert backoff.remaining("k", now) == 0
+        backoff.step("k", now)
+        waited.append(backoff.remaining("k", now))
+        now += timedelta(seconds=waited[-1])
+    assert waited == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
+
+
+def test_failed_pods_are_forgotten_after_half_an_hour():
+    backoff = FailedPodBackoff()
+    for _ in range(5):
+        backoff.step("k", NOW)
+    backoff.step("k", NOW + timedelta(minutes=30, seconds=1))
+    assert backoff.remaining("k", NOW + timedelta(minutes=30, seconds=1)) == 1
+
+
+def test_the_back_off_goes_on_in_the_next_process():
+    before, after = FailedPodBackoff(), FailedPodBackoff()
+    before.step("k", NOW)
+    before.step("k", NOW)
+    after.recall(before.memory())
+    assert after.remaining("k", NOW) == 2
+
+
+def test_a_new_pod_is_pinned_to_its_node_and_keeps_preferences():
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": []}]}}
+    spec = {"affinity": {"nodeAffinity": {**preferred, **required}, "podAffinity": {"x": 1}}}
+    made = pinned(new_pod(daemon_set(template_spec=spec), HASH), "n-7")
+    assert target_node(made) == "n-7"
+    assert made["spec"]["affinity"]["podAffinity"] == {"x": 1}
+    node_affinity = made["spec"]["affinity"]["nodeAffinity"]
+    assert node_affinity["preferredDuringSchedulingIgnoredDuringExecution"] == [{"weight": 1, "preference": {}}]
+    assert len(node_affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]) == 1
+
+
+def test_a_new_pod_carries_the_revision_and_its_owner():
+    owner = daemon_set(annotations={"deprecated.daemonset.template.generation": "3"})
+    made = new_pod(owner, HASH)
+    assert made["metadata"] == {
+        "generateName": "agent-",
+        "labels": {"app": "agent", "controller-revision-hash": HASH, "pod-template-generation": "3"},
+        "ownerReferences": [{"apiVersion": "apps/v1", "blockOwnerDeletion": True, "controller": True,
+                             "kind": "DaemonSet", "name": "agent", "uid": "uid-agent"}],
+    }
+    assert owner["spec"]["template"]["metadata"] == {"labels": {"app": "agent"}}

@@ -1,0 +1,41 @@
+from daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod
+
+from kubepy.controllers.daemonset.placement import HERE, NOWHERE
+from kubepy.controllers.daemonset.status import Counts, count, new_status
+
+
+def counts(pods, placements, **more):
+    return count(daemon_set(**more), placements, pods, HASH, NOW)
+
+
+def test_one_pod_a_node_counts_scheduled_before_unscheduled_then_the_oldest():
+    pods = {"n": [pod("new", "n", age=1), pod("old", "n", age=9, hash_=OLD_HASH)]}
+    assert counts(pods, {"n": HERE}) == Counts(desired=1, current=1, ready=1, available=1, updated=0)
+
+
+def test_a_pod_where_none_should_run_is_misscheduled_and_nothing_else():
+    assert counts({"n": [pod("a", "n")]}, {"n": NOWHERE, "m": HERE}) == Counts(desired=1, misscheduled=1)
+
+
+def test_a_pod_that_is_pending_or_being_deleted_is_current():
+    pods = {"n": [pod("a", "n", bound=False, ready_for=None)], "m": [pod("b", "m", deleted=True)]}
+    assert counts(pods, {"n": HERE, "m": HERE}) == Counts(desired=2, current=2, ready=1, available=1, updated=2)
+
+
+def test_a_ready_pod_is_available_after_min_ready_seconds():
+    pods = {"n": [pod("a", "n", ready_for=29)], "m": [pod("b", "m", ready_for=30)]}
+    found = counts(pods, {"n": HERE, "m": HERE}, min_ready_seconds=30)
+    assert (found.ready, found.available) == (2, 1)
+
+
+def test_the_last_three_counts_are_written_only_when_they_are_not_zero():
+    owner = daemon_set(collisionCount=1, numberAvailable=7, observedGeneration=1)
+    assert new_status(owner, Counts(), observed=False) == {
+        "collisionCount": 1, "currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0,
+        "numberReady": 0, "observedGeneration": 1,
+    }
+    assert new_status(owner, Counts(desired=3, available=1, updated=2), observed=True) == {
+        "collisionCount": 1, "currentNumberScheduled": 0, "desiredNumberScheduled": 3, "numberAvailable": 1,
+        "numberMisscheduled": 0, "numberReady": 0, "numberUnavailable": 2, "observedGeneration": 1,
+        "updatedNumberScheduled": 2,
+    }

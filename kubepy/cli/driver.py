@@ -26,10 +26,13 @@ def reconcilers(context: Context, cluster: Cluster) -> list[Reconciler]:
     a new DaemonSet's pods up without a detour.
     """
     from kubepy.controllers.daemonset import DaemonSetController
+    from kubepy.controllers.deployment import DeploymentController
     from kubepy.controllers.garbagecollector import GarbageCollector
     from kubepy.controllers.namespace import NamespaceController
     from kubepy.controllers.nodelifecycle import NodeLifecycleController
     from kubepy.controllers.podgc import PodGarbageCollector
+    from kubepy.controllers.replicaset import ReplicaSetController
+    from kubepy.controllers.statefulset import StatefulSetController
     from kubepy.controllers.tainteviction import TaintEvictionController
     from kubepy.kubelet import Kubelet
     from kubepy.scheduler import Scheduler
@@ -42,6 +45,9 @@ def reconcilers(context: Context, cluster: Cluster) -> list[Reconciler]:
         GarbageCollector(context, cluster.scheme),
         NamespaceController(context, cluster.scheme),
         DaemonSetController(context),
+        DeploymentController(context),
+        ReplicaSetController(context),
+        StatefulSetController(context),
         Scheduler(context),
     ]
 

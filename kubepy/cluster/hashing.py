@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.cluster.clock import SUFFIX_ALPHABET
+from kubepy.cluster.goformat import to_json
 from kubepy.cluster.meta import Object
 from kubepy.cluster.types import table
 
@@ -34,7 +35,7 @@ def _compute_hash(template: str, collision_count: int | None) -> str:
 
 def hash_controller_revision(data: Object, collision_count: int | None = None) -> str:
     """The hash of a ControllerRevision's data (``history.HashControllerRevision``)."""
-    return _hash_controller_revision(go_json(data), collision_count)
+    return _hash_controller_revision(to_json(data), collision_count)
 
 
 @lru_cache(maxsize=256)
@@ -59,14 +60,6 @@ def _fnv_1(data: bytes) -> int:
 def _safe_encode(value: int) -> str:
     """``rand.SafeEncodeString`` of a number's decimal digits."""
     return "".join(SUFFIX_ALPHABET[ord(digit) % len(SUFFIX_ALPHABET)] for digit in str(value))
-
-
-def go_json(value: Any) -> str:
-    """JSON as Go's ``json.Marshal`` writes a map: sorted keys, no spaces, HTML's characters escaped."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    for char in "<>&\u2028\u2029":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
 
 
 # --- go-spew ------------------------------------------------------------------------------------------------------

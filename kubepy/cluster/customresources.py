@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import Resource
+from kubepy.cluster.scheme import PrinterColumn, Resource
 
 _KUBE_VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
@@ -28,6 +28,8 @@ def resources_of(definition: Object) -> Iterator[Resource]:
         tuple(name for name in ("scale", "status") if name in subresources),
         other_versions=tuple(one["name"] for one in served[1:]), custom=True,
         scale_paths=_scale_paths(subresources.get("scale")),
+        printer_columns=tuple(PrinterColumn(one["name"], one["type"], one["jsonPath"], one.get("priority", 0))
+                              for one in preferred.get("additionalPrinterColumns") or ()),
     )
 
 

@@ -11,6 +11,15 @@ from typing import NamedTuple
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
+class PrinterColumn(NamedTuple):
+    """A column that a CustomResourceDefinition asks for. ``type``: string, integer, number, boolean or date."""
+
+    name: str
+    type: str
+    json_path: str
+    priority: int = 0
+
+
 class Resource(NamedTuple):
     """One served resource. ``key`` (plural with group) is how storage and the Client name it."""
 
@@ -28,6 +37,7 @@ class Resource(NamedTuple):
     custom: bool = False
     # Where a custom resource keeps what its scale shows: replicas, status replicas, selector (as paths).
     scale_paths: tuple[tuple[str, ...], ...] = ()
+    printer_columns: tuple[PrinterColumn, ...] = ()
 
     @property
     def key(self) -> str:

@@ -4,8 +4,10 @@ Level-based and single-threaded. One batch is one transaction: what changed is o
 keys are synced, and what each sync wrote is observed before the next one runs. So informers never lag behind inside a
 batch, and expectations are met as soon as their sync has ended.
 
-The reconcilers take turns in the order given, each until its queue is empty: a DaemonSet then sees a thousand of its
-pods bound or started at once, and cost follows what changed.
+The reconcilers take turns in the order given. In its turn each syncs the keys that were waiting when the turn began, up
+to a few hundred: a DaemonSet then sees that many of its pods bound or started at once. A batch ends, if it can, after
+the first reconciler's turn. With the kubelet there, a pod is mostly made, bound and started within one transaction, and
+its file is written once.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from kubepy.cluster.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Re
 from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controllers.summary import Due, Summary, SyncFailure
 
-BATCH_SECONDS = 0.5  # how long other writers are kept waiting at most, give or take one sync
+BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
+MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
+KEYS_PER_TURN = 250
 RETRY_PATIENCE = 0.1  # back-offs this short are waited for: what fails once mostly works the next time
 POLL_SECONDS = 0.05  # how often a waiting manager looks at the change log …
 POLL_COST_RATIO = 20  # … unless looking takes more than a twentieth of that
@@ -53,7 +57,8 @@ class Manager:
         self._names = [one.name for one in reconcilers]
         self._queues = {one.name: one.queue for one in reconcilers}
         self._handlers = _handlers_by_resource(reconcilers)
-        self._turn = 0
+        self._turn = 0  # whose turn it is
+        self._left = 0  # how many keys are left in it
         self._revision = 0  # everything up to it has been delivered, or is in the inbox
         self._delivered = 0  # everything up to it has been delivered
         self._inbox: list[WatchEvent] = []
@@ -144,7 +149,8 @@ class Manager:
                 while (picked := self._next()) is not None:
                     self._sync(*picked)
                     self._observe(batch.drain(), ours=True)
-                    if time.monotonic() - start > BATCH_SECONDS:
+                    passed = time.monotonic() - start
+                    if passed > BATCH_SECONDS and (self._is_first_turn_over() or passed > MAX_BATCH_SECONDS):
                         break
                 self._revision = self._delivered = self._client.revision()
                 if not self._has_keys():
@@ -162,13 +168,18 @@ class Manager:
             self._conflict_count = 0
 
     def _next(self) -> tuple[Reconciler, Key] | None:
-        """The next key of the reconciler whose turn it is; the turn goes on when its queue is empty."""
-        for _ in self._reconcilers:
+        """The next key of the reconciler whose turn it is, or of the next one that has any."""
+        for _ in range(len(self._reconcilers) + 1):
             reconciler = self._reconcilers[self._turn]
-            if (key := reconciler.queue.get()) is not None:
+            if self._left > 0 and (key := reconciler.queue.get()) is not None:
+                self._left -= 1
                 return reconciler, key
             self._turn = (self._turn + 1) % len(self._reconcilers)
+            self._left = min(len(self._reconcilers[self._turn].queue), KEYS_PER_TURN)
         return None
+
+    def _is_first_turn_over(self) -> bool:
+        return self._turn == 0 and (self._left == 0 or not len(self._reconcilers[0].queue))
 
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
         """One sync. Whatever it raises, a fault of its own included, must not keep the others from their work."""

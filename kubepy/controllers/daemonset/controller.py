@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kubepy.cluster import history
@@ -71,6 +71,7 @@ class DaemonSetController:
         self._failed_pods = FailedPodBackoff()
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, RESOURCE, "DaemonSet", self.queue)
+        self._placements: dict[str, tuple[Object, Callable[[Object], Placement]]] = {}  # uid → DaemonSet and where
 
     def remember(self) -> Any:
         return self._failed_pods.memory()
@@ -93,6 +94,7 @@ class DaemonSetController:
             self._expectations.forget(event.key)
             if event.old is not None:
                 self._owners.forget(event.old)
+                self._placements.pop(uid_of(event.old), None)
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
@@ -129,11 +131,18 @@ class DaemonSetController:
         with_pod = {owner["uid"] for key in self._informers.pods_on(name)
                     if (pod := self._informers.get(*key)) is not None and (owner := controller_of(pod)) is not None}
         for daemon_set in self._informers.list(RESOURCE):
-            placement = placement_of(daemon_set)(node)
+            placement = self._placement_of(daemon_set)(node)
             scheduled = uid_of(daemon_set) in with_pod
             misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
             if (placement.should_run if not scheduled else not placement.should_continue or misscheduled):
                 self._owners.wake(daemon_set)
+
+    def _placement_of(self, daemon_set: Object) -> Callable[[Object], Placement]:
+        """Where the DaemonSet's pods belong, worked out once for each version of it."""
+        known = self._placements.get(uid_of(daemon_set))
+        if known is None or known[0] is not daemon_set:
+            known = self._placements[uid_of(daemon_set)] = daemon_set, placement_of(daemon_set)
+        return known[1]
 
     def _sync_daemon_set(self, key: Key, daemon_set: Object) -> None:
         if not daemon_set["spec"].get("selector"):
@@ -166,7 +175,7 @@ class DaemonSetController:
         return claimed
 
     def _look(self, key: Key, daemon_set: Object, pods: list[Object], hash_: str) -> Situation:
-        placement = placement_of(daemon_set)
+        placement = self._placement_of(daemon_set)
         placements = {name_of(node): placement(node) for node in self._informers.list(NODES)}
         return Situation(key, daemon_set, hash_, pods, by_node(pods), placements)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from kubepy.storage.access import Access
@@ -34,7 +35,6 @@ def check(access: Access) -> list[str]:
         *_check_log(database, rows),
         *_check_stamps(access, rows),
         *_check_contents(access, rows),
-        *_check_leftovers(access.folder),
     ]
 
 
@@ -116,9 +116,8 @@ def _wrong_content(access: Access, row: Row, path: str) -> str:
     return "" if text == row.json else "does not hold the object of the index"
 
 
-def _check_leftovers(folder: Folder) -> Iterator[str]:
-    import os
-
+def check_leftovers(folder: Folder) -> Iterator[str]:
+    """Temporary files that no process works on; for the holder of the lock."""
     for directory in folder.directories():
         for path in (directory.path, f"{directory.path}/{MANAGED}"):
             if folder.is_directory(path):

@@ -255,10 +255,10 @@ class Folder:
         for directory in list(self.directories()):
             for path in (f"{directory.path}/{MANAGED}", directory.path):
                 if self.is_directory(path):
-                    self._remove_temporaries(path)
+                    self.remove_temporaries(path)
                     self.remove_empty(path)
 
-    def _remove_temporaries(self, path: str) -> None:
+    def remove_temporaries(self, path: str) -> None:
         for name in os.listdir(self._prefix + path):
             if is_own_temporary(name):
                 self.remove(f"{path}/{name}")

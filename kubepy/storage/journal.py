@@ -85,7 +85,7 @@ class Journal:
                 staged.append(self._stage(write, number))
             self._record(staged, commit, meta)
         except BaseException:
-            self._discard(staged)
+            self._discard(commit.writes)
             raise
         self._settle(staged)
         self._trim()
@@ -122,11 +122,13 @@ class Journal:
             raise ConflictError(f"{self.folder.absolute(path)} was edited in the meantime")
         return stamp
 
-    def _discard(self, staged: Sequence[Staged]) -> None:
-        for one in staged:
-            if one.temporary:
-                self.folder.remove(one.temporary)
-                self.folder.remove_empty(one.temporary.rpartition("/")[0])
+    def _discard(self, writes: Iterable[Write]) -> None:
+        """Remove what was staged, and the folders made for it."""
+        directories = {path_of(write.key).rpartition("/")[0] for write in writes if write.expires is None}
+        for directory in sorted(directories):
+            if self.folder.is_inside(f"{directory}/"):
+                self.folder.remove_temporaries(directory)
+                self.folder.remove_empty(directory)
 
     def _record(self, staged: Sequence[Staged], commit: Commit, meta: Iterable[tuple[str, str | None]]) -> None:
         with self.database.write():

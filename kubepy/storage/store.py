@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kubepy.storage import settings as cluster_settings
 from kubepy.storage.access import Access
 from kubepy.storage.database import DamagedError, Database, Row
-from kubepy.storage.errors import FolderError
+from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key
 from kubepy.storage.manifest import from_json
@@ -122,10 +122,13 @@ class Store:
 
     def check(self) -> Names:
         """Everything in which files, index, journal and change log disagree; empty when the folder is sound."""
-        from kubepy.storage.check import check
+        from kubepy.storage.check import check, check_leftovers
 
-        self._access.run(lambda: self._reader.look(json=False))
-        return self._access.run(lambda: check(self._access))
+        try:
+            with self._access.locked(0):
+                return self._access.run(lambda: [*check(self._access), *check_leftovers(self._folder)])
+        except (LockTimeoutError, FolderError):  # somebody is writing, or nobody can
+            return self._access.run(lambda: check(self._access))
 
     def _is_alive(self, row: Row) -> bool:
         return row.expires is None or row.expires > self._now()

@@ -1,0 +1,399 @@
+"""A commit survives the death of its process at any point, and the loss of power after any of its steps."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from kubepy.storage import Store, index
+from kubepy.storage.locks import Lock
+from kubepy.storage.yaml import dump
+
+from .conftest import config_map, create, file_of, key, names
+
+APPLIED = [{"manager": "kubectl", "operation": "Apply"}]
+KILLED = 137
+OPERATIONS = ("open", "write", "utime", "replace", "unlink", "mkdir", "rmdir", "close", "link", "rename", "fsync")
+
+
+# --- a process killed between any two operations ---
+
+
+class Unsynced(sqlite3.Connection):
+    """A killed process loses nothing that the system has: syncing would only make the many deaths slow."""
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        return super().execute("PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters)
+
+
+@pytest.fixture
+def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sqlite3.connect
+
+    def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = real(*arguments, factory=Unsynced, **options)
+        connection.execute("PRAGMA synchronous")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+class Killer:
+    """Lets so many operations on files and statements of SQLite happen, then kills the process."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def tick(self, *_: object) -> None:
+        if self.left == 0:
+            os._exit(KILLED)
+        self.left -= 1
+
+    def wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **options: Any) -> Any:
+            self.tick()
+            return function(*arguments, **options)
+
+        return run
+
+    @contextmanager
+    def armed(self) -> Iterator[None]:
+        connect = sqlite3.connect
+
+        def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+            connection = connect(*arguments, **options)
+            connection.set_trace_callback(self.tick)
+            return connection
+
+        patches = [mock.patch.object(os, name, self.wrapped(getattr(os, name))) for name in OPERATIONS]
+        with mock.patch.object(sqlite3, "connect", traced):
+            for patch in patches:
+                patch.start()
+            try:
+                yield
+            finally:
+                mock.patch.stopall()
+
+
+def run_killed(after: int, work: Callable[[], None]) -> tuple[bool, bool]:
+    """Run work in a process of its own that is killed; returns whether it was, and whether the work was done."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        write = os.write
+        with Killer(after).armed():
+            work()
+            write(writing, b"!")
+        os._exit(0)
+    os.close(writing)
+    _, status = os.waitpid(child, 0)
+    acknowledged = os.read(reading, 1) == b"!"
+    os.close(reading)
+    assert os.waitstatus_to_exitcode(status) in (0, KILLED)
+    return os.waitstatus_to_exitcode(status) == KILLED, acknowledged
+
+
+def prepare(folder: Path) -> None:
+    store = Store(folder)
+    create(store, *(config_map(name) for name in ("kept", "changed", "deleted")), config_map("lone", namespace="gone"))
+    create(store, config_map("managed", managedFields=APPLIED))
+    store.close()
+
+
+def commit(folder: Path) -> None:
+    store = Store(folder)
+    with store.transaction() as transaction:
+        transaction.update(key("changed"), config_map("changed", "2"))
+        transaction.delete(key("deleted"))
+        transaction.delete(key("lone", "gone"))
+        transaction.update(key("managed"), config_map("managed", "2"))
+        transaction.create(key("new"), config_map("new", managedFields=APPLIED))
+        transaction.create(key("new", "fresh"), config_map("new", namespace="fresh"))
+        store.set_meta("done", "yes")
+    store.close()
+
+
+def state(store: Store) -> list[tuple[str, str, str]]:
+    objects = store.list("configmaps").objects
+    return [(obj["metadata"]["namespace"], obj["metadata"]["name"], obj["data"]["a"]) for obj in objects]
+
+
+BEFORE = [
+    ("default", "changed", "1"),
+    ("default", "deleted", "1"),
+    ("default", "kept", "1"),
+    ("default", "managed", "1"),
+    ("gone", "lone", "1"),
+]
+AFTER = [
+    ("default", "changed", "2"),
+    ("default", "kept", "1"),
+    ("default", "managed", "2"),
+    ("default", "new", "1"),
+    ("fresh", "new", "1"),
+]
+
+
+def sound_after(folder: Path, acknowledged: bool) -> list[tuple[str, str, str]]:
+    """All or nothing, to a reader that cannot finish the work and to everyone else; returns which."""
+    with locked_by_another(folder):
+        reader = Store(folder)
+        seen = state(reader)
+        reader.close()
+    store = Store(folder)
+    assert state(store) == seen
+    assert seen in (BEFORE, AFTER)
+    assert seen == AFTER or not acknowledged
+    assert (store.meta("done") == "yes") == (seen == AFTER)
+    assert store.revision() == (11 if seen == AFTER else 5)
+    assert store.check() == []
+    store.close()
+    rebuilt_as(folder, seen)
+    return seen
+
+
+def rebuilt_as(folder: Path, seen: list[tuple[str, str, str]]) -> None:
+    """The files alone hold the same."""
+    copy = folder.parent / "copy"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".kubepy"))
+    store = Store(copy)
+    assert state(store) == seen
+    assert store.check() == []
+    new = store.get(key("new"))
+    assert new is None or new["metadata"]["managedFields"] == APPLIED
+    store.close()
+    shutil.rmtree(copy)
+
+
+@contextmanager
+def locked_by_another(folder: Path) -> Iterator[None]:
+    """Without a word of who holds it, so that a dead holder's stays for the next one to find."""
+    lock = Lock(str(folder / ".kubepy" / "lock"))
+    assert lock.try_acquire(1)
+    try:
+        yield
+    finally:
+        lock.drop()
+
+
+def each_death(
+    tmp_path: Path, start: Callable[[Path], None], work: Callable[[Path], None]
+) -> Iterator[tuple[Path, bool]]:
+    """The folder after a death at every point of the work, and whether the work was acknowledged before."""
+    origin = tmp_path / "origin"
+    Store.initialize(origin, {})
+    start(origin)
+    for point in range(1000):
+        folder = tmp_path / f"state{point}"
+        shutil.copytree(origin, folder, symlinks=True)
+        os.utime(folder)
+        warm(folder)
+        killed, acknowledged = run_killed(point, lambda folder=folder: work(folder))
+        yield folder, acknowledged
+        shutil.rmtree(folder)
+        if not killed:
+            return
+    raise AssertionError("the work has no end")
+
+
+def warm(folder: Path) -> None:
+    """A copy has other inodes: let the index learn them."""
+    store = Store(folder)
+    store.list("configmaps")
+    store.close()
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_a_commit_is_all_or_nothing_wherever_its_process_dies(tmp_path: Path) -> None:
+    seen = [sound_after(folder, acknowledged) for folder, acknowledged in each_death(tmp_path, prepare, commit)]
+    assert seen[0] == BEFORE
+    assert seen[-1] == AFTER
+    assert seen == sorted(seen, key=lambda one: one == AFTER)
+    assert len(seen) > 60
+
+
+def die_after_recording(folder: Path) -> None:
+    """Leave a commit that is recorded but has not reached a single file."""
+    prepare(folder)
+
+    def replaced(*_: object, **__: object) -> None:
+        os._exit(KILLED)
+
+    child = os.fork()
+    if child == 0:
+        with mock.patch.object(os, "replace", replaced):
+            commit(folder)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def finish(folder: Path) -> None:
+    store = Store(folder)
+    store.list("configmaps")
+    store.close()
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_finishing_what_was_left_may_die_anywhere_too(tmp_path: Path) -> None:
+    for point in range(1000):
+        folder = tmp_path / f"state{point}"
+        Store.initialize(folder, {})
+        die_after_recording(folder)
+        killed, _ = run_killed(point, lambda folder=folder: finish(folder))
+        assert sound_after(folder, True) == AFTER
+        shutil.rmtree(folder)
+        if not killed:
+            assert point > 30
+            return
+    raise AssertionError("the work has no end")
+
+
+def test_an_edit_of_a_file_that_a_dead_process_was_to_replace_wins(folder: Path) -> None:
+    die_after_recording(folder)
+    file_of(folder, "changed").write_text(dump(config_map("changed", "theirs")))
+    file_of(folder, "deleted").write_text(dump(config_map("deleted", "theirs")))
+    store = Store(folder)
+    finished = {(namespace, name): value for namespace, name, value in state(store)}
+    assert finished["default", "changed"] == "theirs"
+    assert finished["default", "deleted"] == "theirs"
+    assert finished["default", "new"] == "1"
+    assert [(change.type, change.key.name) for change in store.changes(11)] == [
+        ("MODIFIED", "changed"),
+        ("ADDED", "deleted"),
+    ]
+    store.close()
+
+
+def test_a_file_that_cannot_be_written_undoes_the_whole_transaction(folder: Path) -> None:
+    prepare(folder)
+    real, calls = os.write, []
+
+    def full(descriptor: int, data: bytes) -> int:
+        calls.append(descriptor)
+        if len(calls) == 4:
+            raise OSError(28, "No space left on device")
+        return real(descriptor, data)
+
+    from kubepy.storage import FolderError
+
+    with mock.patch.object(os, "write", full), pytest.raises(FolderError, match="No space left on device"):
+        commit(folder)
+    store = Store(folder)
+    assert state(store) == BEFORE
+    assert store.check() == []
+    assert not (folder / "namespaces/fresh").exists()
+    store.close()
+
+
+# --- power loss: what was renamed may not be on disk ---
+
+
+class PowerCut:
+    """A folder whose machine loses power right after a commit; ``lose`` says what the disk forgets."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.kept = folder.parent / "kept"
+        self.kept.mkdir()
+        self.monkeypatch = monkeypatch
+        self.boot("first")
+        prepare(folder)
+        for name in ("changed", "deleted"):
+            os.link(file_of(folder, name), self.kept / name)
+        commit(folder)
+
+    def boot(self, name: str) -> None:
+        self.monkeypatch.setattr(index, "boot_id", lambda: name)
+
+    def lose_rename(self, name: str) -> None:
+        """The old file, inode and all, is back."""
+        file_of(self.folder, name).unlink(missing_ok=True)
+        os.link(self.kept / name, file_of(self.folder, name))
+
+
+@pytest.fixture
+def power(folder: Path, monkeypatch: pytest.MonkeyPatch) -> PowerCut:
+    return PowerCut(folder, monkeypatch)
+
+
+LOSSES: dict[str, Callable[[PowerCut], object]] = {
+    "nothing": lambda power: None,
+    "a replaced file": lambda power: power.lose_rename("changed"),
+    "a removal": lambda power: power.lose_rename("deleted"),
+    "a new file": lambda power: file_of(power.folder, "new").unlink(),
+    "a new folder": lambda power: shutil.rmtree(power.folder / "namespaces/fresh"),
+    "the content of a new file": lambda power: file_of(power.folder, "new").write_bytes(b""),
+    "the end of a new file": lambda power: truncate(file_of(power.folder, "new")),
+    "zeroes in a new file": lambda power: file_of(power.folder, "new").write_bytes(bytes(100)),
+    "the managers": lambda power: shutil.rmtree(power.folder / "namespaces/default/configmaps/.managed"),
+    "all": lambda power: [loss(power) for name, loss in LOSSES.items() if name not in ("all", "a new file")],
+}
+
+
+def truncate(path: Path) -> None:
+    stamp = path.stat()
+    os.truncate(path, stamp.st_size // 2)
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+def test_what_was_acknowledged_is_there_after_a_power_loss(power: PowerCut, loss: Callable[[PowerCut], object]) -> None:
+    loss(power)
+    power.boot("second")
+    assert sound_after(power.folder, True) == AFTER
+    store = Store(power.folder)
+    assert store.changes(11) == []
+    store.close()
+
+
+def test_what_was_lost_after_the_second_start_is_a_deletion(power: PowerCut) -> None:
+    power.boot("second")
+    finish(power.folder)
+    file_of(power.folder, "new").unlink()
+    power.boot("third")
+    store = Store(power.folder)
+    assert ("default", "new", "1") not in state(store)
+    store.close()
+
+
+def test_an_edit_from_outside_before_the_next_start_stays(power: PowerCut) -> None:
+    file_of(power.folder, "changed").write_text(dump(config_map("changed", "theirs")))
+    file_of(power.folder, "deleted").write_text(dump(config_map("deleted", "theirs")))
+    power.boot("second")
+    store = Store(power.folder)
+    assert {("default", "changed", "theirs"), ("default", "deleted", "theirs")} < set(state(store))
+    store.close()
+
+
+def test_a_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "boot_id", lambda: None)
+    prepare(folder)
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), real(descriptor))[1])
+    commit(folder)
+    assert len(synced) >= 5
+    store = Store(folder)
+    assert state(store) == AFTER
+    store.close()
+
+
+def test_tombstones_do_not_pile_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kubepy.storage import journal
+
+    monkeypatch.setattr(journal, "MAX_TOMBSTONES", 2)
+    create(store, *(config_map(f"n{number}") for number in range(6)))
+    for number in range(6):
+        with store.transaction() as transaction:
+            transaction.delete(key(f"n{number}"))
+        assert store._access.database().tombstones() <= 2
+    assert names(store.list("configmaps").objects) == []

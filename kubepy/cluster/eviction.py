@@ -99,10 +99,9 @@ def _too_many(why: str, retry_after_seconds: int = 0) -> errors.Status:
 
 
 def _set_disruption_not_allowed(server: Server, budget: Object) -> None:
-    condition = {
-        "message": "", "observedGeneration": budget["status"].get("observedGeneration", 0),
-        "reason": "InsufficientPods", "status": "False", "type": "DisruptionAllowed",
-    }
+    condition: Object = {"message": "", "reason": "InsufficientPods", "status": "False", "type": "DisruptionAllowed"}
+    if observed := budget["status"].get("observedGeneration"):
+        condition["observedGeneration"] = observed
     set_condition(budget["status"].setdefault("conditions", []), condition, server.clock.now())
 
 

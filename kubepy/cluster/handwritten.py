@@ -30,10 +30,9 @@ def complete(server: Server, key: Key, obj: Object, modified: float) -> Object:
     if resource is None:  # a custom resource, or of a kind whose definition is gone: kept as it is
         return _with_metadata(key, obj, modified)
     _check_kind(resource, key, obj)
-    is_new = not (obj.get("metadata") or {}).get("uid")
     completed = _decoded(server, resource, _with_metadata(key, obj, modified))
-    if is_new:
-        _create(server, resource, completed)
+    if not obj.get("status") and not completed["metadata"].get("generation"):
+        _begin(server, resource, completed)
     return completed
 
 
@@ -66,8 +65,8 @@ def _decoded(server: Server, resource: Resource, obj: Object) -> Object:
         raise ValueError(status.message) from None
 
 
-def _create(server: Server, resource: Resource, obj: Object) -> None:
-    """What has no uid was never created through the API: it begins its life as if it now were."""
+def _begin(server: Server, resource: Resource, obj: Object) -> None:
+    """Without a generation or a status it was never created through the API: it begins its life as if it now were."""
     strategy = server.strategy(resource)
     strategy.prepare_for_create(obj)
     if strategy.has_generation:

@@ -30,8 +30,16 @@ _MODULES = {
 
 def strategy_for(resource: Resource) -> Strategy:
     """The strategy of a kind: its own, or the plain one."""
+    if resource.custom:
+        return _custom(resource)
     module = _MODULES.get(resource.key)
     if module is None:
         return Strategy(resource)
     own: type[Strategy] = getattr(import_module(f"kubepy.cluster.strategies.{module}"), f"{resource.kind}Strategy")
     return own(resource)
+
+
+def _custom(resource: Resource) -> Strategy:
+    from kubepy.cluster.strategies.custom import CustomStrategy, CustomWithStatusStrategy
+
+    return CustomWithStatusStrategy(resource) if "status" in resource.subresources else CustomStrategy(resource)

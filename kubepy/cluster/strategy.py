@@ -6,11 +6,15 @@ The base class serves any kind plainly. A kind's own strategy overrides what dif
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from kubepy.cluster.errors import FieldError
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
+
+ListObjects = Callable[[str], list[Object]]
 
 
 def restore(new: Object, old: Object, key: str) -> None:
@@ -49,9 +53,27 @@ class Strategy:
 
         return dns1123_subdomain(name)
 
+    def begin_create(self, obj: Object, others: Callable[[], Sequence[Object]]) -> None:
+        """What a creation takes from the cluster before all else (a Service's address). ``others``: all of the kind.
+
+        Raises Status.
+        """
+
+    def begin_update(self, obj: Object, old: Object, others: Callable[[], Sequence[Object]]) -> None:
+        """The same for an update, but not for one of a subresource."""
+
     def empty_status(self) -> Object:
         """The status of a new object as it is written: Go's zero value, less the fields left out when empty."""
         return {}
+
+    def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        """What the cluster gives a new object before anything else looks at it (``BeginCreate``: a Service's address).
+
+        ``list_objects`` takes a resource key and gives all its objects. Raises Invalid.
+        """
+
+    def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
+        """The same for an update (``BeginUpdate``)."""
 
     def prepare_for_create(self, obj: Object) -> None:
         """What a creation clears and sets (status for most workloads)."""

@@ -78,6 +78,10 @@ def replace(server: Server, session: Session, target: Target, new: Object, old: 
     strategy = server.strategy(target.resource)
     _check_version(target, strategy, new, old)
     admission.admit_update(target, new, old, subresource)
+    if not subresource:
+        strategy.begin_update(new, old, session.list)
+    if not subresource:
+        strategy.begin_update(new, old, lambda: session.list(target.resource.key))
     _prepare(strategy, new, old, subresource)
     _validate(strategy, new, old, subresource)
     server.warn_all(strategy.warnings_on_update(new, old))

@@ -18,6 +18,7 @@ _MODULES = {
     "configmaps": "core",
     "secrets": "core",
     "events": "core",
+    "services": "services",
     "serviceaccounts": "core",
     "limitranges": "core",
     "endpoints": "core",

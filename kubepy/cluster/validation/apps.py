@@ -6,13 +6,14 @@ from kubepy.cluster import selectors
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import (
+    IMMUTABLE,
     NEGATIVE,
     Errors,
-    validate_immutable,
+    semantically_equal,
     validate_nonnegative,
 )
 from kubepy.cluster.validation.formats import percent
-from kubepy.cluster.validation.goview import go_view
+from kubepy.cluster.validation.goview import go_view, selector_view
 from kubepy.cluster.validation.labels import is_empty_selector, validate_label_selector
 from kubepy.cluster.validation.pod_options import PodOptions, options_for_update
 from kubepy.cluster.validation.pod_templates import (
@@ -62,7 +63,13 @@ def validate_workload_selector(spec: Object, kind: str, path: str, errors: Error
         return
     validate_label_selector(selector, f"{path}.selector", errors)
     if is_empty_selector(selector):
-        errors.append(invalid_value(f"{path}.selector", selector, f"empty selector is invalid for {kind}"))
+        errors.append(invalid_value(f"{path}.selector", selector_view(selector),
+                                    f"empty selector is invalid for {kind}"))
+
+
+def validate_selector_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
+    if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
+        errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
 
 
 def selector_of(spec: Object) -> selectors.LabelSelector | None:
@@ -101,7 +108,7 @@ def validate_daemon_set(daemon_set: Object, old: Object | None = None) -> list[F
     """With ``old``: an update. What the old object had already is tolerated; that is asked only when there is need."""
     errors: Errors = []
     if old is not None:
-        validate_immutable(daemon_set["spec"].get("selector"), old["spec"].get("selector"), "spec.selector", errors)
+        validate_selector_kept(daemon_set["spec"], old["spec"], errors)
     found = _daemon_set_spec(daemon_set["spec"], TOLERANT_OF_NOTHING)
     if found and old is not None:
         found = _daemon_set_spec(daemon_set["spec"], template_options(old))
@@ -191,7 +198,7 @@ def validate_deployment(deployment: Object, old: Object | None = None) -> list[F
     if found and old is not None:
         found = _deployment_spec(deployment["spec"], template_options(old))
     if old is not None:
-        validate_immutable(deployment["spec"].get("selector"), old["spec"].get("selector"), "spec.selector", found)
+        validate_selector_kept(deployment["spec"], old["spec"], found)
     return found
 
 
@@ -216,7 +223,7 @@ def _validate_replicated_template(spec: Object, options: PodOptions, errors: Err
     """``ValidatePodTemplateSpecForReplicaSet``."""
     template, selector = spec.get("template") or {}, selector_of(spec)
     if selector is None:
-        errors.append(invalid_value("spec.selector", spec.get("selector"), "invalid label selector"))
+        errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), "invalid label selector"))
         return
     if not selector.is_empty():
         validate_selected(template, selector, "spec.template", errors)
@@ -275,7 +282,7 @@ def validate_replica_set(replica_set: Object, old: Object | None = None) -> list
     if found and old is not None:
         found = _replica_set_spec(replica_set["spec"], template_options(old))
     if old is not None:
-        validate_immutable(replica_set["spec"].get("selector"), old["spec"].get("selector"), "spec.selector", found)
+        validate_selector_kept(replica_set["spec"], old["spec"], found)
     return found
 
 

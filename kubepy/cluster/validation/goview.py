@@ -13,3 +13,10 @@ def go_view(type_name: str, value: Any) -> Any:
     from kubepy.cluster.types import go_fields
 
     return go_fields(type_name, value)
+
+
+def selector_view(selector: Any) -> Any:
+    """A label selector with its fields in Go's order."""
+    from kubepy.cluster.types import go_order
+
+    return None if selector is None else go_order("meta/v1.LabelSelector", selector)

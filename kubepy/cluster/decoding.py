@@ -21,7 +21,7 @@ def decode_request(server: Server, resource: Resource, obj: Object, field_valida
         decoded = decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
     except DecodeError as error:
         raise _cannot_be_handled(resource, str(error)) from None
-    complaints = strict_complaints(decoded.unknown_fields, decoded.duplicates)
+    complaints = strict_complaints(decoded.unknown_fields)
     if complaints and field_validation == "Strict":
         raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(complaints)}")
     if field_validation == "Warn":
@@ -44,10 +44,9 @@ def _expect_kind(resource: Resource, obj: Object) -> None:
         raise errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
 
 
-def strict_complaints(unknown_fields: list[str], duplicates: list[str]) -> list[str]:
-    """What strict decoding says of fields that the type does not know or that are there twice."""
-    twice = [f'duplicate field "{path}"' for path in duplicates]
-    return [*twice, *(f'unknown field "{path}"' for path in unknown_fields)]
+def strict_complaints(unknown_fields: list[str]) -> list[str]:
+    """What strict decoding says of fields that the type does not know."""
+    return [f'unknown field "{path}"' for path in unknown_fields]
 
 
 def _cannot_be_handled(resource: Resource, why: str) -> errors.Status:
@@ -65,7 +64,7 @@ def decode_patched(server: Server, resource: Resource, obj: Object, field_valida
         decoded = decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
     except DecodeError as error:
         raise _invalid_patch(shown, str(error)) from None
-    complaints = strict_complaints(decoded.unknown_fields, decoded.duplicates)
+    complaints = strict_complaints(decoded.unknown_fields)
     if complaints and field_validation == "Strict":
         raise _invalid_patch(shown, f"strict decoding error: {', '.join(complaints)}")
     if field_validation == "Warn":

@@ -172,7 +172,8 @@ def _decimal(nanos: int) -> str:
         words.append(str(rest & 2**64 - 1))
         rest >>= 64
     negative = "true" if nanos < 0 else "false"
-    return f"(*inf.Dec){{unscaled:(big.Int){{neg:(bool){negative} abs:(big.nat)[{' '.join(words)}]}} scale:(inf.Scale)9}}"
+    unscaled = f"(big.Int){{neg:(bool){negative} abs:(big.nat)[{' '.join(words)}]}}"
+    return f"(*inf.Dec){{unscaled:{unscaled} scale:(inf.Scale)9}}"
 
 
 _SPECIAL: dict[str, Callable[[Any], str]] = {

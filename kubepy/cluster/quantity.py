@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from fractions import Fraction
 from functools import lru_cache, total_ordering
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 DECIMAL_SI, BINARY_SI, DECIMAL_EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
 
@@ -99,6 +101,8 @@ class Quantity:
 
 def parse(text: str) -> Fraction:
     """The exact number that a quantity stands for. Raises QuantityError."""
+    from fractions import Fraction  # imports decimal
+
     return Fraction(parse_quantity(text).nanos, NANO)
 
 

@@ -27,12 +27,11 @@ class Decoded(NamedTuple):
     """An object as the server holds it, nothing of it shared with the input but free-form parts.
 
     ``unknown_fields``: the paths of the fields that its type does not have, in the order of the keys
-    (``spec.template.spec.containers[0].foo``).
+    (``spec.template.spec.containers[0].foo``). A key that is twice in a text is gone once the text is parsed.
     """
 
     object: Object
     unknown_fields: list[str]
-    duplicates: list[str]
 
 
 def decode(obj: Object) -> Decoded:
@@ -49,28 +48,31 @@ def decode(obj: Object) -> Decoded:
 
 def decode_as(type_name: str, value: Any) -> Decoded:
     """Decode a value as the Go type ``core/v1.PodTemplateSpec``. Raises DecodeError."""
-    unknown: State = []
-    try:
-        decoded = decoder(type_name)(value, None, unknown)
-    except DecodeError:
-        decoder(type_name)(_in_key_order(value), None, [])
-        raise
-    if len(unknown) > 1:
-        unknown = []
-        decoded = decoder(type_name)(_in_key_order(value), None, unknown)
-    return Decoded(decoded, unknown, [])
+    return _decode_at(type_name, value, None)
 
 
 def _decode_unknown_kind(obj: Object) -> Decoded:
     if "metadata" not in obj:
-        return Decoded(dict(obj), [], [])
+        return Decoded(dict(obj), [])
+    decoded = _decode_at("meta/v1.ObjectMeta", obj["metadata"], (None, "metadata", obj.get("kind", "")))
+    return decoded._replace(object={**obj, "metadata": decoded.object})
+
+
+def _decode_at(type_name: str, value: Any, where: Where) -> Decoded:
     unknown: State = []
-    metadata = decoder("meta/v1.ObjectMeta")(obj["metadata"], (None, "metadata", ""), unknown)
-    return Decoded({**obj, "metadata": metadata}, unknown, [])
+    try:
+        decoded = decoder(type_name)(value, where, unknown)
+    except DecodeError:
+        decoder(type_name)(_in_key_order(value), where, [])
+        raise
+    if len(unknown) > 1:
+        unknown = []
+        decoder(type_name)(_in_key_order(value), where, unknown)
+    return Decoded(decoded, unknown)
 
 
 def _in_key_order(value: Any) -> Any:
-    """Clients send keys sorted, and of several errors the first is told."""
+    """Clients send keys sorted; of several errors the first is told, of unknown fields all in order."""
     if isinstance(value, dict):
         return {key: _in_key_order(value[key]) for key in sorted(value)}
     return [_in_key_order(item) for item in value] if isinstance(value, list) else value
@@ -270,10 +272,10 @@ def _bool(shown: str) -> Decoder:
 
 def _float(shown: str) -> Decoder:
     def decode_float(value: Any, where: Where, state: State) -> Any:
-        if type(value) in (int, float):
-            return value
-        if value is None:
-            return 0
+        if type(value) is float:
+            return int(value) if value.is_integer() else value
+        if type(value) is int or value is None:
+            return value or 0
         raise mismatch(value, where, shown)
 
     return decode_float

@@ -33,6 +33,8 @@ def go_fields(type_name: str, value: Any) -> Any:
     """
     if type_name.startswith("*"):
         return None if value is None else go_fields(type_name[1:], value)
+    if type_name == "[]byte":
+        return value
     if type_name.startswith("[]"):
         return [go_fields(type_name[2:], item) for item in value] if isinstance(value, list) and value else None
     if type_name.startswith("map["):

@@ -96,9 +96,30 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
     values = [_first(path, obj) for obj in objects]
     if objects and not any(found for found, _ in values):
         raise no_such_field(field)
-    paired = list(zip(values, objects, strict=True))
-    paired.sort(key=functools.cmp_to_key(lambda one, other: _compare(one[0], other[0])))
-    return [obj for _, obj in paired]
+    return _in_order(list(zip(values, objects, strict=True)))
+
+
+Valued = tuple[tuple[bool, Any], Object]
+
+
+def _in_order(pairs: list[Valued]) -> list[Object]:
+    """Sorted as Go's ``sort.Sort`` does it with kubectl's comparison, for which an absent value is less than any other,
+    another absent one included: up to 12 by insertion, which turns the absent ones around. Longer ones stably."""
+    if len(pairs) > 12:
+        pairs.sort(key=functools.cmp_to_key(lambda one, other: _compare(one[0], other[0])))
+        return [obj for _, obj in pairs]
+    for start in range(1, len(pairs)):
+        at = start
+        while at > 0 and _is_before(pairs[at][0], pairs[at - 1][0]):
+            pairs[at], pairs[at - 1] = pairs[at - 1], pairs[at]
+            at -= 1
+    return [obj for _, obj in pairs]
+
+
+def _is_before(one: tuple[bool, Any], other: tuple[bool, Any]) -> bool:
+    if not one[0]:
+        return True
+    return other[0] and _less(one[1], other[1])
 
 
 def no_such_field(field: str) -> CliError:

@@ -1,4 +1,4 @@
-"""What a verb is: flags, arguments and a function, on top of click's groups.
+"""What a verb is: flags, arguments and a function; and how a command line finds its verb.
 
 A verb file declares one command and writes one function::
 
@@ -6,16 +6,14 @@ A verb file declares one command and writes one function::
     def cordon(session: Session, given: Invocation) -> None:
         '''Mark node as unschedulable.'''
 
-click gives the group and context machinery; words are read by :mod:`kubepy.cli.flags`, as kubectl's cobra and pflag
-read them: global flags stand anywhere, and the first words that are no flags name the command.
+Commands and flags behave as kubectl's do (cobra and pflag): global flags stand anywhere, and the first words that are
+no flags name the command. That leaves nothing for click to do, whose import takes as long as all the rest of a ``get``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
-
-import click
 
 from kubepy.cli.errors import CliError, FlagError, UsageError
 from kubepy.cli.flags import Flag, FlagSyntaxError, HelpRequested, Parser
@@ -76,7 +74,7 @@ class Invocation:
 Run = Callable[[Session, Invocation], None]
 
 
-class Verb(click.Group):
+class Verb:
     """A command, its sub-commands, or both (``create -f``, ``create namespace``).
 
     ``creates``: it may make new objects, and so the cluster that is to hold them.
@@ -84,8 +82,9 @@ class Verb(click.Group):
 
     def __init__(self, name: str, usage: str, run: Run | None, *, flags: Sequence[Flag] = (), examples: str = "",
                  help: str = "", creates: bool = False, entries: Mapping[str, Entry] | None = None) -> None:
-        super().__init__(name, add_help_option=False, help=help)
+        self.name = name
         self.usage = usage
+        self.help = help
         self.run = run
         self.flags = tuple(flags)
         self.examples = examples
@@ -94,11 +93,9 @@ class Verb(click.Group):
 
     # --- sub-commands, imported when they are asked for
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.entries)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> Verb | None:
-        name = self.canonical(cmd_name)
+    def child(self, word: str) -> Verb | None:
+        """The sub-command that a word names."""
+        name = self.canonical(word)
         return load(name, self.entries[name]) if name else None
 
     def canonical(self, word: str) -> str:
@@ -109,34 +106,24 @@ class Verb(click.Group):
 
     # --- running
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def execute(self, session: Session, path: str, words: Sequence[str]) -> None:
+        """Run what the words say: a sub-command, or this one. ``path`` is the command so far (``kubepy create``)."""
         parser = Parser([*self.flags, *GLOBAL_FLAGS])
-        position = parser.first_word(args) if self.entries else None
-        if position is not None and self.canonical(args[position]):
-            ctx.params = {"child": self.canonical(args[position]), "words": args[:position] + args[position + 1:]}
-            return []
-        path = ctx.command_path
+        position = parser.first_word(words) if self.entries else None
+        child = self.child(words[position]) if position is not None else None
+        if child is not None and position is not None:
+            child.execute(session, f"{path} {child.name}", [*words[:position], *words[position + 1:]])
+            return
         try:
-            ctx.params = {"given": Invocation(path, *parser.parse(args))}
+            given = Invocation(path, *parser.parse(words))
         except HelpRequested:
-            ctx.params = {"help": True}
+            self.show_help(session, path)
         except FlagSyntaxError as error:
             raise FlagError(path, str(error)) from None
-        return []
+        else:
+            self._run(session, given)
 
-    def invoke(self, ctx: click.Context) -> None:
-        if "child" in ctx.params:
-            name: str = ctx.params["child"]
-            child = self.get_command(ctx, name)
-            assert child is not None
-            with child.make_context(name, ctx.params["words"], parent=ctx) as inner:
-                child.invoke(inner)
-            return
-        session: Session = ctx.obj
-        if "help" in ctx.params:
-            self.show_help(session, ctx.command_path)
-            return
-        given: Invocation = ctx.params["given"]
+    def _run(self, session: Session, given: Invocation) -> None:
         self._warn_of_deprecated(session, given)
         session.take(given, may_create=self.creates)
         (self.run or self._run_group)(session, given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kubepy.cli.flags import Flag
 
 if TYPE_CHECKING:
-    from kubepy.cli.command import Verb
+    from kubepy.cli.command import Entry, Verb
 
 
 def help_text(command: Verb, path: str) -> str:
@@ -28,11 +28,21 @@ def _examples(command: Verb) -> str:
 
 
 def _commands(command: Verb) -> str:
-    if not command.entries:
+    entries = {name: entry for name, entry in command.entries.items() if is_available(entry)}
+    if not entries:
         return ""
-    width = max(len(name) for name in command.entries)
-    lines = [f"  {name:<{width}}  {entry.summary}" for name, entry in command.entries.items()]
+    width = max(len(name) for name in entries)
+    lines = [f"  {name:<{width}}  {entry.summary}" for name, entry in entries.items()]
     return "Available Commands:\n" + "\n".join(lines)
+
+
+def is_available(entry: Entry) -> bool:
+    """Whether a command is part of this version: its module is there, or any command of the group."""
+    from importlib.util import find_spec
+
+    if not entry.target:
+        return any(is_available(one) for one in entry.commands.values())
+    return find_spec(entry.target.partition(":")[0]) is not None
 
 
 def options_text(title: str, flags: tuple[Flag, ...]) -> str:

@@ -38,11 +38,7 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
     if line[:1] == ["help"]:
         line = [*line[1:], "--help"]
 
-    def execute() -> None:
-        with root.make_context(PROGRAM, line, obj=session) as ctx:
-            root.invoke(ctx)
-
-    return guarded(execute, session.say)
+    return guarded(lambda: root.execute(session, PROGRAM, line), session.say)
 
 
 class Root(Verb):
@@ -85,10 +81,12 @@ def edit_distance(one: str, other: str) -> int:
 
 def _overview() -> str:
     from kubepy.cli.commands import GROUPS
+    from kubepy.cli.help import is_available
 
     parts = [_ABOUT]
     for title, names in GROUPS.items():
-        lines = [f"  {name:<15} {COMMANDS[name].summary}" for name in names]
+        lines = [f"  {name:<15} {COMMANDS[name].summary}" for name in names
+                 if is_available(COMMANDS[name])]
         parts.append(f"{title}:\n" + "\n".join(lines))
     parts.append(f"Usage:\n  {PROGRAM} [flags] [options]")
     parts.append(f'Use "{PROGRAM} COMMAND --help" for more information about a command.\n'

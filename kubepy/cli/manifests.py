@@ -129,8 +129,7 @@ def yaml_documents(text: str) -> Iterator[Manifest]:
         for document in load_all(text):
             yield Manifest(document.object, document.line)
     except YamlError as error:
-        place = f"line {error.line}: " if error.line else ""
-        raise CliError(f"error converting YAML to JSON: yaml: {place}{error.message}") from None
+        raise CliError(str(error)) from None
 
 
 def json_stream(text: str) -> tuple[list[Manifest], str]:

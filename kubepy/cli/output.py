@@ -44,9 +44,7 @@ def format_printer(session: Session, given: Invocation, style: str, argument: st
     if style == "yaml":
         return yaml_printer(session, given)
     if style == "kyaml":
-        from kubepy.cli.kyaml import kyaml_printer
-
-        return kyaml_printer(session, given)
+        raise CliError("-o kyaml is not supported: use -o yaml")
     if not argument:
         raise CliError("template format specified but no template given")
     if style in JSONPATHS:

@@ -197,9 +197,7 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
     query = query._replace(validation=validation, local=local)
     raise_all(errors)
     if given.flag("kustomize"):
-        from kubepy.cli.kustomize import objects_of
-
-        return _by_objects(session, query, objects_of(given.kustomize))
+        raise CliError("kustomizations (-k) are not supported: give the manifests with -f")
     if query.filenames:
         return _by_paths(session, query, latest)
     if local:
@@ -384,13 +382,6 @@ def _by_paths(session: Session, query: Query, latest: bool) -> Result:
     found = (one for path in query.filenames for one in read(session, path, query.validation, local=query.local))
     single = len(query.filenames) == 1 and query.filenames != ["-"]
     return Result(_settled(session, query, found, latest), single=single)
-
-
-def _by_objects(session: Session, query: Query, objects: Iterable[Object]) -> Result:
-    from kubepy.cli.manifests import infos_of
-
-    found = (one for obj in objects for one in infos_of(session, obj, "", 0, local=query.local))
-    return Result(_settled(session, query, found, False))
 
 
 def _settled(session: Session, query: Query, found: Iterable[Found], latest: bool) -> Iterator[Found]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kubepy.cli.command import Invocation, Run, Verb
 from kubepy.cli.errors import CliError
 from kubepy.cli.session import Session
@@ -20,9 +22,8 @@ def _refusing(name: str, why: str) -> Verb:
 class _AnyWords(Verb):
     """A command that takes any words and flags, since it does nothing with them."""
 
-    def parse_args(self, ctx: object, args: list[str]) -> list[str]:
-        wanted = [] if not {"-h", "--help"} & set(args) else ["--help"]
-        return super().parse_args(ctx, wanted)  # type: ignore[arg-type]
+    def execute(self, session: Session, path: str, words: Sequence[str]) -> None:
+        super().execute(session, path, ["--help"] if {"-h", "--help"} & set(words) else [])
 
 
 top = _refusing("top", "nothing uses cpu or memory here, since pods are simulated")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.clock import format_time
 from kubepy.cluster.errors import Status
+from kubepy.cluster.events import Recorder
 from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.cluster.nodes import is_node_ready
 from kubepy.cluster.pods import is_pod_terminal, is_restartable_init_container, node_name
@@ -135,7 +136,13 @@ class Remove(NamedTuple):
     """The pod has terminated; take it away."""
 
 
-Step = Start | Regate | Remove
+class Refuse(NamedTuple):
+    """The pod, or its node, asks for an outcome that there is not."""
+
+    outcome: str
+
+
+Step = Start | Regate | Remove | Refuse
 
 
 def wanted_outcome(pod: Mapping[str, Any], node: Mapping[str, Any]) -> str:
@@ -166,8 +173,11 @@ def next_step(pod: Mapping[str, Any], node: Mapping[str, Any] | None) -> Step | 
     if is_pod_terminal(pod):
         return None  # a pod that has ended never runs again
     wanted, shown = wanted_outcome(pod, node), shown_outcome(pod)
-    outcome = OUTCOMES.get(wanted)
-    if outcome is not None and wanted != shown:
+    if wanted == PENDING:
+        return None
+    if (outcome := OUTCOMES.get(wanted)) is None:
+        return Refuse(wanted)
+    if wanted != shown:
         return Start(outcome)
     if shown == "ready" and pod["spec"].get("readinessGates") and _ready_condition(pod, outcome) != _shown_ready(pod):
         return Regate()
@@ -269,9 +279,9 @@ def _condition(
     return condition
 
 
-def _containers_ready(pod: Mapping[str, Any], outcome: Outcome | None) -> tuple[str, str, str]:
+def _containers_ready(pod: Mapping[str, Any], outcome: Outcome) -> tuple[str, str, str]:
     """Status, reason and message of the ContainersReady condition."""
-    if outcome is None or outcome.ready:
+    if outcome.ready:
         return "True", "", ""
     if outcome.state == "terminated":
         return "False", "PodFailed" if outcome.phase == "Failed" else "PodCompleted", ""
@@ -279,7 +289,7 @@ def _containers_ready(pod: Mapping[str, Any], outcome: Outcome | None) -> tuple[
     return "False", "ContainersNotReady", f"containers with unready status: [{names}]"
 
 
-def _ready_condition(pod: Mapping[str, Any], outcome: Outcome | None) -> tuple[str, str, str]:
+def _ready_condition(pod: Mapping[str, Any], outcome: Outcome) -> tuple[str, str, str]:
     """Status, reason and message of the Ready condition: the containers', then the readiness gates'."""
     containers = _containers_ready(pod, outcome)
     gates = pod["spec"].get("readinessGates")
@@ -331,6 +341,10 @@ class PodAddresses:
 # --- the reconciler -----------------------------------------------------------------------------------------------
 
 
+def _asks_the_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    return annotations_of(old).get(OUTCOME) == annotations_of(new).get(OUTCOME) and node_name(old) == node_name(new)
+
+
 class Kubelet:
     """The kubelets of all nodes. A key is a pod or a node."""
 
@@ -341,6 +355,7 @@ class Kubelet:
         self._client = context.client
         self._informers = context.informers
         self._clock = context.clock
+        self._recorder = Recorder(context.client, self.name)
         self._addresses: PodAddresses | None = None  # known once one is needed
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -371,7 +386,10 @@ class Kubelet:
             self._addresses.observe(key, pod)
         if pod is None or not (node := node_name(pod)):
             return
-        if next_step(pod, self._informers.get("nodes", "", node)) is not None:
+        step = next_step(pod, self._informers.get("nodes", "", node))
+        if isinstance(step, Refuse) and event.old is not None and _asks_the_same(event.old, pod):
+            return  # said before
+        if step is not None:
             self.queue.add(key)
 
     # What to look at → what is written.
@@ -393,6 +411,10 @@ class Kubelet:
                 self._write_status(pod, node or {}, outcome)
             case Regate():
                 self._write_status(pod, node or {}, RUNNING)
+            case Refuse(outcome):
+                known = ", ".join([*OUTCOMES, PENDING])
+                message = f'Outcome "{outcome}" is not known: it must be one of {known}'
+                self._recorder.event(pod, "Warning", "UnknownOutcome", message)
 
     def _write_status(self, pod: Object, node: Object, outcome: Outcome) -> None:
         host_ip = internal_ip(node)

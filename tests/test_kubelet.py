@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ import pytest
 import yaml
 
 from kubepy import kubelet
-from kubepy.cluster.reconcile import Key
+from kubepy.cluster.client import MERGE_PATCH
+from kubepy.cluster.cluster import Cluster
+from kubepy.cluster.nodes import is_node_ready
+from kubepy.cluster.reconcile import Context, Informers, Key
+from kubepy.controllers.manager import Manager
 
 GOLDEN = Path(__file__).parent / "golden" / "kubelet"
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
@@ -182,3 +187,113 @@ def test_pod_addresses_are_distinct_and_come_free_again() -> None:
     for key, address in zip(keys[1:], given[1:], strict=True):
         restarted.observe(key, {"status": {"podIP": address}})
     assert [restarted.next(), restarted.next()] == ["10.244.0.1", "10.244.1.45"]
+
+
+# --- in a cluster -------------------------------------------------------------------------------------------------
+
+
+class Run:
+    """A cluster in a folder, and the kubelets of its nodes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cluster = Cluster.open(folder, create=True)
+        self.client = self.cluster.client
+        informers = Informers()
+        context = Context(self.client, informers, self.cluster.clock)
+        own, resources = [kubelet.Kubelet(context)], self.cluster.store.resources
+        self.manager = Manager(self.client, informers, self.cluster.clock, own, resources=resources)
+
+    def settle(self) -> None:
+        assert self.manager.run_until_settled().failures == []
+
+    def node(self, name: str, **annotations: str) -> None:
+        meta = {"name": name, "annotations": annotations}
+        self.client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta})
+
+    def pod(self, name: str, node: str, **annotations: str) -> None:
+        spec = {"nodeName": node, "containers": [{"name": "c", "image": "c:1"}]}
+        meta = {"name": name, "namespace": "default", "annotations": annotations}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        self.client.create("pods", pod, namespace="default")
+
+    def phases(self) -> dict[str, str]:
+        return {one["metadata"]["name"]: one["status"]["phase"] for one in self.client.list("pods").items}
+
+    def annotate(self, resource: str, name: str, key: str, value: str | None, namespace: str = "") -> None:
+        patch = {"metadata": {"annotations": {key: value}}}
+        self.client.patch(resource, name, patch, MERGE_PATCH, namespace=namespace)
+
+    def close(self) -> None:
+        assert self.cluster.store.check() == []
+        self.cluster.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    made = Run(tmp_path / "state")
+    yield made
+    made.close()
+
+
+def test_nodes_become_ready_and_their_pods_run_each_with_its_own_address(run: Run) -> None:
+    run.node("a")
+    run.pod("p", "a")
+    run.pod("q", "a")
+    run.settle()
+    assert is_node_ready(run.client.get("nodes", "a"))
+    assert run.phases() == {"p": "Running", "q": "Running"}
+    addresses = [one["status"]["podIP"] for one in run.client.list("pods").items]
+    assert sorted(addresses) == ["10.244.0.1", "10.244.0.2"]
+
+
+def test_a_pod_on_a_node_that_is_not_there_waits_for_it(run: Run) -> None:
+    run.pod("p", "later")
+    run.settle()
+    assert run.phases() == {"p": "Pending"}
+    run.node("later")
+    run.settle()
+    assert run.phases() == {"p": "Running"}
+
+
+def test_annotations_of_pods_and_nodes_take_effect_when_they_change(run: Run) -> None:
+    run.node("a", **{"kubepy.dev/outcome": "not-ready", "kubepy.dev/pod-outcome": "image-pull-backoff"})
+    run.pod("p", "a")
+    run.pod("q", "a", **{"kubepy.dev/outcome": "ready"})
+    run.settle()
+    assert run.phases() == {"p": "Pending", "q": "Running"}
+    assert not is_node_ready(run.client.get("nodes", "a"))
+    run.annotate("nodes", "a", "kubepy.dev/outcome", None)
+    run.annotate("nodes", "a", "kubepy.dev/pod-outcome", None)
+    run.annotate("pods", "q", "kubepy.dev/outcome", "failed", "default")
+    run.settle()
+    assert is_node_ready(run.client.get("nodes", "a"))
+    assert run.phases() == {"p": "Running", "q": "Failed"}
+
+
+def test_a_stuck_pod_goes_once_it_is_no_longer_stuck(run: Run) -> None:
+    run.node("a")
+    run.pod("p", "a", **{"kubepy.dev/termination": "stuck"})
+    run.pod("q", "a")
+    run.settle()
+    for name in ("p", "q"):
+        run.client.delete("pods", name, namespace="default")
+    run.settle()
+    assert run.phases() == {"p": "Running"}
+    run.annotate("pods", "p", "kubepy.dev/termination", None, "default")
+    run.settle()
+    assert run.phases() == {}
+
+
+def test_an_outcome_that_there_is_not_is_said_once(run: Run) -> None:
+    run.node("a")
+    run.pod("p", "a", **{"kubepy.dev/outcome": "perfect"})
+    run.settle()
+    run.annotate("pods", "p", "note", "x", "default")
+    run.settle()
+    assert run.phases() == {"p": "Pending"}
+    assert [(one["reason"], one["message"], one["count"]) for one in run.client.list("events").items] == [(
+        "UnknownOutcome",
+        'Outcome "perfect" is not known: it must be one of ready, not-ready, crash-loop, image-pull-backoff, failed, '
+        "succeeded, pending",
+        1,
+    )]  # fmt: skip

@@ -57,7 +57,6 @@ def store_new(server: Server, session: Session, target: Target, obj: Object) -> 
     metadata["creationTimestamp"] = server.clock.timestamp()
     metadata["uid"] = server.ids.uid()
     strategy.begin_create(obj, session.list)
-    strategy.begin_create(obj, lambda: session.list(target.resource.key))
     strategy.prepare_for_create(obj)
     if strategy.has_generation:
         metadata["generation"] = 1

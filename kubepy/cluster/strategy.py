@@ -7,7 +7,6 @@ The base class serves any kind plainly. A kind's own strategy overrides what dif
 from __future__ import annotations
 
 from collections.abc import Callable
-from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from kubepy.cluster.errors import FieldError
@@ -52,15 +51,6 @@ class Strategy:
         from kubepy.cluster.validation.names import dns1123_subdomain
 
         return dns1123_subdomain(name)
-
-    def begin_create(self, obj: Object, others: Callable[[], Sequence[Object]]) -> None:
-        """What a creation takes from the cluster before all else (a Service's address). ``others``: all of the kind.
-
-        Raises Status.
-        """
-
-    def begin_update(self, obj: Object, old: Object, others: Callable[[], Sequence[Object]]) -> None:
-        """The same for an update, but not for one of a subresource."""
 
     def empty_status(self) -> Object:
         """The status of a new object as it is written: Go's zero value, less the fields left out when empty."""

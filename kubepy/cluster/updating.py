@@ -80,8 +80,6 @@ def replace(server: Server, session: Session, target: Target, new: Object, old: 
     admission.admit_update(target, new, old, subresource)
     if not subresource:
         strategy.begin_update(new, old, session.list)
-    if not subresource:
-        strategy.begin_update(new, old, lambda: session.list(target.resource.key))
     _prepare(strategy, new, old, subresource)
     _validate(strategy, new, old, subresource)
     server.warn_all(strategy.warnings_on_update(new, old))

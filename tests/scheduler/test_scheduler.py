@@ -1,0 +1,230 @@
+"""The scheduler in a cluster: what it binds, what it says, what wakes pods that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubepy.cluster.client import MERGE_PATCH
+from kubepy.cluster.cluster import Cluster
+from kubepy.cluster.reconcile import Context, Informers
+from kubepy.controllers.checkpoint import CheckpointStore
+from kubepy.controllers.manager import Manager
+from kubepy.kubelet import Kubelet
+from kubepy.scheduler import Scheduler
+
+from .objects import node, pod
+
+NO_VICTIMS = "1 No preemption victims found for incoming pod"
+
+
+class Run:
+    """A cluster in a folder, its scheduler and its kubelets; ``restart`` is another process on the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        Cluster.make(folder, {"clock": "2026-11-20T12:00:00Z"}).close()
+        self.restart()
+
+    def restart(self) -> None:
+        self.cluster = Cluster.open(self.folder)
+        self.client = self.cluster.client
+        store, informers = self.cluster.store, Informers()
+        context = Context(self.client, informers, self.cluster.clock)
+        kept = CheckpointStore(lambda: store.meta("checkpoint"), lambda text: store.set_meta("checkpoint", text))
+        self.manager = Manager(self.client, informers, self.cluster.clock, [Kubelet(context), Scheduler(context)],
+                               resources=store.resources, checkpoints=kept)  # fmt: skip
+
+    def settle(self) -> None:
+        assert self.manager.run_until_settled().failures == []
+
+    def add_node(self, name: str, **rest: Any) -> None:
+        made = node(name, **rest)
+        status = {"capacity": made["status"]["allocatable"]}
+        meta = {"name": name, "labels": made["metadata"]["labels"]}
+        self.client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status})
+        self.change_node(name, {"spec": made["spec"] | {"taints": made["spec"].get("taints")}})
+
+    def change_node(self, name: str, patch: dict[str, Any]) -> None:
+        self.client.patch("nodes", name, patch, MERGE_PATCH)
+
+    def add_pod(self, name: str, **rest: Any) -> None:
+        made = pod(name, **rest)
+        meta = {key: made["metadata"][key] for key in ("name", "namespace", "labels")}
+        obj = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": made["spec"]}
+        self.client.create("pods", obj, namespace="default")
+
+    def get(self, name: str) -> dict[str, Any]:
+        return self.client.get("pods", name, namespace="default")
+
+    def placed(self) -> dict[str, str]:
+        return {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in self.client.list("pods").items}
+
+    def why(self, name: str) -> str:
+        conditions = self.get(name)["status"]["conditions"]
+        found: str = next(one for one in conditions if one["type"] == "PodScheduled").get("message", "")
+        return found
+
+    def delete(self, name: str) -> None:
+        self.client.delete("pods", name, namespace="default")
+
+    def events(self, reason: str) -> list[str]:
+        return [one["message"] for one in self.client.list("events").items if one["reason"] == reason]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    made = Run(tmp_path / "state")
+    yield made
+    assert made.cluster.store.check() == []
+    made.cluster.close()
+
+
+def test_a_pod_is_bound_and_the_event_says_where(run: Run) -> None:
+    run.add_node("a")
+    run.add_pod("p")
+    run.settle()
+    assert run.placed() == {"p": "a"}
+    assert run.events("Scheduled") == ["Successfully assigned default/p to a"]
+    condition = next(one for one in run.get("p")["status"]["conditions"] if one["type"] == "PodScheduled")
+    assert (condition["status"], condition.get("reason"), condition.get("message")) == ("True", None, None)
+
+
+def test_without_nodes_a_pod_waits_until_one_fits(run: Run) -> None:
+    run.add_pod("p")
+    run.settle()
+    assert run.why("p") == "no nodes available to schedule pods"
+    assert run.events("FailedScheduling") == ["no nodes available to schedule pods"]
+    run.add_node("a", unschedulable=True)
+    run.settle()
+    assert run.why("p").startswith("0/1 nodes are available: 1 node(s) were unschedulable.")
+    run.change_node("a", {"spec": {"unschedulable": None}})
+    run.settle()
+    assert run.placed() == {"p": "a"}
+
+
+def test_pods_are_placed_by_priority_then_age_then_name(run: Run) -> None:
+    for value, name in ((10, "gold"), (1, "bronze")):
+        run.client.create("priorityclasses.scheduling.k8s.io", {
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
+        })  # fmt: skip
+    run.add_node("a", pods="2")
+    for name, class_name in (("c", "bronze"), ("b", "bronze"), ("a", "bronze"), ("z", "gold")):
+        run.add_pod(name, priorityClassName=class_name, preemptionPolicy=None)
+    run.settle()
+    assert {name for name, where in run.placed().items() if where} == {"z", min("abc")}
+
+
+def test_pods_of_other_schedulers_and_gated_pods_are_left_alone(run: Run) -> None:
+    run.add_node("a")
+    run.add_pod("other", schedulerName="mine")
+    run.add_pod("gated", schedulingGates=[{"name": "example.org/wait"}])
+    run.settle()
+    assert run.placed() == {"gated": "", "other": ""}
+    run.client.patch("pods", "gated", {"spec": {"schedulingGates": []}}, MERGE_PATCH, namespace="default")
+    run.settle()
+    assert run.placed() == {"gated": "a", "other": ""}
+
+
+def test_room_that_comes_free_is_given_to_a_pod_that_waits(run: Run) -> None:
+    run.add_node("a", cpu="1")
+    run.add_pod("first", requests={"cpu": "1"})
+    run.settle()
+    run.add_pod("second", requests={"cpu": "1"})
+    run.settle()
+    assert run.why("second") == (
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+        f"preemption: 0/1 nodes are available: {NO_VICTIMS}."
+    )
+    run.delete("first")
+    run.settle()
+    assert run.placed() == {"second": "a"}
+
+
+def test_another_process_knows_what_the_waiting_pods_wait_for(run: Run) -> None:
+    run.add_node("a", cpu="1")
+    run.add_pod("first", requests={"cpu": "1"})
+    run.settle()
+    run.add_pod("second", requests={"cpu": "1"})
+    run.settle()
+    run.restart()
+    run.delete("first")
+    run.settle()
+    assert run.placed() == {"second": "a"}
+    assert len(run.events("FailedScheduling")) == 1
+
+
+def test_what_cannot_help_wakes_nobody(run: Run) -> None:
+    run.add_node("a")
+    run.add_pod("p", nodeSelector={"zone": "b"})
+    run.settle()
+    tries = [one["count"] for one in run.client.list("events").items if one["reason"] == "FailedScheduling"]
+    run.add_node("c", labels={"zone": "c"})
+    run.change_node("a", {"metadata": {"annotations": {"note": "x"}}})
+    run.add_pod("other")
+    run.settle()
+    assert [one["count"] for one in run.client.list("events").items if one["reason"] == "FailedScheduling"] == tries
+    assert run.why("p").startswith("0/1 nodes are available"), "no try, no news"
+    run.change_node("c", {"metadata": {"labels": {"zone": "b"}}})
+    run.settle()
+    assert run.placed()["p"] == "c"
+
+
+def test_a_pod_of_high_priority_takes_the_place_of_a_lower_one(run: Run) -> None:
+    run.client.create("priorityclasses.scheduling.k8s.io", {
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gold"}, "value": 1000,
+    })  # fmt: skip
+    run.add_node("a", cpu="1")
+    run.add_pod("low", requests={"cpu": "1"})
+    run.settle()
+    run.add_pod("urgent", requests={"cpu": "1"}, priorityClassName="gold")
+    run.settle()
+    assert run.placed() == {"urgent": "a"}
+    assert "nominatedNodeName" not in run.get("urgent")["status"]
+    assert run.events("Preempted") == [f"Preempted by pod {run.get('urgent')['metadata']['uid']} on node a"]
+    assert run.events("FailedScheduling") == ["0/1 nodes are available: 1 Insufficient cpu."]
+
+
+def test_a_pod_waits_on_its_promised_node_while_the_victim_will_not_go(run: Run) -> None:
+    run.client.create("priorityclasses.scheduling.k8s.io", {
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gold"}, "value": 1000,
+    })  # fmt: skip
+    run.add_node("a", cpu="1")
+    run.add_pod("low", requests={"cpu": "1"})
+    run.client.patch("pods", "low", {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}, MERGE_PATCH,
+                     namespace="default")  # fmt: skip
+    run.settle()
+    run.add_pod("urgent", requests={"cpu": "1"}, priorityClassName="gold")
+    run.settle()
+    assert run.placed() == {"low": "a", "urgent": ""}
+    assert run.get("urgent")["status"]["nominatedNodeName"] == "a"
+    leaving = run.get("low")
+    assert "deletionTimestamp" in leaving["metadata"]
+    target = next(one for one in leaving["status"]["conditions"] if one["type"] == "DisruptionTarget")
+    assert (target["reason"], target["message"]) == (
+        "PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod")  # fmt: skip
+    run.add_pod("next", requests={"cpu": "1"})
+    run.client.patch("pods", "low", {"metadata": {"annotations": None}}, MERGE_PATCH, namespace="default")
+    run.settle()
+    assert run.placed() == {"next": "", "urgent": "a"}
+
+
+def test_a_claim_that_waits_for_its_pod_is_asked_for_on_the_node_that_was_chosen(run: Run) -> None:
+    run.add_node("a")
+    run.client.create("storageclasses.storage.k8s.io", {
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "late"},
+        "provisioner": "example.org/disks", "volumeBindingMode": "WaitForFirstConsumer",
+    })  # fmt: skip
+    run.client.create("persistentvolumeclaims", {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "late",
+                 "resources": {"requests": {"storage": "1Gi"}}},
+    }, namespace="default")  # fmt: skip
+    run.add_pod("p", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    run.settle()
+    claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
+    assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
+    assert run.placed() == {"p": ""}

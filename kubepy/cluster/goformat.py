@@ -39,11 +39,11 @@ def format_value(value: Any) -> str:
 
 
 def format_float(value: float) -> str:
-    """``%v`` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e21."""
+    """``%v`` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e6."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": "+Inf", "-inf": "-Inf"}.get(str(value), "NaN")
     size = abs(value)
-    if size and (size < 1e-4 or size >= 1e21):
+    if size and (size < 1e-4 or size >= 1e6):
         return _with_exponent(value)
     return _without_exponent(value)
 

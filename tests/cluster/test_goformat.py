@@ -5,8 +5,8 @@ from kubepy.cluster.goformat import format_value, go_syntax, quote, to_json
 
 @pytest.mark.parametrize(("value", "text"), [
     (0.0, "0"), (1.0, "1"), (2.5, "2.5"), (-0.25, "-0.25"), (0.0001, "0.0001"), (0.00001, "1e-05"),
-    (123456.789, "123456.789"), (1e16, "10000000000000000"), (1e20, "100000000000000000000"), (1e21, "1e+21"),
-    (1.5e21, "1.5e+21"), (10, "10"), (None, "<nil>"), (True, "true"), ("a b", "a b"),
+    (123456.789, "123456.789"), (100000.0, "100000"), (1e6, "1e+06"), (1234567.5, "1.2345675e+06"), (1e21, "1e+21"),
+    (10, "10"), (None, "<nil>"), (True, "true"), ("a b", "a b"),
     ({"b": [1, None], "a": {}}, "map[a:map[] b:[1 <nil>]]"),
 ])
 def test_values_as_go_prints_them(value, text):

@@ -47,7 +47,8 @@ def _typed(kind: str, value: Any, now: datetime) -> Cell:
         return _ago(value, now) if isinstance(value, str) else None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return int(value) if kind == "integer" else format_value(float(value))
+    whole = kind == "integer" or float(value).is_integer()
+    return int(value) if whole else format_value(value)
 
 
 def _ago(value: str, now: datetime) -> str:

@@ -34,12 +34,14 @@ def reconcilers(context: Context, cluster: Cluster) -> list[Reconciler]:
     from kubepy.controllers.replicaset import ReplicaSetController
     from kubepy.controllers.statefulset import StatefulSetController
     from kubepy.controllers.tainteviction import TaintEvictionController
+    from kubepy.controllers.ttl import TTLController
     from kubepy.kubelet import Kubelet
     from kubepy.scheduler import Scheduler
 
     return [
         Kubelet(context),
         NodeLifecycleController(context),
+        TTLController(context),
         TaintEvictionController(context),
         PodGarbageCollector(context),
         GarbageCollector(context, cluster.scheme),

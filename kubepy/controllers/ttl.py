@@ -1,0 +1,59 @@
+"""Tells each node how long its kubelet may trust what it has cached: an annotation that grows with the cluster.
+
+Upstream (``pkg/controller/ttl``) moves to a lower step only some nodes below the limit at which it moved up; here the
+step follows from the number of nodes alone, so that it does not depend on what was there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubepy.cluster.meta import annotations_of, name_of
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+
+NODES = "nodes"
+ANNOTATION = "node.alpha.kubernetes.io/ttl"
+STEPS = ((100, 0), (500, 15), (1000, 30), (2000, 60))  # up to so many nodes, so many seconds
+LARGEST = 300
+
+
+def ttl_seconds(nodes: int) -> int:
+    return next((seconds for limit, seconds in STEPS if nodes <= limit), LARGEST)
+
+
+class TTLController:
+    """Sets the annotation of a node when the node changes; a step alone rewrites no nodes."""
+
+    name = "ttl-controller"
+
+    def __init__(self, context: Context) -> None:
+        self.queue = context.new_queue()
+        self._client = context.client
+        self._informers = context.informers
+        self._names: set[str] | None = None
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {NODES: self._node_changed}
+
+    def _node_changed(self, event: WatchEvent) -> None:
+        if event.new is None:
+            self._known().discard(event.key.name)
+            return
+        self._known().add(event.key.name)
+        if annotations_of(event.new).get(ANNOTATION) != self._wanted():
+            self.queue.add(event.key)
+
+    def sync(self, key: Key) -> None:
+        node = self._informers.get(*key)
+        if node is None or annotations_of(node).get(ANNOTATION) == self._wanted():
+            return
+        annotations = {**annotations_of(node), ANNOTATION: self._wanted()}
+        self._client.update(NODES, {**node, "metadata": {**node["metadata"], "annotations": annotations}})
+
+    def _wanted(self) -> str:
+        return str(ttl_seconds(len(self._known())))
+
+    def _known(self) -> set[str]:
+        if self._names is None:
+            self._names = {name_of(node) for node in self._informers.list(NODES)}
+        return self._names

@@ -1,0 +1,32 @@
+"""How long kubelets may trust what they have cached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kubepy.cluster.cluster import Cluster
+from kubepy.cluster.reconcile import Context, Informers
+from kubepy.controllers.manager import Manager
+from kubepy.controllers.ttl import ANNOTATION, TTLController, ttl_seconds
+
+
+def test_the_larger_the_cluster_the_longer() -> None:
+    assert [ttl_seconds(nodes) for nodes in (1, 100, 101, 500, 501, 1000, 2000, 2001)] == [
+        0, 0, 15, 15, 30, 30, 60, 300]  # fmt: skip
+
+
+def test_every_node_is_told_and_keeps_its_own_annotations(tmp_path: Path) -> None:
+    cluster = Cluster.open(tmp_path / "state", create=True)
+    informers = Informers()
+    own = [TTLController(Context(cluster.client, informers, cluster.clock))]
+    manager = Manager(cluster.client, informers, cluster.clock, own, resources=cluster.store.resources)
+    for name in ("a", "b"):
+        meta = {"name": name, "annotations": {"note": name}}
+        cluster.client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta})
+    assert manager.run_until_settled().failures == []
+    found = cluster.client.list("nodes").items
+    assert {node["metadata"]["name"]: node["metadata"]["annotations"] for node in found} == {
+        "a": {"note": "a", ANNOTATION: "0"}, "b": {"note": "b", ANNOTATION: "0"},
+    }  # fmt: skip
+    assert cluster.store.check() == []
+    cluster.close()

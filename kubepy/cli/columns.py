@@ -106,7 +106,7 @@ def _in_order(pairs: list[Valued]) -> list[Object]:
     """Sorted as Go's ``sort.Sort`` does it with kubectl's comparison, for which an absent value is less than any other,
     another absent one included: up to 12 by insertion, which turns the absent ones around. Longer ones stably."""
     if len(pairs) > 12:
-        pairs.sort(key=functools.cmp_to_key(lambda one, other: _compare(one[0], other[0])))
+        pairs.sort(key=functools.cmp_to_key(_compare))
         return [obj for _, obj in pairs]
     for start in range(1, len(pairs)):
         at = start
@@ -131,12 +131,13 @@ def _first(path: JSONPath, obj: Object) -> tuple[bool, Any]:
     return (True, found[0][0]) if found and found[0] else (False, None)
 
 
-def _compare(one: tuple[bool, Any], other: tuple[bool, Any]) -> int:
-    if not (one[0] and other[0]):
-        return int(one[0]) - int(other[0])
-    if _less(one[1], other[1]):
+def _compare(one: Valued, other: Valued) -> int:
+    (has_one, value), (has_other, other_value) = one[0], other[0]
+    if not (has_one and has_other):
+        return int(has_one) - int(has_other)
+    if _less(value, other_value):
         return -1
-    return 1 if _less(other[1], one[1]) else 0
+    return 1 if _less(other_value, value) else 0
 
 
 def _less(one: Any, other: Any) -> bool:

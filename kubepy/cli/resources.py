@@ -6,7 +6,6 @@ upstream's order. Upstream: ``cli-runtime/pkg/resource/{builder,visitor,result}.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -425,8 +424,3 @@ def _place(info: Info, query: Query) -> CliError | None:
         return CliError(f'the namespace from the provided object "{info.namespace}" does not match the namespace '
                         f'"{wanted}". You must pass \'--namespace={info.namespace}\' to perform this operation.')
     return None
-
-
-def own(obj: Object) -> Object:
-    """A copy that may be changed."""
-    return copy.deepcopy(obj)

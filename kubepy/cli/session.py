@@ -11,8 +11,6 @@ from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.flags import Flag, boolean, integer, string, string_array
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kubepy.cli.command import Invocation
     from kubepy.cli.driver import Driver
     from kubepy.cluster.client import Client
@@ -93,10 +91,8 @@ class Session:
     # --- the cluster
 
     @property
-    def folder(self) -> Path:
-        from pathlib import Path
-
-        return Path(self._state or os.environ.get("KUBEPY_STATE") or "state")
+    def folder(self) -> str:
+        return self._state or os.environ.get("KUBEPY_STATE") or "state"
 
     @property
     def has_cluster(self) -> bool:

@@ -21,7 +21,7 @@ EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
 class Cluster:
     """Open with :meth:`open`; everything is lazy, so that opening costs next to nothing."""
 
-    def __init__(self, folder: Path, lock_timeout: float) -> None:
+    def __init__(self, folder: Path | str, lock_timeout: float) -> None:
         self.store = Store(folder, admit=self._admit, volatile={"events": EVENTS_LAST}, now=self._now,
                            lock_timeout=lock_timeout)  # for fsck and the composition root only
         settings = self.store.settings()
@@ -32,7 +32,7 @@ class Cluster:
         self.client = Client(self.store, self._server)
 
     @classmethod
-    def open(cls, folder: Path, *, create: bool = False, lock_timeout: float = 30.0) -> Cluster:
+    def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> Cluster:
         """Open a state folder. ``create``: make the cluster if there is none. Raises NoClusterError, FolderError."""
         try:
             return cls(folder, lock_timeout)
@@ -42,7 +42,7 @@ class Cluster:
         return cls.make(folder, {}, lock_timeout=lock_timeout)
 
     @classmethod
-    def make(cls, folder: Path, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> Cluster:
+    def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> Cluster:
         """A new cluster with these settings (``clock``, ``seed``) and what every cluster has. Raises FolderError."""
         from kubepy.cluster.bootstrap import bootstrap
 

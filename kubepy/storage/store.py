@@ -41,7 +41,7 @@ class Store:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         *,
         admit: Admit | None = None,
         volatile: Mapping[str, float] | None = None,
@@ -57,7 +57,7 @@ class Store:
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
 
     @classmethod
-    def initialize(cls, folder: Path, settings: Mapping[str, Any]) -> None:
+    def initialize(cls, folder: Path | str, settings: Mapping[str, Any]) -> None:
         """Make an empty cluster: ``kubepy.yaml`` with the settings, ``.gitignore``.
 
         Raises FolderError if there is one, or the folder cannot be written.

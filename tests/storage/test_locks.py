@@ -1,0 +1,132 @@
+"""One writer at a time; locks die with their process, and everybody can see who holds them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kubepy.storage import Key, LockTimeoutError, Store
+
+from .conftest import config_map, create, key, names
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from kubepy.storage import Store
+store = Store(Path(sys.argv[1]))
+with {lock}:
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def hold_in_another(folder: Path) -> Callable[[str], subprocess.Popen[str]]:
+    started = []
+
+    def hold(lock: str) -> subprocess.Popen[str]:
+        script = folder.parent / "holder.py"
+        script.write_text(HOLD.format(lock=lock))
+        process = subprocess.Popen([sys.executable, script, folder], stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        return process
+
+    yield hold  # type: ignore[misc]
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+Hold = Callable[[str], "subprocess.Popen[str]"]
+
+
+def test_a_writer_that_waits_too_long_is_told_who_holds_the_lock(
+    open_store: Callable[..., Store], hold_in_another: Hold
+) -> None:
+    create(open_store(), config_map("a"))
+    process = hold_in_another("store.transaction()")
+    store = open_store(lock_timeout=0.2)
+    told = rf"lock is held by process {process.pid} \(holder\.py .*\) \(waited 0\.2 s\)"
+    with pytest.raises(LockTimeoutError, match=told):
+        create(store, config_map("b"))
+    assert names(store.list("configmaps").objects) == ["a"]
+    process.kill()
+    process.wait()
+    create(store, config_map("b"))
+    assert names(store.list("configmaps").objects) == ["a", "b"]
+
+
+def test_a_held_lock_says_who_holds_it_and_dies_with_its_process(store: Store, hold_in_another: Hold) -> None:
+    assert store.holder("manager.lock") is None
+    process = hold_in_another('store.hold("manager.lock")')
+    assert (store.holder("manager.lock") or "").startswith(f"process {process.pid} (holder.py ")
+    told = f"manager.lock is held by process {process.pid}"
+    with pytest.raises(LockTimeoutError, match=told), store.hold("manager.lock"):
+        pass
+    create(store, config_map("a"))
+    process.kill()
+    process.wait()
+    assert store.holder("manager.lock") is None
+    with store.hold("manager.lock"):
+        assert store.holder("manager.lock") is not None
+    assert store.holder("manager.lock") is None
+
+
+WORK = """
+import json, sys
+from pathlib import Path
+from kubepy.storage import ConflictError, Key, Store
+store, number = Store(Path(sys.argv[1])), int(sys.argv[2])
+counter = Key("configmaps", "default", "counter")
+
+def increment():
+    found = store.get(counter)
+    with store.transaction() as transaction:
+        value = {"kind": "ConfigMap", "metadata": {"name": "counter", "namespace": "default"},
+                 "data": {"n": found["data"]["n"] + 1}}
+        transaction.update(counter, value, expected=found["metadata"]["resourceVersion"])
+
+conflicts, revisions = 0, []
+for step in range(15):
+    while True:
+        try:
+            increment()
+            break
+        except ConflictError:
+            conflicts += 1
+    with store.transaction() as transaction:
+        name = f"made-{number}-{step}"
+        made = transaction.create(Key("pods", "default", name), {"metadata": {"name": name, "namespace": "default"}})
+    listed = store.list("pods")
+    assert name in [obj["metadata"]["name"] for obj in listed.objects]
+    assert all(int(obj["metadata"]["resourceVersion"]) <= listed.revision for obj in listed.objects)
+    revisions.append(listed.revision)
+assert revisions == sorted(revisions)
+print(json.dumps(conflicts))
+"""
+
+
+def test_processes_that_write_at_once_lose_nothing(store: Store, folder: Path) -> None:
+    start = {"kind": "ConfigMap", "metadata": {"name": "counter", "namespace": "default"}, "data": {"n": 0}}
+    create(store, start)
+    processes = [
+        subprocess.Popen([sys.executable, "-c", WORK, folder, str(number)], stdout=subprocess.PIPE, text=True)
+        for number in range(4)
+    ]
+    outputs = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
+    assert all(json.loads(output) >= 0 for output in outputs)
+    assert store.get(key("counter"))["data"] == {"n": 60}  # type: ignore[index]
+    expected = sorted(f"made-{number}-{step}" for number in range(4) for step in range(15))
+    assert names(store.list("pods").objects) == expected
+    assert store.revision() == 1 + 60 + 60
+    assert {change.key for change in store.changes(1) if change.key.resource == "pods"} == {
+        Key("pods", "default", name) for name in expected
+    }

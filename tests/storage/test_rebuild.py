@@ -1,0 +1,222 @@
+"""``.kubepy/`` can go at any time, can be damaged or unwritable: the files are the truth."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kubepy.storage import CompactedError, FolderError, Key, NoClusterError, Store
+
+from .conftest import config_map, create, file_of, key, names
+
+APPLIED = [{"manager": "kubectl", "operation": "Apply"}, {"manager": "other", "operation": "Update"}]
+
+
+def test_nothing_is_lost_with_the_index(store: Store, folder: Path, open_store: Callable[..., Store]) -> None:
+    create(store, *(config_map(f"n{number}") for number in range(5)))
+    create(store, {"kind": "Node", "metadata": {"name": "n"}}, resource="nodes")
+    store.close()
+    shutil.rmtree(folder / ".kubepy")
+    again = open_store()
+    assert names(again.list("configmaps").objects) == [f"n{number}" for number in range(5)]
+    assert names(again.list("nodes").objects) == ["n"]
+    assert again.revision() > 6
+    assert len({obj["metadata"]["resourceVersion"] for obj in again.list("configmaps").objects}) == 5
+    with pytest.raises(CompactedError):
+        again.changes(0)
+
+
+def test_an_open_store_goes_on_when_the_index_is_removed(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    shutil.rmtree(folder / ".kubepy")
+    assert names(store.list("configmaps").objects) == ["a"]
+    shutil.rmtree(folder / ".kubepy")
+    create(store, config_map("b"))
+    assert names(store.list("configmaps").objects) == ["a", "b"]
+
+
+def test_a_transaction_whose_index_is_removed_commits_nothing(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    with pytest.raises(FolderError, match="was removed"), store.transaction() as transaction:  # noqa: PT012
+        transaction.create(key("b"), config_map("b"))
+        shutil.rmtree(folder / ".kubepy")
+    assert names(store.list("configmaps").objects) == ["a"]
+
+
+def test_a_folder_deleted_under_an_open_store_is_an_error_that_names_it(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    shutil.rmtree(folder)
+    with pytest.raises(NoClusterError, match=f"{folder} is not there"):
+        store.get(key("a"))
+    with pytest.raises(NoClusterError, match=f"{folder} is not there"):
+        create(store, config_map("b"))
+    assert not folder.exists()
+
+
+def zero_a_page(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(bytes(3 * 4096))
+
+
+def break_a_row(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE objects SET json = '{'")
+    connection.close()
+
+
+def be_of_another_version(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def be_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no database": lambda path: path.write_bytes(b"no database at all" * 100),
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "a page lost": zero_a_page,
+    "a row broken": break_a_row,
+    "another version": be_of_another_version,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+@pytest.mark.parametrize("writes_first", [False, True])
+def test_a_damaged_index_is_made_anew(
+    folder: Path, open_store: Callable[..., Store], damage: Callable[[Path], object], writes_first: bool
+) -> None:
+    store = open_store()
+    create(store, config_map("a"))
+    store.close()
+    damage(folder / ".kubepy/index.db")
+    again = open_store()
+    if writes_first:
+        write_until_made_anew(again)
+    assert again.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
+    assert names(again.list("configmaps").objects) == ["a", "b"][: 1 + writes_first]
+
+
+def write_until_made_anew(store: Store) -> None:
+    """A transaction that meets damage in mid-work says so once."""
+
+    def write() -> None:
+        with store.transaction() as transaction:
+            transaction.get(key("a"))
+            transaction.create(key("b"), config_map("b"))
+
+    try:
+        write()
+    except FolderError as error:
+        if "was damaged" not in str(error):
+            raise
+        write()
+
+
+def test_an_index_that_is_a_folder_is_one_clear_line(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    store.close()
+    be_a_folder(folder / ".kubepy/index.db")
+    assert names(store.list("configmaps").objects) == ["a"]
+    with pytest.raises(FolderError, match=r"index\.db: cannot be made"):
+        create(store, config_map("b"))
+    (folder / ".kubepy/index.db").rmdir()
+
+
+def test_links_in_place_of_the_index_are_refused(store: Store, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (folder / ".kubepy").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FolderError, match="is a symbolic link"):
+        create(store, config_map("a"))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    (folder / ".kubepy").unlink()
+
+
+def test_a_clone_has_the_managers_of_what_server_side_apply_has_touched(
+    store: Store, folder: Path, open_store: Callable[..., Store]
+) -> None:
+    managers = folder / "namespaces/default/configmaps/.managed"
+    create(store, config_map("a", uid="1", managedFields=APPLIED), config_map("b", managedFields=APPLIED[1:]))
+    assert [path.name for path in managers.iterdir()] == ["a.yaml"]
+    store.close()
+    shutil.rmtree(folder / ".kubepy")
+    again = open_store()
+    assert again.get(key("a"))["metadata"]["managedFields"] == APPLIED  # type: ignore[index]
+    assert "managedFields" not in again.get(key("b"))["metadata"]  # type: ignore[index]
+    with again.transaction() as transaction:
+        transaction.delete(key("a"))
+    assert not managers.exists()
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    """A cluster that everybody can get to."""
+    with tempfile.TemporaryDirectory() as base:
+        os.chmod(base, 0o755)
+        Store.initialize(Path(base) / "state", {})
+        yield Path(base) / "state"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who must not write here")
+@pytest.mark.parametrize("has_index", [False, True])
+def test_a_folder_that_cannot_be_written_can_be_read(public_folder: Path, has_index: bool) -> None:
+    store = Store(public_folder)
+    create(store, config_map("a"), config_map("b"))
+    store.close()
+    if not has_index:
+        shutil.rmtree(public_folder / ".kubepy")
+    before = contents(public_folder / ".kubepy")
+    with as_nobody():
+        store = Store(public_folder)
+        assert names(store.list("configmaps").objects) == ["a", "b"]
+        assert store.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
+        assert store.resources() == ["configmaps"]
+        assert (store.problems(), store.check()) == ([], [])
+        with pytest.raises(FolderError, match="Permission denied"):
+            create(store, config_map("c"))
+        os.seteuid(0)
+        file_of(public_folder, "b").unlink()
+        os.seteuid(65534)
+        assert names(store.list("configmaps").objects) == ["a"]
+        os.seteuid(0)
+        file_of(public_folder, "a").chmod(0)
+        os.seteuid(65534)
+        assert [problem.why for problem in Store(public_folder).problems()] == ["cannot be read: Permission denied"]
+        store.close()
+    assert contents(public_folder / ".kubepy") == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*")}
+
+
+def test_a_newer_file_system_clock_is_no_reason_to_lose_an_edit(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    path = file_of(folder, "a")
+    path.write_text(path.read_text().replace('"1"', '"2"'))
+    os.utime(path, (4_000_000_000, 4_000_000_000))
+    assert store.get(key("a"))["data"] == {"a": "2"}  # type: ignore[index]
+    path.write_text(path.read_text().replace('"2"', '"3"'))
+    os.utime(path, (4_000_000_000, 4_000_000_000))
+    assert store.get(Key("configmaps", "default", "a"))["data"] == {"a": "3"}  # type: ignore[index]

@@ -26,6 +26,7 @@ _MODULES = {
     "controllerrevisions.apps": "apps",
     "deployments.apps": "apps",
     "replicasets.apps": "apps",
+    "statefulsets.apps": "apps",
 }
 
 

@@ -180,3 +180,71 @@ class ReplicaSetStrategy(WorkloadStrategy):
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + template_warnings(obj)
+
+
+class StatefulSetStrategy(WorkloadStrategy):
+    def validate_name(self, name: str) -> list[str]:
+        """The names of pods come from this name, and are labels."""
+        from kubepy.cluster.validation.names import dns1123_label
+
+        return dns1123_label(name)
+
+    def default(self, obj: Object) -> None:
+        from kubepy.cluster.defaults.apps import default_stateful_set
+
+        default_stateful_set(obj)
+
+    def empty_status(self) -> Object:
+        return {"availableReplicas": 0, "replicas": 0}
+
+    def prepare_for_create(self, obj: Object) -> None:
+        super().prepare_for_create(obj)
+        _drop_max_unavailable(obj)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        _drop_max_unavailable(obj)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.statefulsets import validate_stateful_set
+
+        return validate_stateful_set(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.statefulsets import validate_stateful_set
+
+        return validate_stateful_set(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.statefulsets import validate_stateful_set_status_update
+
+        return validate_stateful_set_status_update(obj, old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return template_warnings(obj) + _claim_warnings(obj, "") + _history_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return super().warnings_on_update(obj, old) + _claim_warnings(obj, ".Spec") + _history_warnings(obj)
+
+
+def _drop_max_unavailable(obj: Object) -> None:
+    """Behind a gate that is off in v1.36."""
+    rolling = (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate")
+    if rolling is not None:
+        rolling.pop("maxUnavailable", None)
+
+
+def _claim_warnings(obj: Object, suffix: str) -> list[str]:
+    claims = obj["spec"].get("volumeClaimTemplates") or ()
+    if not claims:
+        return []
+    from kubepy.cluster.validation.claims import claim_spec_warnings
+
+    return [warning for index, claim in enumerate(claims)
+            for warning in claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")]
+
+
+def _history_warnings(obj: Object) -> list[str]:
+    if (obj["spec"].get("revisionHistoryLimit") or 0) >= 0:
+        return []
+    return ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]

@@ -25,6 +25,7 @@ def read(text: str) -> Any:
         ("-0x1F", -31), ("+1", 1), ("18446744073709551615", 2.0**64), ("0x", "0x"), ("'yes'", "yes"),
         ("!!str 12", "12"),
         ("!!int '12'", 12), ("!!float 3", 3), ("!thing 12", "12"), ("!!binary aGk=", "hi"), ("1e999", "1e999"),
+        ("0xFFFFFFFFFFFFFFFFFF", "0xFFFFFFFFFFFFFFFFFF"), ("99999999999999999999", 1e20),
     ],
 )  # fmt: skip
 def test_a_scalar_means_what_go_yaml_takes_it_for(text: str, value: Any) -> None:
@@ -75,6 +76,8 @@ def test_json_is_a_stream_and_what_is_nearly_json_is_yaml() -> None:
         ("a: !!int x\n", 1, "yaml: cannot decode !!str `x` as a !!int"),
         ("a: .nan\n", 1, "json: unsupported value: NaN"),
         ("? ~\n: x\n", 1, 'unsupported map key of type: %!s(<nil>), key: <nil>, value: "x"'),
+        ("? ~\n: x\nb: 'x\n", 4, "yaml: line 4: found unexpected end of stream"),
+        ("9223372036854775808: x", 1, 'unsupported map key of type: uint64, key: 0x8000000000000000, value: "x"'),
         ("a: 1\nb: \x01\n", 2, "yaml: control characters are not allowed"),
         ("[" * 5000, 1, "yaml: exceeded max depth"),
     ],

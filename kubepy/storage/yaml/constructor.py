@@ -16,6 +16,7 @@ from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import (
     AliasEvent,
+    DocumentEndEvent,
     DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
@@ -39,7 +40,7 @@ def construct(text: str, first_line: int) -> tuple[Any, int]:
     """
     document = _Document(text)
     try:
-        value, line = document.read()
+        value, line = document.read_or_drain()
     except _Refused as error:
         raise YamlError(f"error converting YAML to JSON: {error}", first_line + document.line) from None
     except RecursionError:
@@ -74,6 +75,10 @@ class _Refused(Exception):
     """What go-yaml or sigs.k8s.io/yaml refuses after parsing."""
 
 
+class _UnknownAnchor(_Refused):
+    pass
+
+
 class _Document:
     def __init__(self, text: str) -> None:
         self._next = CParser(text).get_event
@@ -81,6 +86,17 @@ class _Document:
         self._nodes = 0
         self._aliased = 0
         self.line = 0
+
+    def read_or_drain(self) -> tuple[Any, int]:
+        """Read; what is refused counts only if the rest of the document can be parsed, as upstream parses first."""
+        try:
+            return self.read()
+        except _UnknownAnchor:  # found by upstream's parser
+            raise
+        except _Refused:
+            while not isinstance(self._next(), DocumentEndEvent):
+                pass
+            raise
 
     def read(self) -> tuple[Any, int]:
         self._next()  # the start of the stream
@@ -143,7 +159,7 @@ class _Document:
     def _alias(self, event: Any) -> Any:
         self.line = event.start_mark.line
         if event.anchor not in self._anchors:
-            raise _Refused(f"yaml: unknown anchor '{event.anchor}' referenced")
+            raise _UnknownAnchor(f"yaml: unknown anchor '{event.anchor}' referenced")
         value = self._anchors[event.anchor]
         if value is _UNFINISHED:
             raise _Refused(f"yaml: anchor '{event.anchor}' value contains itself")
@@ -227,6 +243,8 @@ def _key_text(key: Any, value: Any) -> str:
         raise _Refused(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {shown}")
     if isinstance(key, bool):
         return "true" if key else "false"
+    if isinstance(key, int) and key > INT64_MAX:
+        raise _Refused(f"unsupported map key of type: uint64, key: {key:#x}, value: {_go_syntax(value)}")
     return _float32_text(key) if isinstance(key, float) else str(key)
 
 

@@ -127,7 +127,9 @@ def _float(value: float) -> str:
 def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """The keys in order, each with how it is written; "" for one that needs the ``?`` form."""
     only_letters = all(map(_LETTERS.match, names))
-    in_order = sorted(names) if only_letters else sorted(names, key=cmp_to_key(_compare))
+    in_order = sorted(names)
+    if not only_letters:  # go-yaml's order is not transitive: sorted from one start, it has one end
+        in_order.sort(key=cmp_to_key(_compare))
     order = [(name, _key(name) if _is_simple(name) else "") for name in in_order]
     if len(_orders) >= _MEMO_ENTRIES:
         _orders.clear()
@@ -159,7 +161,7 @@ def _compare(a: str, b: str) -> int:
 
 
 def _digits(text: str, start: int, leading: bool) -> tuple[int, int]:
-    """The number that the digits from ``start`` make, and where they end.
+    """The number that the digits from ``start`` make, as Go's int64 wraps it, and where they end.
 
     Zeros count for their length once a digit other than 0 stands before them (``leading``).
     """
@@ -167,7 +169,9 @@ def _digits(text: str, start: int, leading: bool) -> tuple[int, int]:
     while end < len(text) and text[end].isdecimal():
         end += 1
     number = int(text[start:end] or "0")
-    return (number + 10 ** (end - start) if leading and _continues_number(text, start) else number), end
+    if leading and _continues_number(text, start):
+        number += 10 ** (end - start)
+    return (number - INT64_MIN) % 2**64 + INT64_MIN, end
 
 
 def _continues_number(text: str, start: int) -> bool:

@@ -81,7 +81,7 @@ def _number(text: str) -> Scalar:
 
 
 def _integer(match: re.Match[str]) -> int | None:
-    """An integer as Go's ``ParseInt(text, 0, 64)``, ``ParseUint`` and ``big.Int`` take it; None: not this way."""
+    """An integer as Go's ``ParseInt(text, 0, 64)`` or ``ParseUint`` takes it; None: it is none, or past 64 bits."""
     sign, hexadecimal, binary, octal, decimal = match.groups()
     if decimal is not None:
         value = int(decimal)
@@ -90,10 +90,7 @@ def _integer(match: re.Match[str]) -> int | None:
     else:
         value = int(binary, 2) if binary is not None else int(octal, 8)
     value = -value if sign == "-" else value
-    if INT64_MIN <= value <= INT64_MAX or (not sign and value <= UINT64_MAX):
-        return value
-    # Past 64 bits, digits alone are a float; with a base prefix, no sign and Go's big.Int they stay an integer.
-    return value if (hexadecimal or binary) and not sign else None
+    return value if INT64_MIN <= value <= (INT64_MAX if sign else UINT64_MAX) else None
 
 
 def _finite(text: str, number: str) -> Scalar:

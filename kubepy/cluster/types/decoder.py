@@ -203,6 +203,7 @@ def _nothing(value: Any, where: Where, type_name: str) -> Object:
     raise mismatch(value, where, table.go_type(type_name))
 
 
+@cache
 def _kind(type_name: str) -> str:
     """``string`` and ``bool`` for types of that kind, ``struct``, ``special`` and the rest as they are written."""
     if type_name in SPECIAL:

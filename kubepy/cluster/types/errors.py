@@ -10,7 +10,12 @@ Where = tuple[Any, str | int, str] | None
 
 
 class DecodeError(ValueError):
-    """A value of the wrong type, in the server's words."""
+    """A value of the wrong type, in the server's words. ``value`` and ``go_type`` where it is only that."""
+
+    def __init__(self, message: str, value: Any = None, go_type: str = "") -> None:
+        super().__init__(message)
+        self.value = value
+        self.go_type = go_type
 
 
 def mismatch(value: Any, where: Where, go_type: str, *, exactly: bool = False) -> DecodeError:
@@ -18,7 +23,8 @@ def mismatch(value: Any, where: Where, go_type: str, *, exactly: bool = False) -
 
     ``exactly``: a number is shown, because another one would fit.
     """
-    return DecodeError(f"json: cannot unmarshal {_kind_of(value, exactly)} into Go {_target(where)} of type {go_type}")
+    message = f"json: cannot unmarshal {_kind_of(value, exactly)} into Go {_target(where)} of type {go_type}"
+    return DecodeError(message, value, go_type)
 
 
 def _target(where: Where) -> str:

@@ -55,6 +55,7 @@ def _package(name: str) -> _Package:
     return _Package(table["structs"], table["named"])
 
 
+@cache
 def is_struct(type_name: str) -> bool:
     package, _, name = type_name.rpartition(".")
     return name in _package(package).structs

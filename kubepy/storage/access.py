@@ -15,16 +15,16 @@ from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import Folder
 from kubepy.storage.model import Admit, Object
 
-LOCK = "lock"
 T = TypeVar("T")
 
 
 class Access:
     """One process's way to a folder: the open index, found again or made anew whenever it is not what it was."""
 
-    def __init__(self, folder: Folder, admit: Admit | None) -> None:
+    def __init__(self, folder: Folder, admit: Admit | None, now: Callable[[], float]) -> None:
         self.folder = folder
         self.admit = admit
+        self.now = now
         self.boot = index.boot_id()
         self._database: Database | None = None
         self._settings: tuple[Stamp, Object] | None = None
@@ -93,7 +93,7 @@ class Access:
 
         Raises LockTimeoutError, FolderError.
         """
-        from kubepy.storage.locks import Lock
+        from kubepy.storage.locks import LOCK, Lock
 
         lock = Lock(self.own_path(LOCK))
         with self.errors():
@@ -140,7 +140,7 @@ class Access:
         from kubepy.storage.intake import Intake
 
         assert self._database is not None
-        Intake(self._database, self.folder, self.admit).run()
+        Intake(self._database, self.folder, self.admit, self.now()).run()
 
     def try_catch_up(self) -> bool:
         """Catch up unless somebody else has the lock, or this process cannot write here."""
@@ -203,7 +203,7 @@ class Access:
 
     def _renew(self) -> None:
         """Make the damaged index anew from the files; in memory if another process has the lock."""
-        from kubepy.storage.locks import Lock
+        from kubepy.storage.locks import LOCK, Lock
 
         self.close()
         lock = Lock(self.own_path(LOCK))

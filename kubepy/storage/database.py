@@ -278,6 +278,13 @@ class Database:
 
     # --- counters and small values ---
 
+    def is_built(self) -> bool:
+        """Whether the index began with its cluster or has taken in the files once; a new one has yet to."""
+        return self.value("internal", "built") is not None
+
+    def set_built(self) -> None:
+        self.set_value("internal", "built", "yes")
+
     def counter(self, name: str) -> int:
         (value,) = self.connection.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
         return int(value)

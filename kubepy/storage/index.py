@@ -11,6 +11,7 @@ from kubepy.storage.errors import FolderError
 
 OWN = ".kubepy"
 INDEX = "index.db"
+LOCK_TIMEOUT = 30.0  # seconds
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -37,7 +38,7 @@ def make_own_folder(root: str) -> None:
 def open_existing(root: str) -> Database | None:
     """The index if there is a sound one of this version that can be used here."""
     path = os.path.join(root, OWN, INDEX)
-    if not os.path.exists(path):
+    if os.path.islink(os.path.dirname(path)) or not os.path.exists(path):
         return None
     try:
         database = Database(path)
@@ -72,6 +73,23 @@ def _create_at(path: str) -> None:
         database.create()
     finally:
         database.close()
+
+
+def begin(root: str) -> None:
+    """The index of a new cluster, whose revisions begin at 1. Raises FolderError."""
+    from kubepy.storage.locks import LOCK, Lock
+
+    make_own_folder(root)
+    lock = Lock(os.path.join(root, OWN, LOCK))
+    lock.acquire(LOCK_TIMEOUT)
+    try:
+        existing = open_existing(root)
+        database = existing or create(root)
+        if existing is None:
+            database.set_built()
+        database.close()
+    finally:
+        lock.release()
 
 
 def create_in_memory() -> Database:

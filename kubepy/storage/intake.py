@@ -27,12 +27,16 @@ from kubepy.storage.model import ADDED, DELETED, MODIFIED, Admit
 
 
 class Intake:
-    """Brings the index to what the files say. For the holder of the lock, or for an index in memory."""
+    """Brings the index to what the files say. For the holder of the lock, or for an index in memory.
 
-    def __init__(self, database: Database, folder: Folder, admit: Admit | None) -> None:
+    :param now: the cluster's time in seconds, from which an index made anew counts on.
+    """
+
+    def __init__(self, database: Database, folder: Folder, admit: Admit | None, now: float) -> None:
         self.database = database
         self.folder = folder
         self.admit = admit
+        self.now = now
 
     def run(self) -> None:
         problems = self.database.problems()
@@ -41,7 +45,7 @@ class Intake:
         outcomes = self._outcomes(compare(rows, all_files(self.folder), self.folder, known), known)
         current = {one.problem.path for one in outcomes if isinstance(one, Refused)}
         news = [one for one in outcomes if not _is_known(one, problems)]
-        is_rebuild = self.database.value("internal", "built") is None
+        is_rebuild = not self.database.is_built()
         if news or is_rebuild or problems.keys() - current:
             self._record(news, problems.keys() - current, is_rebuild=is_rebuild)
 
@@ -60,15 +64,20 @@ class Intake:
         with self.database.write():
             was_problem = set(solved)
             revision = _Revisions(self.database.counter("revision"))
-            if is_rebuild:  # resource versions of the life before are not to come again soon
-                revision.last += len(outcomes)
+            if is_rebuild:
+                revision.last = self._first_revision(len(outcomes))
                 self.database.set_counter("compacted", revision.last)
-                self.database.set_value("internal", "built", "yes")
+                self.database.set_built()
             for outcome in sorted(outcomes, key=_order):
                 self._record_one(outcome, revision, was_problem)
             for path in was_problem:
                 self.database.remove_problem(path)
             self.database.set_counter("revision", revision.last)
+
+    def _first_revision(self, count: int) -> int:
+        """Where an index made anew begins: beyond what the one before can have reached, so that a resource version
+        from then is never taken for one of now. Milliseconds go by faster than revisions."""
+        return max(count, int(self.now * 1000))
 
     def _record_one(self, outcome: Outcome, revision: _Revisions, was_problem: set[str]) -> None:
         if isinstance(outcome, Refused):

@@ -17,6 +17,7 @@ from kubepy.storage.errors import FolderError, LockTimeoutError
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
+LOCK = "lock"  # the writers'
 POLL_INTERVAL = 0.005  # seconds
 # A look at who holds a lock takes it for an instant; taking it "at once" outlasts that.
 AT_ONCE = 0.1  # seconds

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from kubepy.storage import index
 from kubepy.storage import settings as cluster_settings
 from kubepy.storage.access import Access
 from kubepy.storage.database import DamagedError, Database, Row
@@ -50,9 +51,9 @@ class Store:
     ) -> None:
         self._volatile = dict(volatile or {})
         self._folder = Folder(os.fspath(folder), frozenset(self._volatile))
-        self._access = Access(self._folder, admit)
-        self._reader = Reader(self._access)
         self._now = now or time.time
+        self._access = Access(self._folder, admit, self._now)
+        self._reader = Reader(self._access)
         self._lock_timeout = lock_timeout
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
 
@@ -62,7 +63,9 @@ class Store:
 
         Raises FolderError if there is one, or the folder cannot be written.
         """
-        cluster_settings.initialize(os.fspath(folder), settings)
+        root = os.fspath(folder)
+        cluster_settings.initialize(root, settings)
+        index.begin(root)
 
     def settings(self) -> Object:
         """What ``kubepy.yaml`` says. Raises NoClusterError, FolderError (with path and line)."""

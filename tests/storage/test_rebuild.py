@@ -137,7 +137,9 @@ def test_an_index_that_is_a_folder_is_one_clear_line(store: Store, folder: Path)
 
 def test_links_in_place_of_the_index_are_refused(store: Store, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
+    shutil.rmtree(folder / ".kubepy")
     (folder / ".kubepy").symlink_to(tmp_path / "elsewhere")
+    assert store.list("configmaps").objects == []
     with pytest.raises(FolderError, match="is a symbolic link"):
         create(store, config_map("a"))
     assert list((tmp_path / "elsewhere").iterdir()) == []

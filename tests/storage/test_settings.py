@@ -16,7 +16,7 @@ from .conftest import config_map, create, file_of, key
 def test_initialize_makes_an_empty_cluster(tmp_path: Path) -> None:
     state = tmp_path / "deep/state"
     Store.initialize(state, {"seed": 7})
-    assert {path.name: path.read_text() for path in state.iterdir()} == {
+    assert {path.name: path.read_text() for path in state.iterdir() if path.is_file()} == {
         "kubepy.yaml": "formatVersion: 1\nseed: 7\n",
         ".gitignore": "/.kubepy/\n",
     }
@@ -33,7 +33,7 @@ def test_initialize_overwrites_nothing(tmp_path: Path) -> None:
         Store.initialize(tmp_path, {"seed": 1})
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
     assert (tmp_path / "kubepy.yaml").read_text() == "formatVersion: 1\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".gitignore", "kubepy.yaml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".gitignore", ".kubepy", "kubepy.yaml"]
 
 
 def test_initialize_says_why_it_cannot(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from kubepy.cluster.reconcile import Context, Informers, Reconciler
-from kubepy.controllers.checkpoint import CheckpointStore
-from kubepy.controllers.manager import POLL_SECONDS, Manager
+from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, latest, parse
+from kubepy.controllers.manager import POLL_SECONDS, UNWATCHED, Manager
 from kubepy.storage import ConflictError, LockTimeoutError
 
 if TYPE_CHECKING:
@@ -19,49 +19,57 @@ MANAGER_LOCK = "manager.lock"
 CHECKPOINT = "manager.checkpoint"
 
 
-def reconcilers(context: Context, cluster: Cluster) -> list[Reconciler]:
-    """Everything that runs, in the order in which it takes turns.
+# Everything that runs, in the order in which it takes turns: its name, and where it is. First what makes nodes ready
+# and clears the ground, then what makes pods, last what places them: a round brings a new workload's pods up without a
+# detour. The manager ends its batches after the first one's turn.
+RECONCILERS = (
+    ("kubelet", "kubepy.kubelet:Kubelet"),
+    ("node-lifecycle-controller", "kubepy.controllers.nodelifecycle:NodeLifecycleController"),
+    ("ttl-controller", "kubepy.controllers.ttl:TTLController"),
+    ("taint-eviction-controller", "kubepy.controllers.tainteviction:TaintEvictionController"),
+    ("pod-garbage-collector-controller", "kubepy.controllers.podgc:PodGarbageCollector"),
+    ("garbage-collector-controller", "kubepy.controllers.garbagecollector:GarbageCollector"),
+    ("namespace-controller", "kubepy.controllers.namespace:NamespaceController"),
+    ("daemonset-controller", "kubepy.controllers.daemonset:DaemonSetController"),
+    ("deployment-controller", "kubepy.controllers.deployment:DeploymentController"),
+    ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),
+    ("statefulset-controller", "kubepy.controllers.statefulset:StatefulSetController"),
+    ("default-scheduler", "kubepy.scheduler:Scheduler"),
+)
+NAMES = tuple(name for name, _ in RECONCILERS)
 
-    First what makes nodes ready and clears the ground, then what makes pods, last what places them: a round then brings
-    a new DaemonSet's pods up without a detour.
-    """
-    from kubepy.controllers.daemonset import DaemonSetController
-    from kubepy.controllers.deployment import DeploymentController
-    from kubepy.controllers.garbagecollector import GarbageCollector
-    from kubepy.controllers.namespace import NamespaceController
-    from kubepy.controllers.nodelifecycle import NodeLifecycleController
-    from kubepy.controllers.podgc import PodGarbageCollector
-    from kubepy.controllers.replicaset import ReplicaSetController
-    from kubepy.controllers.statefulset import StatefulSetController
-    from kubepy.controllers.tainteviction import TaintEvictionController
-    from kubepy.controllers.ttl import TTLController
-    from kubepy.kubelet import Kubelet
-    from kubepy.scheduler import Scheduler
 
-    return [
-        Kubelet(context),
-        NodeLifecycleController(context),
-        TTLController(context),
-        TaintEvictionController(context),
-        PodGarbageCollector(context),
-        GarbageCollector(context, cluster.scheme),
-        NamespaceController(context, cluster.scheme),
-        DaemonSetController(context),
-        DeploymentController(context),
-        ReplicaSetController(context),
-        StatefulSetController(context),
-        Scheduler(context),
-    ]
+def reconcilers(context: Context) -> list[Reconciler]:
+    from importlib import import_module
+
+    made = []
+    for _, place in RECONCILERS:
+        module, _, attribute = place.partition(":")
+        made.append(getattr(import_module(module), attribute)(context))
+    return made
 
 
 def build_manager(cluster: Cluster) -> Manager:
     """The manager of a cluster. It must only work while its lock is held (:func:`holding`)."""
     informers = Informers()
-    context = Context(cluster.client, informers, cluster.clock)
+    context = Context(cluster.client, informers, cluster.clock, cluster.scheme)
     store = cluster.store
     checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
-    return Manager(cluster.client, informers, cluster.clock, reconcilers(context, cluster),
+    return Manager(cluster.client, informers, cluster.clock, reconcilers(context),
                    resources=store.resources, checkpoints=checkpoints, conflicts=(ConflictError,))
+
+
+def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool = True) -> Checkpoint | None:
+    """Where the controllers got to, if nothing has changed since and nothing falls due within so many seconds.
+
+    Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
+    """
+    text = cluster.store.meta(CHECKPOINT)
+    checkpoint = parse(text, NAMES) if of_this_version else latest(text)
+    if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
+        return None
+    _, changes = cluster.client.changes(checkpoint.revision)
+    return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 
 
 @contextmanager

@@ -171,27 +171,38 @@ class Cache:
         info.set_node(node)
         self._forget_if_empty(info)
 
-    def set_pod(self, key: Key, pod: Object | None) -> PodInfo | None:
-        """Take in a pod's present state; None: it is gone. Returns what is kept of a pod that has a node."""
+    def set_pod(self, key: Key, pod: Object | None) -> None:
+        """Take in a pod's present state; None: it is gone."""
+        if pod is not None and self._only_status_changed(key, pod):
+            return
         self._unassign(key)
         self._unnominate(key)
         if pod is None or is_pod_terminal(pod):
-            return None
+            return
         if node := node_name(pod):
-            return self._assign(PodInfo(key, pod), node)
-        if nominated := (pod.get("status") or {}).get("nominatedNodeName"):
+            self._assign(PodInfo(key, pod), node)
+        elif nominated := (pod.get("status") or {}).get("nominatedNodeName"):
             self._nominations[key] = nominated
             self._nominated.setdefault(nominated, {})[key] = PodInfo(key, pod)
-        return None
 
-    def _assign(self, pod: PodInfo, node: str) -> PodInfo:
+    def _only_status_changed(self, key: Key, pod: Object) -> bool:
+        """Note the new state of a pod that goes on as before, without working out anew what it asks for."""
+        node = self._assigned.get(key)
+        if node is None or is_pod_terminal(pod):
+            return False
+        known = self._infos[node].pods[key]
+        if known.pod["spec"] != pod["spec"] or known.labels != labels_of(pod):
+            return False
+        known.pod = pod
+        return True
+
+    def _assign(self, pod: PodInfo, node: str) -> None:
         self._assigned[pod.key] = node
         info = self._infos.get(node)
         if info is None:
             info = self._infos[node] = NodeInfo(node)
         info.add(pod)
         self._index(info)
-        return pod
 
     def _unassign(self, key: Key) -> None:
         if (node := self._assigned.pop(key, None)) is not None:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from kubepy.cli.command import Invocation, verb
-from kubepy.cli.driver import CHECKPOINT, MANAGER_LOCK, build_manager, holding
+from kubepy.cli.driver import MANAGER_LOCK, build_manager, holding, settled_checkpoint
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.flags import boolean, duration
 from kubepy.cli.session import Session
 from kubepy.cluster.clock import format_time
-from kubepy.controllers.manager import POLL_SECONDS, UNWATCHED
+from kubepy.cluster.reconcile import Key
+from kubepy.controllers.manager import POLL_SECONDS
 from kubepy.controllers.summary import Summary
-
-if TYPE_CHECKING:
-    from kubepy.cluster.cluster import Cluster
 
 FLAGS = [
     boolean("once", help="Work until nothing is left to do now, then exit."),
@@ -57,29 +55,22 @@ def controller(session: Session, given: Invocation) -> None:
 def _once(session: Session, given: Invocation) -> None:
     """Run here, or beside a process that runs already wait until that one is quiet."""
     cluster = session.cluster
+    others_run = False
     while True:
+        checkpoint = settled_checkpoint(cluster, given.quiet_for, of_this_version=not others_run)
+        if checkpoint is not None:
+            _say_due(session, [(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
+            return
         with holding(cluster) as ours, _signals() as received:
             if ours:
                 summary = build_manager(cluster).run_until_settled(given.quiet_for, lambda: bool(received))
                 _report(session, given, summary)
-                _say_due(session, summary)
+                _say_due(session, summary.due)
                 if received:
                     raise SilentExit(128 + received[0])
                 return
-        if _is_quiet(cluster, given.quiet_for):
-            return
+        others_run = True
         cluster.clock.sleep(POLL_SECONDS)
-
-
-def _is_quiet(cluster: Cluster, within: float) -> bool:
-    """Whether the process that runs the controllers has seen everything, and has nothing left to do so soon."""
-    from kubepy.controllers.checkpoint import latest
-
-    checkpoint = latest(cluster.store.meta(CHECKPOINT))
-    if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
-        return False
-    _, changes = cluster.client.changes(checkpoint.revision)
-    return all(change.key.resource in UNWATCHED for change in changes)
 
 
 # --- watch
@@ -138,13 +129,12 @@ def _report(session: Session, given: Invocation, summary: Summary) -> None:
             session.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.why}")
 
 
-def _say_due(session: Session, summary: Summary) -> None:
+def _say_due(session: Session, remaining: Iterable[tuple[datetime, str, Key]]) -> None:
     now = session.cluster.clock.now()
-    for due in summary.due:
-        seconds = max((due.time - now).total_seconds(), 0.0)
-        session.say(f"due at {format_time(due.time)} (in {seconds:.0f}s): {due.reconciler}, {_where(due.key)}")
+    for time, reconciler, key in remaining:
+        seconds = max((time - now).total_seconds(), 0.0)
+        session.say(f"due at {format_time(time)} (in {seconds:.0f}s): {reconciler}, {_where(key)}")
 
 
-def _where(key: tuple[str, str, str]) -> str:
-    resource, namespace, name = key
-    return f"{resource}/{name} in {namespace}" if namespace else f"{resource}/{name}"
+def _where(key: Key) -> str:
+    return f"{key.resource}/{key.name} in {key.namespace}" if key.namespace else f"{key.resource}/{key.name}"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_ch
 
 from kubepy.cluster.clock import Clock
 from kubepy.cluster.meta import Object, namespace_of, owner_references
+from kubepy.cluster.scheme import Scheme
 from kubepy.cluster.watch import WatchEvent
 from kubepy.cluster.workqueue import WorkQueue
 from kubepy.storage.keys import Key
@@ -193,11 +194,12 @@ def _discard(index: dict[Entry, dict[Key, None]], entry: Entry, key: Key) -> Non
 
 
 class Context(NamedTuple):
-    """What every reconciler is built with."""
+    """What every reconciler is built with. ``scheme``: the cluster's resources, custom ones included."""
 
     client: Client
     informers: Informers
     clock: Clock
+    scheme: Scheme = Scheme()
 
     def new_queue(self) -> WorkQueue[Key]:
         return WorkQueue(self.clock.now)

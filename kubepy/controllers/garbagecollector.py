@@ -27,7 +27,7 @@ from kubepy.cluster.meta import (
     uid_of,
 )
 from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
-from kubepy.cluster.scheme import Resource, Scheme
+from kubepy.cluster.scheme import Resource
 from kubepy.controllers.ref_manager import with_owner_references
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -53,11 +53,11 @@ class InvalidOwnerError(Exception):
 class GarbageCollector:
     name = "garbage-collector-controller"
 
-    def __init__(self, context: Context, scheme: Scheme) -> None:
+    def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
         self._recorder = Recorder(context.client, self.name)
-        self._scheme = scheme
+        self._scheme = context.scheme
         self._kinds: dict[tuple[str, str], Resource | None] = {}
         self._unresolved: set[Key] = set()  # with an owner of an unknown kind
         self._blocked: set[Key] = set()  # in foreground deletion, waiting for dependents

@@ -20,7 +20,7 @@ from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, is_being_deleted, name_of
 from kubepy.cluster.pods import is_pod_terminal
 from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
-from kubepy.cluster.scheme import Resource, Scheme
+from kubepy.cluster.scheme import Resource
 
 RESOURCE = "namespaces"
 FINALIZER = "kubernetes"
@@ -64,11 +64,11 @@ class Content:
 class NamespaceController:
     name = "namespace-controller"
 
-    def __init__(self, context: Context, scheme: Scheme) -> None:
+    def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
         self._clock = context.clock
-        self._scheme = scheme
+        self._scheme = context.scheme
         self.queue = context.new_queue()
 
     # --- handlers

@@ -5,8 +5,10 @@ Upstream: ``pkg/registry/*/strategy.go``, wired in ``pkg/registry/*/rest``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 
+from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.strategy import Strategy
 
@@ -27,13 +29,18 @@ _MODULES = {
     "deployments.apps": "apps",
     "replicasets.apps": "apps",
     "statefulsets.apps": "apps",
+    "jobs.batch": "batch",
+    "cronjobs.batch": "batch",
 }
 
 
-def strategy_for(resource: Resource) -> Strategy:
-    """The strategy of a kind: its own, or the plain one."""
+def strategy_for(resource: Resource, definition_of: Callable[[Resource], Object]) -> Strategy:
+    """The strategy of a kind: its own, that of custom resources, or the plain one.
+
+    ``definition_of`` gives the CustomResourceDefinition of a custom resource.
+    """
     if resource.custom:
-        return _custom(resource)
+        return _custom(resource, definition_of(resource))
     module = _MODULES.get(resource.key)
     if module is None:
         return Strategy(resource)
@@ -41,7 +48,8 @@ def strategy_for(resource: Resource) -> Strategy:
     return own(resource)
 
 
-def _custom(resource: Resource) -> Strategy:
+def _custom(resource: Resource, definition: Object) -> Strategy:
     from kubepy.cluster.strategies.custom import CustomStrategy, CustomWithStatusStrategy
 
-    return CustomWithStatusStrategy(resource) if "status" in resource.subresources else CustomStrategy(resource)
+    own = CustomWithStatusStrategy if "status" in resource.subresources else CustomStrategy
+    return own(resource, definition)

@@ -1,0 +1,149 @@
+"""Cron schedules: ``*/5 * * * *``, ``@daily``, ``@every 1h30m`` (upstream uses ``robfig/cron``'s standard parser)."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+DESCRIPTORS = {
+    "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+}
+_DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+
+
+class CronError(ValueError):
+    """A schedule that cannot be read, in upstream's words."""
+
+
+class _Field(NamedTuple):
+    low: int
+    high: int
+    names: dict[str, int]
+
+
+_FIELDS = (
+    _Field(0, 59, {}), _Field(0, 23, {}), _Field(1, 31, {}),
+    _Field(1, 12, {name: number for number, name in enumerate(MONTHS, 1)}),
+    _Field(0, 6, {name: number for number, name in enumerate(DAYS)}),
+)
+
+
+class Schedule(NamedTuple):
+    """The minutes, hours, days of the month, months and days of the week (Sunday is 0) at which it is due.
+
+    Of a field that is ``*`` all values are there, and ``any_day`` or ``any_weekday`` tells so. ``every`` is the text of
+    an ``@every`` schedule, whose fields are empty.
+    """
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    any_day: bool = False
+    any_weekday: bool = False
+    every: str = ""
+
+
+def parse(text: str) -> Schedule:
+    """Raises CronError."""
+    if not text:
+        raise CronError("empty spec string")
+    text = _without_time_zone(text)
+    if text.startswith("@"):
+        return _parse_descriptor(text)
+    words = text.split()
+    if len(words) != len(_FIELDS):
+        raise CronError(f"expected exactly {len(_FIELDS)} fields, found {len(words)}: [{' '.join(words)}]")
+    minutes, hours, days, months, weekdays = (
+        frozenset(_parse_field(word, field)) for word, field in zip(words, _FIELDS, strict=True))
+    return Schedule(minutes, hours, days, months, weekdays, _is_any(words[2]), _is_any(words[4]))
+
+
+def _is_any(word: str) -> bool:
+    return word.split("/")[0] in ("*", "?") and word.partition("/")[2] in ("", "1")
+
+
+def _without_time_zone(text: str) -> str:
+    if not text.startswith(("TZ=", "CRON_TZ=")):
+        return text
+    zone, _, rest = text.partition(" ")
+    if not rest:
+        raise CronError("invalid schedule format: runtime error: slice bounds out of range")
+    name = zone.partition("=")[2]
+    if not is_time_zone(name):
+        raise CronError(f"provided bad location {name}: unknown time zone {name}")
+    return rest.strip()
+
+
+def is_time_zone(name: str) -> bool:
+    """A name of the IANA database, or UTC."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return name in ("UTC", "Local")
+    return True
+
+
+def _parse_descriptor(text: str) -> Schedule:
+    if text in DESCRIPTORS:
+        return parse(DESCRIPTORS[text])
+    if not text.startswith("@every "):
+        raise CronError(f"unrecognized descriptor: {text}")
+    duration = text.removeprefix("@every ")
+    if not _DURATION.fullmatch(duration):
+        raise CronError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
+    nothing: frozenset[int] = frozenset()
+    return Schedule(nothing, nothing, nothing, nothing, nothing, every=duration)
+
+
+def _parse_field(text: str, field: _Field) -> list[int]:
+    return [value for part in text.split(",") if part for value in _parse_range(part, field)]
+
+
+def _parse_range(text: str, field: _Field) -> range:
+    bounds, *steps = text.split("/")
+    low, high = _parse_bounds(bounds, text, field)
+    if len(steps) > 1:
+        raise CronError(f"too many slashes: {text}")
+    step = _parse_int(steps[0]) if steps else 1
+    if steps and "-" not in bounds:
+        high = field.high  # 5/10 is 5-59/10
+    if low < field.low:
+        raise CronError(f"beginning of range ({low}) below minimum ({field.low}): {text}")
+    if high > field.high:
+        raise CronError(f"end of range ({high}) above maximum ({field.high}): {text}")
+    if low > high:
+        raise CronError(f"beginning of range ({low}) beyond end of range ({high}): {text}")
+    if step == 0:
+        raise CronError(f"step of range should be a positive number: {text}")
+    return range(low, high + 1, step)
+
+
+def _parse_bounds(bounds: str, text: str, field: _Field) -> tuple[int, int]:
+    parts = bounds.split("-")
+    if parts[0] in ("*", "?"):
+        return field.low, field.high
+    low = _parse_number(parts[0], field)
+    if len(parts) > 2:
+        raise CronError(f"too many hyphens: {text}")
+    return low, _parse_number(parts[1], field) if len(parts) == 2 else low
+
+
+def _parse_number(text: str, field: _Field) -> int:
+    named = field.names.get(text.lower())
+    return _parse_int(text) if named is None else named
+
+
+def _parse_int(text: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise CronError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
+    number = int(text)
+    if number < 0:
+        raise CronError(f"negative number ({number}) not allowed: {text}")
+    return number

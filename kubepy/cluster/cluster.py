@@ -28,7 +28,7 @@ class Cluster:
         self.clock = Clock(_fixed_time(settings))
         self.ids = Ids(settings.get("seed"))
         self.scheme = Scheme(self._custom_resources)
-        self._server = Server(self.scheme, self.clock, self.ids)
+        self._server = Server(self.scheme, self.clock, self.ids, self._definition_of)
         self.client = Client(self.store, self._server)
 
     @classmethod
@@ -65,6 +65,9 @@ class Cluster:
         from kubepy.cluster.handwritten import complete
 
         return complete(self._server, key, obj, modified)
+
+    def _definition_of(self, resource: Resource) -> Object:
+        return self.client.get(CRDS, resource.key)
 
     def _custom_resources(self) -> Iterator[Resource]:
         if definitions := self.client.list(CRDS).items:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.server import Server
-from kubepy.cluster.types import DecodeError, decode
+from kubepy.cluster.types import DecodeError
 
 
 def decode_request(server: Server, resource: Resource, obj: Object, field_validation: str) -> Object:
@@ -17,8 +18,9 @@ def decode_request(server: Server, resource: Resource, obj: Object, field_valida
     Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields; ``Warn`` warns of them.
     """
     _expect_kind(resource, obj)
+    strategy = server.strategy(resource)
     try:
-        decoded = decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
+        decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
     except DecodeError as error:
         raise _cannot_be_handled(resource, str(error)) from None
     complaints = strict_complaints(decoded.unknown_fields)
@@ -27,7 +29,7 @@ def decode_request(server: Server, resource: Resource, obj: Object, field_valida
     if field_validation == "Warn":
         server.warn_all(complaints)
     decoded.object.setdefault("metadata", {})
-    server.strategy(resource).default(decoded.object)
+    strategy.default(decoded.object)
     return decoded.object
 
 
@@ -54,25 +56,29 @@ def _cannot_be_handled(resource: Resource, why: str) -> errors.Status:
     return errors.bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
 
 
-def decode_patched(server: Server, resource: Resource, obj: Object, field_validation: str,
-                   shown: Callable[[], str]) -> Object:
-    """The same for the result of a patch: its complaints are Invalid, about the field ``patch``.
+class PatchWords(NamedTuple):
+    """How an error about the result of a patch is told: the value it shows, and what is wrong."""
 
-    ``shown`` gives the value that such an error shows.
-    """
+    shown: Callable[[], str]
+    why: Callable[[DecodeError], str]
+
+
+def decode_patched(server: Server, resource: Resource, obj: Object, field_validation: str, words: PatchWords) -> Object:
+    """The same for the result of a patch: its complaints are Invalid, about the field ``patch``."""
+    strategy = server.strategy(resource)
     try:
-        decoded = decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
+        decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
     except DecodeError as error:
-        raise _invalid_patch(shown, str(error)) from None
+        raise _invalid_patch(words, words.why(error)) from None
     complaints = strict_complaints(decoded.unknown_fields)
     if complaints and field_validation == "Strict":
-        raise _invalid_patch(shown, f"strict decoding error: {', '.join(complaints)}")
+        raise _invalid_patch(words, f"strict decoding error: {', '.join(complaints)}")
     if field_validation == "Warn":
         server.warn_all(complaints)
     decoded.object.setdefault("metadata", {})
-    server.strategy(resource).default(decoded.object)
+    strategy.default(decoded.object)
     return decoded.object
 
 
-def _invalid_patch(shown: Callable[[], str], why: str) -> errors.Status:
-    return errors.invalid("", "", [errors.invalid_value("patch", shown(), why)])
+def _invalid_patch(words: PatchWords, why: str) -> errors.Status:
+    return errors.invalid("", "", [errors.invalid_value("patch", words.shown(), why)])

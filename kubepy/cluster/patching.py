@@ -5,11 +5,10 @@ The patches themselves are applied in ``kubepy.cluster.patch``; here is what the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from kubepy.cluster import errors
-from kubepy.cluster.decoding import decode_patched
+from kubepy.cluster.decoding import PatchWords, decode_patched
 from kubepy.cluster.goformat import format_value, to_json
 from kubepy.cluster.meta import Object
 from kubepy.cluster.options import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
@@ -17,6 +16,7 @@ from kubepy.cluster.scaling import scale_of, scale_paths, update_scale
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.server import Server, Target, drop_duplicate_owners, match_name, match_namespace
 from kubepy.cluster.sessions import Session
+from kubepy.cluster.types import DecodeError
 from kubepy.cluster.updating import replace
 
 
@@ -34,7 +34,8 @@ def patch_object(server: Server, session: Session, target: Target, patch: Any, p
         return _patch_scale(server, session, target, patch, patch_type)
     old = session.require(target.key)
     patched = apply(target.resource, old, patch, patch_type)
-    new = decode_patched(server, target.resource, patched, field_validation, _shown(patch, patched, patch_type))
+    result = _strategic_result(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json_result(patched)
+    new = decode_patched(server, target.resource, patched, field_validation, result)
     match_namespace(new, target)
     match_name(new, target)
     drop_duplicate_owners(server, new)
@@ -64,11 +65,35 @@ def _apply_strategically(resource: Resource, obj: Object, patch: Any) -> Object:
     return patches.strategic_merge_patch(obj, patch, schema)
 
 
-def _shown(patch: Any, patched: Object, patch_type: str) -> Callable[[], str]:
-    """What an error about the result shows: the patch as Go prints a map, or the patched object as JSON."""
-    if patch_type == STRATEGIC_MERGE_PATCH:
-        return lambda: format_value(patch)
-    return lambda: to_json(patched)
+def _json_result(patched: Object) -> PatchWords:
+    """An error about the result shows the patched object as JSON."""
+    return PatchWords(lambda: to_json(patched), str)
+
+
+def _strategic_result(patch: Any) -> PatchWords:
+    """An error about the result shows the patch as Go prints a map."""
+    return PatchWords(lambda: format_value(patch), _converter_words)
+
+
+def _converter_words(error: DecodeError) -> str:
+    """How ``runtime.DefaultUnstructuredConverter``, which does not go through JSON, says the same."""
+    wanted = error.go_type.lstrip("*")
+    found = _GO_KINDS.get(type(error.value), "")
+    if not wanted or not found:
+        return str(error)
+    if wanted.startswith("map["):
+        return f"cannot restore map from {found}"
+    if wanted.startswith("[]"):
+        return f"cannot restore slice from {found}"
+    if "." in wanted:  # a struct; named strings are not told apart
+        return f"cannot restore struct from: {found}"
+    if (found, wanted) in _CONVERTIBLE or (found == "float64" and wanted.startswith(("int", "uint"))):
+        return f"cannot convert {found} to {wanted}"
+    return f"unrecognized type: {wanted}"
+
+
+_GO_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "slice", dict: "map"}
+_CONVERTIBLE = (("int64", "string"),)  # Go converts these, JSON does not
 
 
 def _patch_scale(server: Server, session: Session, target: Target, patch: Any, patch_type: str) -> Object:

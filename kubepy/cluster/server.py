@@ -33,12 +33,13 @@ class Target(NamedTuple):
 class Server:
     """The API server of one open cluster, less its storage: see ``creation``, ``updating``, ``deletion``."""
 
-    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids) -> None:
+    def __init__(self, scheme: Scheme, clock: Clock, ids: Ids, definition_of: Callable[[Resource], Object]) -> None:
         self.scheme = scheme
+        self._definition_of = definition_of
         self.clock = clock
         self.ids = ids
         self.warn: Callable[[str], None] = _drop
-        self._strategies: dict[Resource, Strategy] = {}
+        self._strategies: dict[str, Strategy] = {}
 
     def resource(self, key: str) -> Resource:
         """Raises the NotFound of a path that is not served."""
@@ -52,9 +53,9 @@ class Server:
         return Target(resource, namespace if resource.namespaced else "", name)
 
     def strategy(self, resource: Resource) -> Strategy:
-        found = self._strategies.get(resource)
+        found = self._strategies.get(resource.key)
         if found is None:
-            found = self._strategies[resource] = strategy_for(resource)
+            found = self._strategies[resource.key] = strategy_for(resource, self._definition_of)
         return found
 
     def forget_strategies(self) -> None:

@@ -7,11 +7,14 @@ The base class serves any kind plainly. A kind's own strategy overrides what dif
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kubepy.cluster.errors import FieldError
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
+
+if TYPE_CHECKING:
+    from kubepy.cluster.types import Decoded
 
 ListObjects = Callable[[str], list[Object]]
 
@@ -42,6 +45,12 @@ class Strategy:
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
+
+    def decode(self, obj: Object) -> Decoded:
+        """A copy of what a client sent as the kind's type holds it. Raises DecodeError."""
+        from kubepy.cluster.types import decode
+
+        return decode(obj)
 
     def default(self, obj: Object) -> None:
         """Fill in the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""

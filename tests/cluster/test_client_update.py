@@ -137,6 +137,21 @@ def test_unknown_fields_of_a_patch_warn_or_fail(client: Client, made: dict[str, 
                                  'strict decoding error: unknown field "colour"')
 
 
+@pytest.mark.parametrize(("change", "why"), [
+    ({"spec": {"minReadySeconds": "many"}}, "unrecognized type: int32"),
+    ({"spec": {"minReadySeconds": 1.5}}, "cannot convert float64 to int32"),
+    ({"spec": {"template": 5}}, "cannot restore struct from: int64"),
+    ({"metadata": {"labels": "x"}}, "cannot restore map from string"),
+])
+def test_a_wrong_type_in_a_strategic_patch_is_told_as_the_converter_tells_it(client: Client, change: dict[str, Any],
+                                                                            why: str) -> None:
+    client.create("daemonsets.apps", daemon_set(), namespace="default")
+    with pytest.raises(Status) as caught:
+        client.patch("daemonsets.apps", "ds", change, STRATEGIC_MERGE_PATCH, namespace="default")
+    assert str(caught.value).endswith(f": {why}")
+    assert str(caught.value).startswith(' "" is invalid: patch: Invalid value: "map[')
+
+
 def test_a_json_patch_applies_or_is_rejected(client: Client, made: dict[str, Any]) -> None:
     changed = patch(client, [{"op": "add", "path": "/data/x", "value": "y"}], JSON_PATCH)
     assert changed["data"] == {"k": "v", "x": "y"}

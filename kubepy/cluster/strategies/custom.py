@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object
+from collections.abc import Mapping
+from typing import Any
+
+from kubepy.cluster.errors import FieldError
+from kubepy.cluster.meta import Object, clone
+from kubepy.cluster.scheme import Resource
 from kubepy.cluster.strategy import Strategy
+from kubepy.cluster.structural import fill_in, prune, validate
+from kubepy.cluster.types import Decoded, decode
+
+_ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 class CustomStrategy(Strategy):
-    """A custom resource: generation rises with anything but metadata."""
+    """A custom resource: its definition says what it holds, and generation rises with anything but metadata."""
 
     has_generation = True
     allow_unconditional_update = False
+
+    def __init__(self, resource: Resource, definition: Object) -> None:
+        super().__init__(resource)
+        self._schema = _schema_of(definition, resource.version)
+
+    def decode(self, obj: Object) -> Decoded:
+        object_, unknown = decode(clone(obj))
+        return Decoded(object_, [*unknown, *prune(self._schema, object_)])
+
+    def default(self, obj: Object) -> None:
+        fill_in(self._schema, obj)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validate(self._schema, obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return validate(self._schema, obj)
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         return _content(obj) != _content(old)
@@ -39,3 +65,11 @@ class CustomWithStatusStrategy(CustomStrategy):
 
 def _content(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key != "metadata"}
+
+
+def _schema_of(definition: Object, version: str) -> Mapping[str, Any]:
+    for one in definition["spec"]["versions"]:
+        if one["name"] == version:
+            schema: Mapping[str, Any] = (one.get("schema") or {}).get("openAPIV3Schema") or _ALL_ALLOWED
+            return schema
+    return _ALL_ALLOWED

@@ -58,7 +58,8 @@ def test_defaults_are_filled_in_at_every_depth() -> None:
     ({"length": 1, "tags": {"a": "long"}}, ["spec.tags.a: Too long: may not be more than 3 bytes"]),
     ({"length": 1, "port": 1.5},
      ['spec.port: Invalid value: "number": spec.port in body must be of type integer,string: "number"']),
-    ({"length": 1, "kind": True}, ['spec.kind: Invalid value: "": "spec.kind" must validate at least one schema (anyOf)']),
+    ({"length": 1, "kind": True},
+     ['spec.kind: Invalid value: "": "spec.kind" must validate at least one schema (anyOf)']),
     ({"length": 1, "kind": "x"}, ['spec.kind: Invalid value: "": "spec.kind" must not validate the schema (not)']),
 ])
 def test_what_the_schema_refuses_is_told_in_upstreams_words(spec: dict[str, Any], errors: list[str]) -> None:

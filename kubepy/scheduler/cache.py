@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
 from kubepy.cluster.meta import Object, labels_of, name_of, namespace_of
+from kubepy.cluster.nodes import is_unschedulable, taints_of
 from kubepy.cluster.pods import HostPort, host_ports, is_pod_terminal, node_name, pod_requests, priority
 from kubepy.cluster.quantity import Quantity
 from kubepy.cluster.reconcile import Key
@@ -72,28 +73,27 @@ class NodeInfo:
     """A node and the sum of the pods on it. ``node`` is None while pods name a node that is not there."""
 
     __slots__ = (
-        "allocatable", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports", "requested",
-        "with_affinity", "with_anti_affinity",
+        "allocatable", "labels", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports", "requested",
+        "taints", "unschedulable", "with_affinity", "with_anti_affinity",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.node: Object | None = None
-        self.allocatable: Resources = {}
         self.pods: dict[Key, PodInfo] = {}
         self.requested: Resources = {}
         self.nonzero_cpu = self.nonzero_memory = 0
         self.ports: dict[HostPort, int] = {}
         self.with_affinity: dict[Key, PodInfo] = {}
         self.with_anti_affinity: dict[Key, PodInfo] = {}
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return labels_of(self.node) if self.node is not None else {}
+        self.set_node(None)
 
     def set_node(self, node: Object | None) -> None:
         self.node = node
-        self.allocatable = resource_list((node.get("status") or {}).get("allocatable")) if node is not None else {}
+        shown: Object = node if node is not None else {"metadata": {}}
+        self.allocatable: Resources = resource_list((shown.get("status") or {}).get("allocatable"))
+        self.labels: Mapping[str, str] = labels_of(shown)
+        self.taints: list[Object] = taints_of(shown)
+        self.unschedulable = is_unschedulable(shown)
 
     def add(self, pod: PodInfo) -> None:
         self.pods[pod.key] = pod
@@ -124,7 +124,7 @@ class NodeInfo:
     def copy(self) -> NodeInfo:
         """A copy to try things on; pods and node are shared."""
         other = NodeInfo(self.name)
-        other.node, other.allocatable = self.node, self.allocatable
+        other.set_node(self.node)
         other.pods, other.requested, other.ports = dict(self.pods), dict(self.requested), dict(self.ports)
         other.nonzero_cpu, other.nonzero_memory = self.nonzero_cpu, self.nonzero_memory
         other.with_affinity, other.with_anti_affinity = dict(self.with_affinity), dict(self.with_anti_affinity)
@@ -155,8 +155,9 @@ class Cache:
         info = self._infos.get(name)
         return info if info is not None and info.node is not None else None
 
-    def nominated(self, node: str) -> Iterator[PodInfo]:
-        yield from self._nominated.get(node, {}).values()
+    def nominated(self, node: str) -> Collection[PodInfo]:
+        """The pods that wait for room on this node."""
+        return self._nominated[node].values() if node in self._nominated else ()
 
     # Observing.
 
@@ -214,6 +215,8 @@ class Cache:
     def _unnominate(self, key: Key) -> None:
         if (node := self._nominations.pop(key, None)) is not None:
             del self._nominated[node][key]
+            if not self._nominated[node]:
+                del self._nominated[node]
 
     def _index(self, info: NodeInfo) -> None:
         for index, pods in ((self.with_affinity, info.with_affinity),

@@ -39,9 +39,10 @@ class Cycle:
 
     def rejection_with_nominated(self, info: NodeInfo) -> Rejection | None:
         """The same, where pods of no lower priority that were promised this node count as if they were there."""
-        promised = [
+        nominated = self.view.cache.nominated(info.name)
+        promised = nominated and [
             other
-            for other in self.view.cache.nominated(info.name)
+            for other in nominated
             if other.priority >= self.pod.priority and other.key != self.pod.key and other.key not in info.pods
         ]
         if promised:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kubepy.cluster.meta import Object, controller_of, labels_of
-from kubepy.cluster.nodes import PREFER_NO_SCHEDULE, node_selector_term_matches, taints_of, tolerates
+from kubepy.cluster.meta import Object, controller_of
+from kubepy.cluster.nodes import PREFER_NO_SCHEDULE, node_selector_term_matches, tolerates
 from kubepy.cluster.selectors import LabelSelector, Requirement, from_label_selector, from_set
 from kubepy.scheduler.affinity import PREFERRED, Terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo
@@ -55,10 +55,10 @@ def taint_scores(pod: PodInfo, nodes: Nodes, view: View) -> Scores | None:
     def count(info: NodeInfo) -> int:
         return sum(
             taint.get("effect") == PREFER_NO_SCHEDULE and not any(tolerates(one, taint) for one in tolerations)
-            for taint in taints_of(info.node or {})
+            for taint in info.taints
         )
 
-    counts = [count(info) for info in nodes]
+    counts = [count(info) if info.taints else 0 for info in nodes]
     return _normalized(counts, reverse=True) if any(counts) else None
 
 
@@ -104,13 +104,13 @@ def balanced_scores(pod: PodInfo, nodes: Nodes, view: View) -> Scores | None:
 
 
 def _balance(info: NodeInfo, more: Mapping[str, int]) -> int:
-    fractions = [
-        min((info.requested.get(name, 0) + more.get(name, 0)) / info.allocatable[name], 1.0)
-        for name in ("cpu", "memory")
-        if info.allocatable.get(name)
-    ]
-    deviation = abs(fractions[0] - fractions[1]) / 2 if len(fractions) == 2 else 0.0
-    return int((1 - deviation) * MAX)
+    cpu, memory = info.allocatable.get("cpu", 0), info.allocatable.get("memory", 0)
+    if not cpu or not memory:
+        return MAX  # nothing to be out of balance with
+    used = info.requested
+    cpu_part = min((used.get("cpu", 0) + more.get("cpu", 0)) / cpu, 1.0)
+    memory_part = min((used.get("memory", 0) + more.get("memory", 0)) / memory, 1.0)
+    return int((1 - abs(cpu_part - memory_part) / 2) * MAX)
 
 
 # --- topology spread ----------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def pod_affinity_scores(pod: PodInfo, nodes: Nodes, view: View) -> Scores | None
     domains: Domains = {}
     for info in view.cache.nodes() if asks else view.cache.with_affinity.values():
         for other in (info.pods if asks else info.with_affinity).values():
-            _score_pair(pod, other, labels_of(info.node or {"metadata": {}}), view, domains)
+            _score_pair(pod, other, info.labels, view, domains)
     if not domains:
         return None
     scores = [sum(domains.get(pair, 0) for pair in info.labels.items()) for info in nodes]

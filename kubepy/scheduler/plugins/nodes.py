@@ -46,7 +46,7 @@ class NodeUnschedulable(Plugin):
     REJECTION = Rejection(("node(s) were unschedulable",), False, name)
 
     def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        if not is_unschedulable(info.node or {}):
+        if not info.unschedulable:
             return None
         tolerated = any(tolerates(one, UNSCHEDULABLE) for one in pod.spec.get("tolerations") or ())
         return None if tolerated else self.REJECTION
@@ -77,8 +77,7 @@ class TaintToleration(Plugin):
     REJECTION = Rejection(("node(s) had untolerated taint(s)",), False, name)
 
     def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        taints = taints_of(info.node or {})
-        if not taints or find_untolerated_taint(taints, pod.spec.get("tolerations"), DO_NOT_SCHEDULE) is None:
+        if not info.taints or find_untolerated_taint(info.taints, pod.spec.get("tolerations"), DO_NOT_SCHEDULE) is None:
             return None
         return self.REJECTION
 

@@ -46,11 +46,12 @@ class NodeResourcesFit(Plugin):
 
 def _short(requests: Resources, allocatable: Resources, used: Resources) -> list[str]:
     """The resources of which the node has too little left, in upstream's order."""
-    short = [
-        name
-        for name, amount in requests.items()
-        if amount > 0 and amount > allocatable.get(name, 0) - used.get(name, 0)
-    ]
+    short = []
+    for name, amount in requests.items():  # a plain loop: this runs for every pod and node
+        if amount > allocatable.get(name, 0) - used.get(name, 0) and amount > 0:
+            short.append(name)
+    if len(short) < 2:
+        return short
     return sorted(short, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
 
 

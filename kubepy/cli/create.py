@@ -79,8 +79,7 @@ def created(session: Session, given: Invocation, info: Info, strategy: str, vali
     """Create one object of a file; returns what to print. Raises Status with the file in its message."""
     from kubepy.cli.last_applied import save_last_applied
 
-    if given.save_config:
-        save_last_applied(info.content)
+    save_last_applied(info.content, create=given.save_config)
     if strategy == CLIENT:
         return info.content
     try:

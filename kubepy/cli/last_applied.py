@@ -36,9 +36,11 @@ def annotated(obj: Object, configuration: str) -> Object:
     return {**obj, "metadata": {**meta, "annotations": annotations}}
 
 
-def save_last_applied(obj: Object) -> None:
-    """Put the annotation on an object that is about to be created (``--save-config``); changes it."""
-    obj["metadata"] = modified_configuration(obj)["metadata"]
+def save_last_applied(obj: Object, *, create: bool) -> None:
+    """Put the annotation on an object that is about to be written, if ``create`` (``--save-config``) or if it has one
+    already; changes it (``CreateOrUpdateAnnotation``)."""
+    if create or ANNOTATION in annotations_of(obj):
+        obj["metadata"] = modified_configuration(obj)["metadata"]
 
 
 def original_configuration(obj: Object) -> Object | None:

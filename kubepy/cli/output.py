@@ -24,9 +24,10 @@ SUFFIXES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 
 
 def printer_for(session: Session, given: Invocation, operation: str = "", dry_run: str = "none", *,
-                formats: tuple[str, ...] = FORMATS) -> Printer:
+                formats: tuple[str, ...] = FORMATS, sort_keys: bool = True) -> Printer:
     """The printer that ``-o`` and ``--template`` ask for; without them the message ``kind/name operation``.
 
+    ``sort_keys``: whether JSON is sorted, as maps are, or stays as it is, as structs do.
     Raises CliError for a format that is not there or is given wrongly.
     """
     style, argument = requested(given)
@@ -34,13 +35,14 @@ def printer_for(session: Session, given: Invocation, operation: str = "", dry_ru
         return name_printer(session, operation + SUFFIXES[dry_run] if operation else "", short=style == "name")
     if style not in formats:
         raise no_printer(given.output, formats)
-    return format_printer(session, given, style, argument)
+    return format_printer(session, given, style, argument, sort_keys=sort_keys)
 
 
-def format_printer(session: Session, given: Invocation, style: str, argument: str) -> Printer:
+def format_printer(session: Session, given: Invocation, style: str, argument: str, *,
+                   sort_keys: bool = True) -> Printer:
     """The printer of a format that prints whole objects or templates."""
     if style == "json":
-        return json_printer(session, given)
+        return json_printer(session, given, sort_keys=sort_keys)
     if style == "yaml":
         return yaml_printer(session, given)
     if style == "kyaml":
@@ -94,8 +96,8 @@ def name_of_kind(obj: Object) -> str:
 # --- JSON and YAML ------------------------------------------------------------------------------------------------
 
 
-def json_printer(session: Session, given: Invocation) -> Printer:
-    return lambda obj: session.print(to_json(shown(given, obj), indent=4))
+def json_printer(session: Session, given: Invocation, *, sort_keys: bool = True) -> Printer:
+    return lambda obj: session.print(to_json(shown(given, obj), indent=4, sort_keys=sort_keys))
 
 
 def yaml_printer(session: Session, given: Invocation) -> Printer:

@@ -20,11 +20,11 @@ from kubepy.cli.flagsets import (
     subresource_flag,
     validate_flag,
 )
-from kubepy.cli.last_applied import ANNOTATION, save_last_applied
+from kubepy.cli.last_applied import save_last_applied
 from kubepy.cli.output import Printer, printer_for
 from kubepy.cli.resources import Info, Result, find
 from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object, annotations_of
+from kubepy.cluster.meta import Object
 
 FLAGS = [
     *deletion_flags("to use to replace the resource."),
@@ -73,8 +73,7 @@ def validate(given: Invocation, strategy: str) -> None:
 
 def replaced(session: Session, given: Invocation, info: Info, strategy: str, validation: str) -> Object:
     """Put one object of a file in the place of the one in the cluster; returns what to print."""
-    if given.save_config or ANNOTATION in annotations_of(info.content):
-        save_last_applied(info.content)
+    save_last_applied(info.content, create=given.save_config)
     if strategy == CLIENT:
         return info.content
     try:
@@ -114,8 +113,7 @@ def _replace_by_force(session: Session, given: Invocation, printer: Printer) -> 
     wait_until_gone(session, delete_all(session, deletable, options, say_none=False), given.timeout or FORCE_TIMEOUT)
     errors: list[Exception] = []
     for info in infos:
-        if given.save_config or ANNOTATION in annotations_of(info.content):
-            save_last_applied(info.content)
+        save_last_applied(info.content, create=given.save_config)
         try:
             printer(session.client.create(info.resource.key, info.content, namespace=info.namespace,
                                           field_manager=given.field_manager, field_validation=field_validation(given)))

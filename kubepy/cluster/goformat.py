@@ -104,21 +104,24 @@ def go_syntax(value: Any) -> str:
     return quote(value) if isinstance(value, str) else format_value(value)
 
 
-def to_json(value: Any, indent: int = 0) -> str:
-    """``json.Marshal``: keys sorted, no blanks, ``<``, ``>`` and ``&`` escaped. With ``indent``: MarshalIndent."""
-    text = _dumps(value, indent)
+def to_json(value: Any, indent: int = 0, *, sort_keys: bool = True) -> str:
+    """``json.Marshal``: keys sorted, no blanks, ``<``, ``>`` and ``&`` escaped. With ``indent``: MarshalIndent.
+
+    Without ``sort_keys`` they stay in their order, as the fields of a struct do.
+    """
+    text = _dumps(value, indent, sort_keys)
     if _FRACTION.search(text):
-        text = _restore_floats(_dumps(_mark_floats(value), indent))
+        text = _restore_floats(_dumps(_mark_floats(value), indent, sort_keys))
     for character in "<>&\u2028\u2029":
         if character in text:
             text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _dumps(value: Any, indent: int) -> str:
+def _dumps(value: Any, indent: int, sort_keys: bool) -> str:
     if indent:
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent)
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys, indent=indent)
+    return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"))
 
 
 _MARK = "\ue000float:"  # private use: in no object that the API takes

@@ -12,7 +12,6 @@ from kubepy.storage.compare import (
     Outcome,
     Refused,
     Same,
-    all_files,
     compare,
     complete,
     digest_of,
@@ -79,7 +78,7 @@ def _check_log(database: Database, rows: list[Row]) -> Iterator[str]:
 def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
     database = access.database()
     known = Known(database.problems(), access.is_same_boot(database))
-    for difference in compare(rows, all_files(access.folder), access.folder, known):
+    for difference in compare(rows, access.folder.listings(), access.folder, known):
         outcome = known_problem(difference, known) or examine(difference, access.folder, access.admit)
         if outcome is not None and not isinstance(outcome, Same | Refused):
             yield f"{difference.path}: {_difference_words(outcome)}"

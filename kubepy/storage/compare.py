@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kubepy.storage.database import WRITTEN, Row, Stamp
-from kubepy.storage.folder import MANAGED, DeniedError, Directory, Folder, Found, UnreadableError, shown
+from kubepy.storage.folder import MANAGED, DeniedError, Folder, Found, Listing, UnreadableError, shown
 from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
 from kubepy.storage.manifest import ContentError, check_place, parse, to_json
 from kubepy.storage.model import Admit, Object, Problem
@@ -78,27 +78,34 @@ def is_settled(row: Row, known: Known) -> bool:
     return row.state < WRITTEN or (row.state == WRITTEN and known.same_boot)
 
 
-def compare(rows: Iterable[Row], files: Iterable[Found], folder: Folder, known: Known) -> Iterator[Difference]:
+def compare(rows: Iterable[Row], listings: Iterable[Listing], folder: Folder, known: Known) -> Iterator[Difference]:
     """The differences between rows and the files at their places, in no order."""
-    found = {(file.directory.resource, file.directory.namespace, file.file): file for file in files}
+    by_place = {(listing.directory.resource, listing.directory.namespace): listing for listing in listings}
     for row in rows:
-        if row.expires is not None:
+        listing = by_place.get((row.resource, row.namespace))
+        file = encode(row.name) + SUFFIX
+        stat = listing.files.pop(file, None) if listing else None
+        if row.expires is not None or not is_settled(row, known):
             continue
-        file = found.pop((row.resource, row.namespace, encode(row.name) + SUFFIX), None)
-        if is_settled(row, known) and (difference := _difference(row, file, folder, known)):
+        found = Found(listing.directory, file, stat) if listing and stat else None
+        if difference := _difference(row, found, folder, known):
             yield difference
-    for file in found.values():
-        yield Difference(file.path, file, None)
+    for listing in by_place.values():
+        for file, stat in listing.files.items():
+            found = Found(listing.directory, file, stat)
+            yield Difference(found.path, found, None)
 
 
-def _difference(row: Row, file: Found | None, folder: Folder, known: Known) -> Difference | None:
+def _difference(row: Row, found: Found | None, folder: Folder, known: Known) -> Difference | None:
     if row.json is None:  # a tombstone: any file there is new
-        return Difference(file.path, file, None) if file else None
-    if file is None:
+        return Difference(found.path, found, None) if found else None
+    if found is None:
         return Difference(path_of(row.key), None, row)
-    if file.stamp != row[5:8] or (known.problems and file.path in known.problems):
-        return Difference(file.path, file, row)
-    return Difference(file.path, file, row) if row.racy and _is_edited(row, file, folder, known) else None
+    stat = found.stat
+    is_same = row.mtime_ns == stat.st_mtime_ns and row.size == stat.st_size and row.inode == stat.st_ino
+    if not is_same or (known.problems and found.path in known.problems):
+        return Difference(found.path, found, row)
+    return Difference(found.path, found, row) if row.racy and _is_edited(row, found, folder, known) else None
 
 
 def _is_edited(row: Row, file: Found, folder: Folder, known: Known) -> bool:
@@ -127,6 +134,8 @@ def known_problem(difference: Difference, known: Known) -> Refused | None:
 def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outcome | None:
     """Read a file that differs. None: there is neither file nor row (any more)."""
     if difference.found is None:
+        difference = _look_again(difference, folder)
+    if difference.found is None:
         return Gone(difference.row) if difference.row else None
     try:
         data, stamp, racy = folder.read(difference.path)
@@ -145,6 +154,15 @@ def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outc
     if difference.row and text == difference.row.json:
         return Same(difference.row, stamp, digest, racy)
     return Edited(key, difference.row, text, stamp, digest, racy)
+
+
+def _look_again(difference: Difference, folder: Folder) -> Difference:
+    """A folder that is read while files in it are renamed may seem to lack one."""
+    if difference.row is None or not folder.is_inside(difference.path):
+        return difference
+    listing = folder.listing_of(difference.row.key)
+    found = [Found(listing.directory, file, stat) for file, stat in listing.files.items()]
+    return difference._replace(found=found[0] if found else None)
 
 
 def _refused(difference: Difference, stamp: Stamp, error: ContentError) -> Refused:
@@ -227,20 +245,3 @@ def read_managers(folder: Folder, key: Key) -> object:
         return None
     managers = content.object.get("managedFields")
     return managers if isinstance(managers, list) else None
-
-
-def all_files(folder: Folder, resource: str | None = None, namespace: str | None = None) -> Iterator[Found]:
-    for directory in folder.directories(resource, namespace):
-        yield from folder.files(directory)
-
-
-def file_of(folder: Folder, key: Key) -> Found | None:
-    """The file of one object, if there is one."""
-    path = path_of(key)
-    stamp = folder.stamp(path)
-    if stamp is None:
-        return None
-    directory, _, file = path.rpartition("/")
-    return Found(Directory(key.resource, key.namespace, directory), file, stamp)
-
-

@@ -27,7 +27,7 @@ DURABLE = 0
 WRITTEN = 1
 PENDING = 2
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SCHEMA = """
 CREATE TABLE objects (
     id INTEGER PRIMARY KEY,
@@ -35,7 +35,6 @@ CREATE TABLE objects (
     namespace TEXT NOT NULL,
     name TEXT NOT NULL,
     revision INTEGER NOT NULL,
-    json TEXT,
     mtime_ns INTEGER NOT NULL DEFAULT 0,
     size INTEGER NOT NULL DEFAULT 0,
     inode INTEGER NOT NULL DEFAULT 0,
@@ -44,6 +43,7 @@ CREATE TABLE objects (
     state INTEGER NOT NULL DEFAULT 0,
     replaces TEXT NOT NULL DEFAULT '',
     expires REAL,
+    json TEXT,  -- the last column: what lies behind a long one is slow to reach
     UNIQUE (resource, namespace, name)
 );
 CREATE INDEX unsettled ON objects (state) WHERE state > 0;

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kubepy.storage.database import Stamp
 from kubepy.storage.errors import FolderError
-from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, decode, encode, folder_of
+from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, Key, decode, encode, folder_of, path_of
 
 MAX_SIZE = 3 * 1024 * 1024
 TEMPORARY_PREFIX = ".kubepy-"
@@ -47,11 +47,22 @@ class Found(NamedTuple):
 
     directory: Directory
     file: str
-    stamp: Stamp
+    stat: os.stat_result
 
     @property
     def path(self) -> str:
         return f"{self.directory.path}/{self.file}"
+
+    @property
+    def stamp(self) -> Stamp:
+        return stamp_of(self.stat)
+
+
+class Listing(NamedTuple):
+    """The object files of a folder by their names."""
+
+    directory: Directory
+    files: dict[str, os.stat_result]
 
 
 def shown(path: str) -> str:
@@ -129,20 +140,34 @@ class Folder:
         names = (decode(component) for component in components if not component.startswith("."))
         return sorted(name for name in names if name is not None)
 
-    def files(self, directory: Directory) -> Iterator[Found]:
-        """The object files of a folder, in no order."""
+    def listing(self, directory: Directory) -> Listing:
+        found: dict[str, os.stat_result] = {}
         try:
             entries = os.scandir(self._prefix + directory.path)
         except (FileNotFoundError, NotADirectoryError):
-            return
+            return Listing(directory, found)
         with entries:
             for entry in entries:
                 if entry.name.endswith(SUFFIX) and entry.name[0] != ".":
                     try:
-                        found = entry.stat(follow_symlinks=False)
+                        found[entry.name] = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         continue
-                    yield Found(directory, entry.name, stamp_of(found))
+        return Listing(directory, found)
+
+    def listings(self, resource: str | None = None, namespace: str | None = None) -> Iterator[Listing]:
+        """The object files of a resource (None: of all) in a namespace (None: in all)."""
+        return map(self.listing, self.directories(resource, namespace))
+
+    def listing_of(self, key: Key) -> Listing:
+        """The file of one object, if there is one."""
+        path = path_of(key)
+        directory, _, file = path.rpartition("/")
+        try:
+            found = {file: os.lstat(self._prefix + path)}
+        except (FileNotFoundError, NotADirectoryError):
+            found = {}
+        return Listing(Directory(key.resource, key.namespace, directory), found)
 
     def is_inside(self, path: str) -> bool:
         """Whether a path leads through real folders only, so that what is there belongs to the state folder."""

@@ -15,7 +15,6 @@ from kubepy.storage.compare import (
     Outcome,
     Refused,
     Same,
-    all_files,
     compare,
     examine,
     known_problem,
@@ -42,7 +41,7 @@ class Intake:
         problems = self.database.problems()
         known = Known(problems, same_boot=True, refresh=True)
         rows = self.database.rows(json=False)
-        outcomes = self._outcomes(compare(rows, all_files(self.folder), self.folder, known), known)
+        outcomes = self._outcomes(compare(rows, self.folder.listings(), self.folder, known), known)
         current = {one.problem.path for one in outcomes if isinstance(one, Refused)}
         news = [one for one in outcomes if not _is_known(one, problems)]
         is_rebuild = not self.database.is_built()

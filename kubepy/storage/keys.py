@@ -8,6 +8,7 @@ is cut and ends in a hash. One name has one path, so a file elsewhere is never t
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 SUFFIX = ".yaml"
@@ -35,6 +36,7 @@ class Key(NamedTuple):
     name: str
 
 
+@lru_cache(maxsize=1 << 16)
 def encode(name: str) -> str:
     """The path component of a name. Raises ValueError for the empty name."""
     if _PLAIN(name) and not _DEVICE(name):

@@ -13,6 +13,7 @@ from kubepy.storage.keys import Key, path_of
 from kubepy.storage.model import Object
 
 MAX_DEPTH = 200
+MAX_DECODED = 50_000  # objects kept in memory
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
 _MERGE_MARKER = re.compile(rb"^(?:<<<<<<< |>>>>>>> |\|\|\|\|\|\|\| )", re.MULTILINE)
 
@@ -61,6 +62,24 @@ def from_json(text: str, revision: int) -> Object:
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(str(error)) from error
     return obj
+
+
+class Decoder:
+    """Objects of rows, each decoded once: a process that runs for long lists the same ones again and again."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Key, tuple[str, int, Object]] = {}
+
+    def object(self, key: Key, text: str, revision: int) -> Object:
+        """Raises DamagedError."""
+        known = self._objects.get(key)
+        if known is not None and known[1] == revision and known[0] == text:
+            return known[2]
+        if len(self._objects) >= MAX_DECODED:
+            self._objects.clear()
+        obj = from_json(text, revision)
+        self._objects[key] = text, revision, obj
+        return obj
 
 
 def to_file(text: str) -> bytes:

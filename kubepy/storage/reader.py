@@ -18,16 +18,14 @@ from kubepy.storage.compare import (
     Known,
     Outcome,
     Refused,
-    all_files,
     compare,
     examine,
-    file_of,
     is_settled,
     key_of_path,
     known_problem,
 )
 from kubepy.storage.database import Database, Row
-from kubepy.storage.folder import Found
+from kubepy.storage.folder import Listing
 from kubepy.storage.keys import Key
 from kubepy.storage.manifest import ContentError
 from kubepy.storage.model import Problem
@@ -75,15 +73,12 @@ class Reader:
             revision = database.counter("revision")
             rows = _rows(database, resource, namespace, key, json)
             known = Known(database.problems(), self._access.is_same_boot(database))
-        files = self._files(resource, namespace, key)
-        differences = list(compare(rows, files, self._folder, known))
+        listings = self._listings(resource, namespace, key)
+        differences = list(compare(rows, listings, self._folder, known))
         return _Picture(revision, rows, known, [one for one in differences if not self._is_explained(one, database)])
 
-    def _files(self, resource: str | None, namespace: str | None, key: Key | None) -> Iterable[Found]:
-        if key is None:
-            return all_files(self._folder, resource, namespace)
-        found = file_of(self._folder, key)
-        return [found] if found else []
+    def _listings(self, resource: str | None, namespace: str | None, key: Key | None) -> Iterable[Listing]:
+        return [self._folder.listing_of(key)] if key else self._folder.listings(resource, namespace)
 
     def _is_explained(self, difference: Difference, database: Database) -> bool:
         """Whether a commit after the snapshot made the difference."""

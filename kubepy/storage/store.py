@@ -15,7 +15,7 @@ from kubepy.storage.database import DamagedError, Database, Row
 from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key
-from kubepy.storage.manifest import from_json
+from kubepy.storage.manifest import Decoder
 from kubepy.storage.model import Admit, Change, Object, Problem, Snapshot
 from kubepy.storage.reader import Reader
 
@@ -55,6 +55,7 @@ class Store:
         self._access = Access(self._folder, admit, self._now)
         self._reader = Reader(self._access)
         self._lock_timeout = lock_timeout
+        self._decoder = Decoder()
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
 
     @classmethod
@@ -85,7 +86,7 @@ class Store:
         if look.problems:
             raise FolderError(self._folder.absolute(str(look.problems[0])))
         row = look.rows.get(key)
-        return _object(row) if row and self._is_alive(row) else None
+        return self._object(row) if row and self._is_alive(row) else None
 
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         return self._access.run(lambda: self._list(resource, namespace))
@@ -93,7 +94,7 @@ class Store:
     def _list(self, resource: str, namespace: str | None) -> Snapshot:
         look = self._reader.look(resource, namespace)
         rows = (look.rows[key] for key in sorted(look.rows))
-        return Snapshot(look.revision, [_object(row) for row in rows if self._is_alive(row)], tuple(look.problems))
+        return Snapshot(look.revision, [self._object(row) for row in rows if self._is_alive(row)], tuple(look.problems))
 
     def revision(self) -> int:
         return self._access.run(lambda: self._access.database().counter("revision"))
@@ -133,6 +134,10 @@ class Store:
         except (LockTimeoutError, FolderError):  # somebody is writing, or nobody can
             return self._access.run(lambda: check(self._access))
 
+    def _object(self, row: Row) -> Object:
+        assert row.json is not None
+        return self._decoder.object(row.key, row.json, row.revision)
+
     def _is_alive(self, row: Row) -> bool:
         return row.expires is None or row.expires > self._now()
 
@@ -149,7 +154,9 @@ class Store:
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         with self._access.locked(self._lock_timeout) as database:
-            transaction = Transaction(database, self._folder, self._volatile, self._now(), _problems(database))
+            transaction = Transaction(
+                database, self._folder, self._decoder, self._volatile, self._now(), _problems(database)
+            )
             self._meta_writes = {}
             try:
                 with self._access.index_errors():
@@ -204,11 +211,6 @@ class Store:
         from kubepy.storage.locks import Lock
 
         return Lock(self._access.own_path(name)).holder()
-
-
-def _object(row: Row) -> Object:
-    assert row.json is not None
-    return from_json(row.json, row.revision)
 
 
 def _problems(database: Database) -> Problems:

@@ -9,7 +9,7 @@ from kubepy.storage.errors import ConflictError, ExistsError, FolderError, Missi
 from kubepy.storage.folder import Folder
 from kubepy.storage.journal import Commit, Write
 from kubepy.storage.keys import Key, path_of
-from kubepy.storage.manifest import from_json, to_json
+from kubepy.storage.manifest import Decoder, to_json
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Object, Objects, Problem
 
 Changes = list[Change]
@@ -37,10 +37,17 @@ class Transaction:
     """
 
     def __init__(
-        self, database: Database, folder: Folder, volatile: Mapping[str, float], now: float, problems: Iterable[Problem]
+        self,
+        database: Database,
+        folder: Folder,
+        decoder: Decoder,
+        volatile: Mapping[str, float],
+        now: float,
+        problems: Iterable[Problem],
     ) -> None:
         self._database = database
         self._folder = folder
+        self._decoder = decoder
         self._volatile = volatile
         self._now = now
         self._problems = {problem.path: problem for problem in problems}
@@ -68,7 +75,7 @@ class Transaction:
     def get(self, key: Key) -> Object | None:
         """Raises FolderError where the object's file cannot be one."""
         self._check_file(key)
-        return self._object(self._entry(key))
+        return self._object(key, self._entry(key))
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
         """All objects of a resource (in one namespace, or None: everywhere), in key order."""
@@ -77,7 +84,7 @@ class Transaction:
             self._load(resource, namespace)
             keys = self._keys.get(resource, ())
             wanted = sorted(key for key in keys if namespace is None or key.namespace == namespace)
-            found = [obj for key in wanted if (obj := self._object(self._entry(key))) is not None]
+            found = [obj for key in wanted if (obj := self._object(key, self._entry(key))) is not None]
             self._lists[resource, namespace] = found
         return found[:]
 
@@ -102,9 +109,9 @@ class Transaction:
             self._keys.setdefault(key.resource, set()).add(key)
         return entry
 
-    def _object(self, entry: _Entry) -> Object | None:
+    def _object(self, key: Key, entry: _Entry) -> Object | None:
         if entry.object is None and entry.json is not None:
-            entry.object = from_json(entry.json, entry.revision)
+            entry.object = self._decoder.object(key, entry.json, entry.revision)
         return entry.object
 
     def _check_file(self, key: Key) -> None:
@@ -130,7 +137,7 @@ class Transaction:
         entry = self._existing(key, expected)
         text = _encode(key, obj)
         if text == entry.json:
-            current = self._object(entry)
+            current = self._object(key, entry)
             assert current is not None
             return current
         return self._put(key, entry, obj, text)
@@ -138,7 +145,7 @@ class Transaction:
     def delete(self, key: Key, *, expected: str | None = None) -> Object:
         """Remove an object; returns its last state. Raises MissingError, ConflictError, FolderError."""
         entry = self._existing(key, expected)
-        last = self._object(entry)
+        last = self._object(key, entry)
         assert last is not None
         self._touch(key, entry)
         if entry.before and not entry.deleted_at:

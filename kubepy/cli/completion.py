@@ -126,7 +126,8 @@ def candidates(session: Session, words: list[str]) -> list[str]:
     *before, word = words
     command, name, rest = _command_of(before, COMMANDS)
     if command is None:
-        command = Verb("kubepy", "kubepy", None, entries={one: entry for one, entry in COMMANDS.items() if entry.summary})
+        shown = {one: entry for one, entry in COMMANDS.items() if entry.summary}
+        command = Verb("kubepy", "kubepy", None, entries=shown)
     return _beginning(word, _after(session, command, name, rest, word))
 
 

@@ -81,7 +81,7 @@ class Access:
         if self._database is None:
             self.try_catch_up()
         if self._database is None:
-            self._database = index.create_in_memory()
+            self._database = index.open_in_memory(self.folder.root)
             self.take_in()
         return self._database
 
@@ -140,7 +140,8 @@ class Access:
         from kubepy.storage.intake import Intake
 
         assert self._database is not None
-        Intake(self._database, self.folder, self.admit, self.now()).run()
+        same_boot = self.is_same_boot(self._database)
+        Intake(self._database, self.folder, self.admit, self.now()).run(same_boot=same_boot)
 
     def try_catch_up(self) -> bool:
         """Catch up unless somebody else has the lock, or this process cannot write here."""
@@ -157,7 +158,7 @@ class Access:
             return False
 
     def is_same_boot(self, database: Database) -> bool:
-        return database.in_memory or database.value("internal", "boot") == (self.boot or "")
+        return database.value("internal", "boot") == (self.boot or "")
 
     def check_in_place(self, database: Database) -> None:
         """Refuse to commit to an index that was removed meanwhile. Raises FolderError."""
@@ -210,7 +211,7 @@ class Access:
         try:
             lock.acquire(0)
         except (LockTimeoutError, FolderError):
-            self._database = index.create_in_memory()
+            self._database = index.open_in_memory(self.folder.root)
             self.take_in()
             return
         try:

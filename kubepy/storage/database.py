@@ -141,6 +141,7 @@ class Database:
         self.path = path
         self.in_memory = path == ":memory:"
         self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+        self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
 
     def create(self) -> None:

@@ -92,10 +92,34 @@ def begin(root: str) -> None:
         lock.release()
 
 
-def create_in_memory() -> Database:
+def open_in_memory(root: str) -> Database:
+    """A copy of the index in memory, an empty one if it cannot be copied."""
     database = Database(":memory:")
-    database.create()
-    return database
+    if _copy(os.path.join(root, OWN, INDEX), database):
+        return database
+    database.close()
+    empty = Database(":memory:")
+    empty.create()
+    return empty
+
+
+def _copy(path: str, database: Database) -> bool:
+    """Copy an index whose log (``-wal``) is all in it; SQLite itself reads none in a folder it cannot write to."""
+    from urllib.parse import quote
+
+    if not os.path.isfile(path) or os.path.islink(os.path.dirname(path)) or os.path.exists(f"{path}-wal"):
+        return False
+    try:
+        source = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?immutable=1", uri=True)
+    except sqlite3.Error:
+        return False
+    try:
+        source.backup(database.connection)
+        return database.is_current()
+    except sqlite3.Error:
+        return False
+    finally:
+        source.close()
 
 
 def discard(root: str) -> None:

@@ -37,9 +37,10 @@ class Intake:
         self.admit = admit
         self.now = now
 
-    def run(self) -> None:
+    def run(self, *, same_boot: bool) -> None:
+        """``same_boot``: the machine was not started anew since the index was last recovered."""
         problems = self.database.problems()
-        known = Known(problems, same_boot=True, refresh=True)
+        known = Known(problems, same_boot=same_boot, refresh=True)
         rows = self.database.rows(json=False)
         outcomes = self._outcomes(compare(rows, self.folder.listings(), self.folder, known), known)
         current = {one.problem.path for one in outcomes if isinstance(one, Refused)}

@@ -24,7 +24,7 @@ from kubepy.cluster.options import (
     STRATEGIC_MERGE_PATCH,
     DeleteOptions,
 )
-from kubepy.cluster.server import Server
+from kubepy.cluster.server import Server, Target
 from kubepy.cluster.sessions import Session
 from kubepy.cluster.watch import WatchEvent, split_replacement
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot, Store
@@ -161,16 +161,24 @@ class Client:
         from kubepy.cluster.creation import create
 
         with self.session(dry_run) as session:
-            return create(self._server, session, self._server.target(resource, namespace), obj, field_validation)
+            return create(self._server, session, self._target_of(resource, namespace, obj)._replace(name=""), obj,
+                          field_validation)
 
     def update(self, resource: str, obj: Object, *, namespace: str = "", subresource: str = "", dry_run: bool = False,
                field_manager: str = "", field_validation: str = "Ignore") -> Object:
         """Replace an object, or its ``status``. With metadata.resourceVersion: only that version. Raises Conflict."""
         from kubepy.cluster.updating import update
 
-        target = self._server.target(resource, namespace, obj["metadata"].get("name", ""))
         with self.session(dry_run) as session:
-            return update(self._server, session, target, obj, subresource, field_validation)
+            return update(self._server, session, self._target_of(resource, namespace, obj), obj, subresource,
+                          field_validation)
+
+    def _target_of(self, resource: str, namespace: str, obj: Object) -> Target:
+        """The object that a request carries; without a namespace of its own it is in that of the object."""
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict):
+            metadata = {}
+        return self._server.target(resource, namespace or metadata.get("namespace", ""), metadata.get("name", ""))
 
     def patch(self, resource: str, name: str, patch: Any, patch_type: str, *, namespace: str = "",
               subresource: str = "", dry_run: bool = False, field_manager: str = "",
@@ -219,9 +227,8 @@ class Client:
         """Set the replicas of an object through its scale. Raises as get_scale, Conflict, Invalid."""
         from kubepy.cluster.scaling import update_scale
 
-        target = self._server.target(resource, namespace, scale["metadata"].get("name", ""))
         with self.session(dry_run) as session:
-            return update_scale(self._server, session, target, scale)
+            return update_scale(self._server, session, self._target_of(resource, namespace, scale), scale)
 
     def evict(self, name: str, *, namespace: str, options: DeleteOptions = NO_OPTIONS) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster import admission, errors
 from kubepy.cluster.decoding import decode_request
-from kubepy.cluster.meta import Object, clone
+from kubepy.cluster.meta import Object
 from kubepy.cluster.server import Server, Target, drop_duplicate_owners, match_namespace
 from kubepy.cluster.sessions import Session
 from kubepy.cluster.strategy import Strategy
@@ -32,22 +32,18 @@ def create(server: Server, session: Session, target: Target, obj: Object, field_
     match_namespace(new, target)
     drop_duplicate_owners(server, new)
     admission.admit_creation(server, session, target, new)
-    if new["metadata"].get("name") or not new["metadata"].get("generateName"):
-        return store_new(server, session, target, new)
-    return _create_with_generated_name(server, session, target, new)
+    if not new["metadata"].get("name") and new["metadata"].get("generateName"):
+        new["metadata"]["name"] = _generate_name(server, session, target, new["metadata"]["generateName"])
+    return store_new(server, session, target, new)
 
 
-def _create_with_generated_name(server: Server, session: Session, target: Target, obj: Object) -> Object:
-    for attempt in range(1, NAME_ATTEMPTS + 1):
-        new = obj if attempt == NAME_ATTEMPTS else clone(obj)
-        prefix = new["metadata"]["generateName"]
-        new["metadata"]["name"] = prefix[:MAX_GENERATED_PREFIX] + server.ids.suffix()
-        try:
-            return store_new(server, session, target, new)
-        except errors.Status as status:
-            if status.reason != "AlreadyExists" or attempt == NAME_ATTEMPTS:
-                raise
-    raise AssertionError("unreachable: the last attempt returns or raises")
+def _generate_name(server: Server, session: Session, target: Target, prefix: str) -> str:
+    """A name that is free; after so many attempts the last one is taken as it is, and refused."""
+    for _ in range(NAME_ATTEMPTS):
+        name = prefix[:MAX_GENERATED_PREFIX] + server.ids.suffix()
+        if session.get(target._replace(name=name).key) is None:
+            break
+    return name
 
 
 def store_new(server: Server, session: Session, target: Target, obj: Object) -> Object:

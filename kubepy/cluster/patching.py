@@ -14,7 +14,7 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.options import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cluster.scaling import scale_of, scale_paths, update_scale
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.server import Server, Target, drop_duplicate_owners, match_name, match_namespace
+from kubepy.cluster.server import Server, Target, drop_duplicate_owners, expect_subresource, match_name, match_namespace
 from kubepy.cluster.sessions import Session
 from kubepy.cluster.types import DecodeError
 from kubepy.cluster.updating import replace
@@ -26,10 +26,7 @@ def patch_object(server: Server, session: Session, target: Target, patch: Any, p
 
     Raises NotFound, BadRequest, Invalid, Conflict, UnsupportedMediaType.
     """
-    if subresource and subresource not in ("status", "scale", "finalize", "ephemeralcontainers", "resize"):
-        raise errors.no_such_resource()
-    if subresource and subresource not in target.resource.subresources:
-        raise errors.no_such_resource()
+    expect_subresource(target.resource, subresource)
     if subresource == "scale":
         return _patch_scale(server, session, target, patch, patch_type)
     old = session.require(target.key)

@@ -71,6 +71,20 @@ def _drop(warning: str) -> None:
     """Controllers have nobody to warn."""
 
 
+_CHANGEABLE = ("finalize", "scale", "status")  # subresources that an update or patch can be about
+
+
+def expect_subresource(resource: Resource, subresource: str) -> None:
+    """Raises NotFound for what the kind does not have, MethodNotAllowed for what is only created or not supported."""
+    if not subresource:
+        return
+    if subresource not in resource.subresources:
+        raise errors.no_such_resource()
+    if subresource not in _CHANGEABLE:
+        why = f"kubepy does not support changes of {resource.plural}/{subresource}"
+        raise errors.Status(405, "MethodNotAllowed", why)
+
+
 def match_namespace(obj: Object, target: Target) -> None:
     """The namespace of the request and that of the object are one (``EnsureObjectNamespaceMatchesRequestNamespace``).
 

@@ -7,7 +7,7 @@ from kubepy.cluster.creation import create
 from kubepy.cluster.decoding import decode_request
 from kubepy.cluster.errors import FieldError
 from kubepy.cluster.meta import Object
-from kubepy.cluster.server import Server, Target, drop_duplicate_owners, match_name, match_namespace
+from kubepy.cluster.server import Server, Target, drop_duplicate_owners, expect_subresource, match_name, match_namespace
 from kubepy.cluster.sessions import Session
 from kubepy.cluster.strategy import Strategy, restore
 from kubepy.cluster.validation.metadata import (
@@ -34,6 +34,7 @@ def update(server: Server, session: Session, target: Target, obj: Object, subres
     With metadata.resourceVersion only in the place of that version, with metadata.uid only of that object.
     Raises BadRequest, NotFound, Conflict, Invalid.
     """
+    expect_subresource(target.resource, subresource)
     new = decode_request(server, target.resource, obj, field_validation)
     match_namespace(new, target)
     match_name(new, target)
@@ -48,9 +49,8 @@ def update(server: Server, session: Session, target: Target, obj: Object, subres
 def _create_instead(server: Server, session: Session, target: Target, new: Object, subresource: str) -> Object:
     if subresource or not server.strategy(target.resource).allow_create_on_update:
         raise errors.not_found(target.resource.key, target.name)
-    if new["metadata"].get("uid") or new["metadata"].get("resourceVersion"):
-        raise _storage_conflict(target, f"Precondition failed: UID in precondition: {new['metadata'].get('uid', '')}, "
-                                        "UID in object meta: ")
+    if uid := new["metadata"].get("uid"):
+        raise _storage_conflict(target, f"Precondition failed: UID in precondition: {uid}, UID in object meta: ")
     return create(server, session, target, new)
 
 

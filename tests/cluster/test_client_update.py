@@ -169,6 +169,19 @@ def test_a_subresource_that_a_kind_has_not_is_not_served(client: Client, made: d
     for subresource in ("status", "scale", "binding"):
         with pytest.raises(Status, match="the server could not find the requested resource"):
             patch(client, {}, subresource=subresource)
+    with pytest.raises(Status, match="the server could not find the requested resource"):
+        update(client, made, subresource="status")
+
+
+def test_a_subresource_that_cannot_be_changed_says_so(client: Client) -> None:
+    with pytest.raises(Status) as caught:
+        client.patch("pods", "p", {}, MERGE_PATCH, namespace="default", subresource="binding")
+    assert (caught.value.code, str(caught.value)) == (405, "kubepy does not support changes of pods/binding")
+
+
+def test_an_object_without_a_namespace_of_the_request_is_in_its_own(client: Client) -> None:
+    made = client.create("configmaps", {"metadata": {"name": "cm", "namespace": "kube-public"}})
+    assert client.update("configmaps", {**clone(made), "data": {"k": "v"}})["metadata"]["namespace"] == "kube-public"
 
 
 def test_a_dry_run_of_a_patch_changes_nothing(client: Client, made: dict[str, Any]) -> None:

@@ -166,9 +166,14 @@ class Client:
 
     def update(self, resource: str, obj: Object, *, namespace: str = "", subresource: str = "", dry_run: bool = False,
                field_manager: str = "", field_validation: str = "Ignore") -> Object:
-        """Replace an object, or its ``status``. With metadata.resourceVersion: only that version. Raises Conflict."""
+        """Replace an object, its ``status`` or its ``scale``. With metadata.resourceVersion: only that version.
+
+        Raises NotFound, Conflict, Invalid, BadRequest.
+        """
         from kubepy.cluster.updating import update
 
+        if subresource == "scale":
+            return self.update_scale(resource, obj, namespace=namespace, dry_run=dry_run)
         with self.session(dry_run) as session:
             return update(self._server, session, self._target_of(resource, namespace, obj), obj, subresource,
                           field_validation)

@@ -162,7 +162,7 @@ def _worded(error: Exception) -> Exception:
 
 def _report(error: BaseException, say: Callable[[str], None]) -> int:
     text, status = message_and_status(error)
-    say(text)
+    say(text.removesuffix("\n"))
     return status
 
 

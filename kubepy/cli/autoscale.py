@@ -1,0 +1,113 @@
+"""``kubepy autoscale``. Upstream: ``kubectl/pkg/cmd/autoscale/autoscale.go``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError
+from kubepy.cli.flags import integer, string
+from kubepy.cli.flagsets import (
+    dry_run_flag,
+    field_manager_flag,
+    filename_flags,
+    output_flags,
+    record_flag,
+    save_config_flag,
+)
+from kubepy.cli.generators import create_generated, metadata
+from kubepy.cli.resources import Info, find, resource_text
+from kubepy.cli.session import Session
+from kubepy.cluster.meta import Object
+
+FLAGS = [
+    integer("min", default=-1, help="The lower limit for the number of pods that can be set by the autoscaler."),
+    integer("max", default=-1, help="The upper limit for the number of pods that can be set by the autoscaler. "
+            "Required."),
+    integer("cpu-percent", default=-1, deprecated="Use --cpu with percentage or resource quantity format (e.g., '70%' "
+            "for utilization or '500m' for milliCPU)."),
+    string("cpu", help="Target CPU: a percentage of what is requested (70%), or an average value (500m; without a unit "
+           "in thousandths)."),
+    string("memory", help="Target memory: a percentage of what is requested (60%), or an average value (200Mi; without "
+           "a unit in mebibytes)."),
+    string("name", help="The name for the newly created object. Default: the name of the resource."),
+    *filename_flags("identifying the resource to autoscale."),
+    *output_flags(),
+    dry_run_flag(),
+    save_config_flag(),
+    field_manager_flag("kubectl-autoscale"),
+    record_flag(),
+]
+UNITS = {"cpu": "m", "memory": "Mi"}
+
+
+@verb("autoscale", "autoscale (-f FILENAME | TYPE NAME | TYPE/NAME) [--min=MINPODS] --max=MAXPODS [--cpu=CPU]",
+      flags=FLAGS, examples="""
+# Between two and ten pods
+kubepy autoscale deploy/web --min=2 --max=10 --cpu=80%
+""")
+def autoscale(session: Session, given: Invocation) -> None:
+    """Create an autoscaler that chooses and sets the number of pods of a deployment, replica set or stateful set.
+
+    Nothing measures load here, so that nothing scales by itself."""
+    given.require("max")
+    validate(given)
+    seen = 0
+
+    def autoscale_one(info: Info) -> None:
+        nonlocal seen
+        seen += 1
+        if "scale" not in info.resource.subresources:
+            raise CliError(f"cannot autoscale a {info.resource.kind}: could not find scale subresource for "
+                           f"{resource_text(info.resource)} in discovery information")
+        operation = "created" if given.dry_run == "client" else "autoscaled"
+        create_generated(session, given, lambda: autoscaler(session, given, info), "", operation)
+
+    find(session, given).visit(autoscale_one)
+    if not seen:
+        raise CliError("no objects passed to autoscale")
+
+
+def validate(given: Invocation) -> None:
+    if given.max < 1:
+        raise CliError(f"--max=MAXPODS is required and must be at least 1, max: {given.max}")
+    if given.max < given.min:
+        raise CliError(f"--max=MAXPODS must be larger or equal to --min=MINPODS, max: {given.max}, min: {given.min}")
+    if given.cpu_percent > 0 and given.cpu:
+        raise CliError("--cpu-percent and --cpu are mutually exclusive")
+    for name in UNITS:
+        if given.flag(name):
+            metric(name, given.flag(name))
+
+
+def autoscaler(session: Session, given: Invocation, info: Info) -> Object:
+    target = {"kind": info.resource.kind, "name": info.name, "apiVersion": info.resource.api_version}
+    spec: Object = {"scaleTargetRef": target}
+    if given.min > 0:
+        spec["minReplicas"] = given.min
+    spec["maxReplicas"] = given.max
+    percent = f"{given.cpu_percent}%" if given.cpu_percent > 0 else ""
+    metrics = [metric(name, text) for name, text in (("cpu", percent or given.cpu), ("memory", given.memory)) if text]
+    if metrics:
+        spec["metrics"] = metrics
+    return {"kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v2",
+            "metadata": metadata(session, given.flag("name") or info.name), "spec": spec,
+            "status": {"desiredReplicas": 0, "currentMetrics": None}}
+
+
+def metric(name: str, text: str) -> Object:
+    """One target of an autoscaler. Raises CliError."""
+    return {"type": "Resource", "resource": {"name": name, "target": _target(name, text)}}
+
+
+def _target(name: str, text: str) -> Object:
+    from kubepy.cluster.quantity import QuantityError, parse_quantity
+
+    if text.endswith("%"):
+        percent = text.removesuffix("%")
+        if not percent.isdigit():
+            raise CliError(f"invalid percentage value: {percent}")
+        return {"type": "Utilization", "averageUtilization": int(percent)}
+    quantity = text + UNITS[name] if text.isdigit() else text
+    try:
+        return {"type": "AverageValue", "averageValue": str(parse_quantity(quantity))}
+    except QuantityError:
+        raise CliError(f"invalid resource {name} value: {text}") from None

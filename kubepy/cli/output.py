@@ -163,7 +163,7 @@ def _jsonpath_printer(session: Session, given: Invocation, style: str, template:
 
 
 def _template_printer(session: Session, given: Invocation, style: str, template: str) -> Printer:
-    from kubepy.cli.gotemplate import Template, TemplateError
+    from kubepy.cluster.gotemplate import ExecutionError, Template, TemplateError
 
     if style in ("go-template-file", "templatefile"):
         template = _read_template(template)
@@ -175,8 +175,10 @@ def _template_printer(session: Session, given: Invocation, style: str, template:
     def print_template(obj: Object) -> None:
         try:
             text = parsed.render(obj, missing_ok=given.flag("allow-missing-template-keys", True))
-        except TemplateError as error:
-            raise CliError(f'error executing template "{template}": {error}') from None
+        except ExecutionError as error:
+            told, message = parsed.explain(obj, error)
+            session.print(told, end="")
+            raise CliError(message) from None
         session.print(text, end="")
 
     return print_template

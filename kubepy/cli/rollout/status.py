@@ -52,6 +52,7 @@ class Following:
         self.info = info
         self.viewer = viewer
         self.seen = ""
+        self.done = False
 
     def run(self) -> None:
         """Raises CliError when the time is over, the object gone, or the rollout has failed."""
@@ -61,15 +62,17 @@ class Following:
             raise CliError("timed out waiting for the condition")
 
     def look(self) -> bool:
-        """Print the state if it has changed; whether the rollout is done."""
+        """Print the state if it has changed; whether the rollout is done, which it stays."""
         obj = self._read()
         version = obj["metadata"].get("resourceVersion", "")
-        if version == self.seen:
-            return False
+        if self.done or version == self.seen:
+            return self.done
         self.seen = version
         progress = self.viewer(obj, self.given.revision)
         self.session.print(progress.message)
-        return progress.done
+        self.session.stdout.flush()
+        self.done = progress.done
+        return self.done
 
     def _read(self) -> Object:
         try:

@@ -31,6 +31,16 @@ _MODULES = {
     "statefulsets.apps": "apps",
     "jobs.batch": "batch",
     "cronjobs.batch": "batch",
+    "poddisruptionbudgets.policy": "policy",
+    "priorityclasses.scheduling.k8s.io": "policy",
+    "horizontalpodautoscalers.autoscaling": "autoscaling",
+    "persistentvolumeclaims": "storage",
+    "persistentvolumes": "storage",
+    "storageclasses.storage.k8s.io": "storage",
+    "csidrivers.storage.k8s.io": "storage",
+    "ingresses.networking.k8s.io": "networking",
+    "ingressclasses.networking.k8s.io": "networking",
+    "networkpolicies.networking.k8s.io": "networking",
 }
 
 

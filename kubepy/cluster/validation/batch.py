@@ -13,13 +13,13 @@ from kubepy.cluster.validation.fields import (
     Errors,
     semantically_equal,
     validate_choice,
-    validate_format,
     validate_nonnegative,
     validate_optional_choice,
 )
+from kubepy.cluster.validation.formats import domain_prefixed_path
 from kubepy.cluster.validation.goview import go_view, selector_view
 from kubepy.cluster.validation.labels import has_invalid_label_value, validate_label_selector
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain, regex_error
+from kubepy.cluster.validation.names import dns1123_label
 from kubepy.cluster.validation.pod_options import PodOptions
 from kubepy.cluster.validation.pod_templates import template_labels, validate_pod_template, validate_selected
 
@@ -29,7 +29,6 @@ COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit",
           "backoffLimitPerIndex", "maxFailedIndexes")
 NEEDS_INDEXES = "requires indexed completion mode"
 MANY, MANY_PARALLEL, MANY_FAILED = 100_000, 10_000, 10_000
-_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
 def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
@@ -117,15 +116,7 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
 
 
 def _validate_manager(manager: str, path: str, errors: Errors) -> None:
-    host, slash, rest = manager.partition("/")
-    if not manager:
-        errors.append(required(path))
-    elif not (host and slash and rest):
-        errors.append(invalid_value(path, manager, 'must be a domain-prefixed path (such as "acme.io/foo")'))
-    else:
-        validate_format(host, dns1123_subdomain(host), path, errors)
-        if not re.fullmatch(_PATH, rest):
-            errors.append(invalid_value(path, rest, regex_error("Invalid path", _PATH)))
+    errors.extend(domain_prefixed_path(manager, path))
     if len(manager.encode()) > 63:
         errors.append(too_long(path, 63))
 

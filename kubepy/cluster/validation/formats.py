@@ -181,3 +181,34 @@ def dns1123_subdomain_with_underscore(name: str) -> list[str]:
                 "and must start and end with an alphanumeric character")
         wrong.append(regex_error(rule, pattern, "example.com"))
     return wrong
+
+
+def wildcard_subdomain(name: str) -> list[str]:
+    """``*.example.com``."""
+    from kubepy.cluster.validation.names import regex_error
+
+    label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+    pattern = rf"\*\.{label}(\.{label})*"
+    wrong = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
+    if not re.fullmatch(pattern, name):
+        rule = ("a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+                "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character")
+        wrong.append(regex_error(rule, pattern, "*.example.com"))
+    return wrong
+
+
+def domain_prefixed_path(text: str, path: str) -> Errors:
+    """``acme.io/foo`` (``IsDomainPrefixedPath``)."""
+    from kubepy.cluster.errors import required
+    from kubepy.cluster.validation.names import dns1123_subdomain, regex_error
+
+    host, _, rest = text.partition("/")
+    if not text:
+        return [required(path)]
+    if not host or not rest:
+        return [invalid_value(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [invalid_value(path, host, complaint) for complaint in dns1123_subdomain(host)]
+    pattern = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+    if not re.fullmatch(pattern, rest):
+        errors.append(invalid_value(path, rest, regex_error("Invalid path", pattern)))
+    return errors

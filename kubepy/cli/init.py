@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from kubepy.cli.command import Invocation, verb
+from kubepy.cli.driver import build_manager, holding
 from kubepy.cli.errors import CliError
 from kubepy.cli.flags import integer
 from kubepy.cli.session import Session
+from kubepy.cluster.meta import Object
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
 
@@ -27,18 +29,24 @@ def init(session: Session, given: Invocation) -> None:
         raise CliError(f"--nodes={given.nodes} is invalid: must be greater than or equal to 0")
     if session.has_cluster:
         raise CliError(f'there is a cluster in "{session.folder}" already')
-    client = session.client
-    with client.joined():
-        names = [_make_node(session, f"node-{number}") for number in range(1, given.nodes + 1)]
+    names = [f"node-{number}" for number in range(1, given.nodes + 1)]
+    with session.client.joined():
+        for name in names:
+            session.client.create("nodes", new_node(name))
+    _settle(session)
     session.print(f"cluster created in {session.folder}")
     for name in names:
         session.print(f"node/{name} created")
 
 
-def _make_node(session: Session, name: str) -> str:
-    """A Ready node, as the simulated kubelet registers it."""
-    from kubepy.kubelet import register
+def new_node(name: str) -> Object:
+    """A node with the labels that a kubelet on Linux gives its own."""
+    labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
 
-    node = session.client.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-    session.client.update("nodes", register(node, session.cluster.clock.now()), subresource="status")
-    return name
+
+def _settle(session: Session) -> None:
+    """Let the kubelets register and the taints of new nodes go, so that the cluster begins ready."""
+    with holding(session.cluster) as ours:
+        if ours:
+            build_manager(session.cluster).run_until_settled()

@@ -92,3 +92,7 @@ def _overview() -> str:
     parts.append(f'Use "{PROGRAM} COMMAND --help" for more information about a command.\n'
                  f'Use "{PROGRAM} options" for a list of global command-line options (applies to all commands).')
     return "\n\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,51 @@
+"""A state folder for each test, and the command line run inside this process."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from kubepy.cli.main import main
+
+
+class Done(NamedTuple):
+    """What a command printed on both streams, and its exit status."""
+
+    out: str
+    err: str
+    status: int
+
+
+Kubepy = Callable[..., Done]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory whose ``state`` is where commands keep their cluster; there is none yet."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KUBEPY_STATE", raising=False)
+    monkeypatch.delenv("KUBEPY_RECONCILE", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def bare(folder: Path) -> Kubepy:
+    """Runs a command in a folder without a cluster."""
+    return run
+
+
+@pytest.fixture
+def kubepy(folder: Path) -> Kubepy:
+    """Runs a command in a folder with an empty cluster: ``kubepy("get", "pods")``."""
+    assert run("init").status == 0
+    return run
+
+
+def run(*words: str, stdin: str = "") -> Done:
+    out, err = io.StringIO(), io.StringIO()
+    status = main(words, stdin=io.StringIO(stdin), stdout=out, stderr=err)
+    return Done(out.getvalue(), err.getvalue(), status)

@@ -1,0 +1,147 @@
+"""Which command a line names, what is said when it names none, and how errors end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from kubepy.cli.command import Verb, load, walk
+from kubepy.cli.commands import COMMANDS, GROUPS
+from kubepy.cli.errors import CliError, guarded
+from tests.cli.conftest import Done, Kubepy
+
+
+def test_an_unknown_command_is_named_with_what_might_have_been_meant(bare: Kubepy) -> None:
+    assert bare("gett", "pods") == Done(
+        "", 'error: unknown command "gett" for "kubepy"\n\nDid you mean this?\n\tset\n\tget\n', 1)
+    assert bare("frobnicate") == Done("", 'error: unknown command "frobnicate" for "kubepy"\n', 1)
+
+
+def test_an_unknown_command_of_a_group(bare: Kubepy) -> None:
+    assert bare("rollout", "frob", "x") == Done(
+        "", "error: unknown command \"frob x\"\nSee 'kubepy rollout -h' for help and examples\n", 1)
+
+
+def test_a_wrong_flag_points_to_the_help_of_its_command(bare: Kubepy) -> None:
+    assert bare("get", "--colour") == Done(
+        "", "error: unknown flag: --colour\nSee 'kubepy get --help' for usage.\n", 1)
+    assert bare("create", "deploy", "x", "--image") == Done(
+        "", "error: flag needs an argument: --image\nSee 'kubepy create deployment --help' for usage.\n", 1)
+
+
+def test_global_flags_stand_before_and_behind_the_verb(kubepy: Kubepy) -> None:
+    wanted = Done("", "No resources found in edge namespace.\n", 0)
+    assert kubepy("-n", "edge", "get", "pods") == wanted
+    assert kubepy("get", "pods", "-n", "edge") == wanted
+    assert kubepy("--namespace=edge", "--context", "x", "get", "-v=6", "pods") == wanted
+
+
+def test_the_state_folder_may_be_named_anywhere(bare: Kubepy) -> None:
+    assert bare("--state", "elsewhere", "init").status == 0
+    assert bare("get", "nodes", "--state=elsewhere") == Done("", "No resources found\n", 0)
+
+
+def test_reading_from_a_folder_without_a_cluster_names_it_and_init(bare: Kubepy, folder: Path) -> None:
+    done = bare("get", "pods")
+    assert done == Done("", 'error: no cluster in "state": make one with "kubepy init", or name another folder with '
+                        "--state or $KUBEPY_STATE\n", 1)
+    assert not (folder / "state").exists()
+
+
+def test_creating_makes_the_cluster_and_a_dry_run_does_not(bare: Kubepy, folder: Path) -> None:
+    assert bare("create", "cm", "a", "--dry-run=client") == Done("configmap/a created (dry run)\n", "", 0)
+    assert bare("create", "cm", "a", "--dry-run=server").status == 1
+    assert not (folder / "state").exists()
+    assert bare("create", "cm", "a") == Done("configmap/a created\n", "", 0)
+    assert (folder / "state" / "kubepy.yaml").exists()
+
+
+def test_init_refuses_a_folder_that_holds_a_cluster(kubepy: Kubepy) -> None:
+    assert kubepy("init") == Done("", 'error: there is a cluster in "state" already\n', 1)
+
+
+def test_init_makes_ready_nodes(bare: Kubepy) -> None:
+    assert bare("init", "--nodes=2").out == "cluster created in state\nnode/node-1 created\nnode/node-2 created\n"
+    ready = "{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=='Ready')].status}{'\\n'}{end}"
+    assert bare("get", "nodes", "-o", f"jsonpath={ready}").out == "node-1 True\nnode-2 True\n"
+
+
+def test_warnings_can_count_as_errors(kubepy: Kubepy) -> None:
+    kubepy("create", "cm", "a")
+    done = kubepy("delete", "cm", "a", "--force", "--warnings-as-errors")
+    assert (done.out, done.status) == ('configmap "a" force deleted from default namespace\n', 1)
+    assert done.err.splitlines()[-1] == "error: 1 warning received"
+
+
+@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "top"])
+def test_what_needs_containers_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
+    done = bare(verb, "pod/x", "--", "ls")
+    assert (done.out, done.status) == ("", 1)
+    assert done.err.startswith(f'error: "{verb}" is not supported: ')
+    assert done.err.count("\n") == 1
+
+
+def test_every_command_that_is_there_has_help_with_examples() -> None:
+    for name, entry in walk(COMMANDS):
+        if not entry.target or not entry.summary or find_spec(entry.target.partition(":")[0]) is None:
+            continue
+        command = load(name, entry)
+        assert isinstance(command, Verb)
+        assert command.help, name
+        assert command.examples or command.help.startswith("Not supported") or name == "options", name
+
+
+def test_help_shows_every_group(bare: Kubepy) -> None:
+    done = bare("--help")
+    assert (done.err, done.status) == ("", 0)
+    for title in GROUPS:
+        assert f"{title}:" in done.out
+    assert bare("help", "get") == bare("get", "--help")
+
+
+def test_a_defect_is_one_line_and_never_a_traceback() -> None:
+    said: list[str] = []
+
+    def fail() -> None:
+        raise ZeroDivisionError("oops")
+
+    assert guarded(fail, said.append) == 1
+    assert len(said) == 1
+    assert said[0].startswith("error: internal error: ZeroDivisionError: oops (test_commands.py:")
+
+
+def test_an_interrupt_ends_with_130() -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    assert guarded(interrupt, print) == 130
+
+
+def test_an_error_of_the_command_line_gets_its_prefix_once() -> None:
+    said: list[str] = []
+
+    def fail() -> None:
+        raise CliError("error: twice")
+
+    guarded(fail, said.append)
+    assert said == ["error: twice"]
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(kubepy: Kubepy) -> None:
+    script = f"{sys.executable} -m kubepy.cli.main api-resources -o wide | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.startswith("NAME")
+
+
+def test_a_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy) -> None:
+    slow = {"click", "tabulate", "filelock", "ruamel", "jsonpatch", "dataclasses", "inspect", "asyncio", "random"}
+    code = ("import sys; from kubepy.cli.main import main; main(['get', 'ds', 'x']); "
+            f"print(sorted({slow} & set(sys.modules)))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    assert done.stderr == 'Error from server (NotFound): daemonsets.apps "x" not found\n'

@@ -1,0 +1,128 @@
+"""Flags are read as pflag reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubepy.cli.flags import (
+    FlagSyntaxError,
+    HelpRequested,
+    Parsed,
+    Parser,
+    boolean,
+    duration,
+    integer,
+    parse_duration,
+    string,
+    string_array,
+    strings,
+)
+
+FLAGS = [
+    boolean("watch", "w"), boolean("all", "A"), string("output", "o"), string("dry-run", default="none",
+    no_value="unchanged"), integer("replicas"), duration("timeout"), strings("filename", "f"), string_array("for"),
+    string("selector", "l"),
+]
+
+
+def parse(*words: str) -> Parsed:
+    return Parser(FLAGS).parse(words)
+
+
+def test_a_value_follows_its_flag_or_an_equals_sign() -> None:
+    assert parse("--output", "yaml").values["output"] == "yaml"
+    assert parse("--output=yaml").values["output"] == "yaml"
+    assert parse("-o", "yaml").values["output"] == "yaml"
+    assert parse("-oyaml").values["output"] == "yaml"
+    assert parse("-o=yaml").values["output"] == "yaml"
+
+
+def test_a_bool_never_takes_the_next_word() -> None:
+    parsed = parse("--watch", "false")
+    assert (parsed.values["watch"], parsed.args) == (True, ["false"])
+    assert parse("--watch=false").values["watch"] is False
+
+
+def test_a_flag_with_a_value_of_its_own_never_takes_the_next_word() -> None:
+    parsed = parse("--dry-run", "client")
+    assert (parsed.values["dry_run"], parsed.args) == ("unchanged", ["client"])
+    assert parse("--dry-run=client").values["dry_run"] == "client"
+
+
+def test_short_flags_stand_together_and_the_last_takes_a_value() -> None:
+    values = parse("-wAo", "yaml").values
+    assert (values["watch"], values["all"], values["output"]) == (True, True, "yaml")
+
+
+def test_values_of_a_slice_are_split_at_commas_and_add_up() -> None:
+    assert parse("-f", "a,b", "--filename=c").values["filename"] == ["a", "b", "c"]
+    assert parse("-f", '"a,b",c').values["filename"] == ["a,b", "c"]
+    assert parse("--for=a,b", "--for", "c").values["for"] == ["a,b", "c"]
+
+
+def test_a_negative_number_is_a_value() -> None:
+    assert parse("--replicas", "-1").values["replicas"] == -1
+    assert parse("--replicas=0x10").values["replicas"] == 16
+
+
+def test_words_after_two_dashes_are_no_flags() -> None:
+    parsed = parse("a", "--", "-w", "b")
+    assert (parsed.args, parsed.dash, parsed.values["watch"]) == (["a", "-w", "b"], 1, False)
+
+
+def test_a_lone_dash_is_a_word() -> None:
+    assert parse("-").args == ["-"]
+    assert parse("-f", "-").values["filename"] == ["-"]
+
+
+def test_underscores_in_names_are_dashes() -> None:
+    assert parse("--dry_run=server").values["dry_run"] == "server"
+
+
+def test_which_flags_were_given_is_known() -> None:
+    assert parse("--watch=false", "-l", "a=b").changed == {"watch", "selector"}
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    (["--foo"], "unknown flag: --foo"),
+    (["--foo=1"], "unknown flag: --foo"),
+    (["-Z"], "unknown shorthand flag: 'Z' in -Z"),
+    (["-wZo"], "unknown shorthand flag: 'Z' in -Zo"),
+    (["--output"], "flag needs an argument: --output"),
+    (["-wo"], "flag needs an argument: 'o' in -o"),
+    (["--=x"], "bad flag syntax: --=x"),
+    (["--watch=maybe"],
+     'invalid argument "maybe" for "-w, --watch" flag: strconv.ParseBool: parsing "maybe": invalid syntax'),
+    (["--replicas=1.5"],
+     'invalid argument "1.5" for "--replicas" flag: strconv.ParseInt: parsing "1.5": invalid syntax'),
+    (["--timeout=5"], 'invalid argument "5" for "--timeout" flag: time: missing unit in duration "5"'),
+])
+def test_what_is_wrong_is_said_as_pflag_says_it(words: list[str], why: str) -> None:
+    with pytest.raises(FlagSyntaxError) as raised:
+        parse(*words)
+    assert str(raised.value) == why
+
+
+def test_help_is_asked_for_by_either_name() -> None:
+    for word in ("-h", "--help", "-wh"):
+        with pytest.raises(HelpRequested):
+            parse(word)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("0", 0), ("1.5s", 1.5), ("2m", 120), ("1h30m", 5400), ("300ms", 0.3), ("-1s", -1), (".5s", 0.5),
+])
+def test_durations_are_gos(text: str, seconds: float) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("", 'time: invalid duration ""'),
+    ("x", 'time: invalid duration "x"'),
+    ("5x", 'time: unknown unit "x" in duration "5x"'),
+    ("1m5", 'time: missing unit in duration "1m5"'),
+])
+def test_durations_that_are_none(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=r"^time: ") as raised:
+        parse_duration(text)
+    assert str(raised.value) == why

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench completions clean
+.PHONY: demo test check bench completions docs clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
@@ -27,6 +27,9 @@ $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
+
+docs: $(VENV)/.installed
+	$(BIN)/python tools/list_commands.py > docs/commands.md
 
 clean:
 	rm -rf $(VENV) .demo build dist

@@ -1,0 +1,19 @@
+# bash completion for kubepy
+_kubepy() {
+    local IFS=$'\n'
+    COMPREPLY=()
+    local cur="${COMP_WORDS[COMP_CWORD]}" line="${COMP_LINE:0:COMP_POINT}"
+    local candidates
+    candidates="$(kubepy __complete "$line" 2>/dev/null)"
+    if [ -z "$candidates" ]; then
+        compopt -o default 2>/dev/null
+        return
+    fi
+    # A word with "=" or ":" in it is several words to bash: complete the last of them.
+    local prefix="${line##* }"
+    prefix="${prefix%"$cur"}"
+    COMPREPLY=($(compgen -W "$candidates" -- "$prefix$cur"))
+    COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
+    case "${COMPREPLY[*]}" in */ | *= | *,) compopt -o nospace 2>/dev/null ;; esac
+}
+complete -F _kubepy kubepy

@@ -1,0 +1,25 @@
+"""Print docs/commands.md: every command with its line of help. `make docs` writes it, a test compares it."""
+
+from kubepy.cli.command import walk
+from kubepy.cli.commands import COMMANDS, GROUPS
+
+INTRODUCTION = """# Commands
+
+`kubepy COMMAND --help` shows flags and examples. Verbs, flags, short names, output and exit codes are kubectl's;
+`init`, `controller` and `fsck` are kubepy's own. Flags that name a server or credentials (`--kubeconfig`, `-s`,
+`--token` …) are accepted and mean nothing; `--state DIR` and `--reconcile=auto|never` are kubepy's own."""
+
+
+def tables() -> str:
+    parts = [INTRODUCTION]
+    grouped = {name for names in GROUPS.values() for name in names}
+    rest = [name for name, entry in COMMANDS.items() if entry.summary and name not in grouped]
+    for title, names in [*GROUPS.items(), ("What there is not, and the list of global flags", rest)]:
+        found = {name: COMMANDS[name] for name in names}
+        rows = [f"| `{path}` | {entry.summary} |" for path, entry in walk(found)]
+        parts.append("\n".join([f"## {title}", "", "| command | |", "| --- | --- |", *rows]))
+    return "\n\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(tables())

@@ -175,8 +175,10 @@ class Store:
                 expired = database.expired(self._now())
                 self._access.check_in_place(database)
                 Journal(database, self._folder, self._access.boot).commit(transaction.outcome(expired), meta.items())
-            elif meta:
+            elif meta or transaction.revision != database.counter("revision"):
+                # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
                 with database.write():
+                    database.set_counter("revision", transaction.revision)
                     for name, value in meta.items():
                         database.set_value("meta", name, value)
 

@@ -38,7 +38,10 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
     if line[:1] == ["help"]:
         line = [*line[1:], "--help"]
 
-    return guarded(lambda: root.execute(session, PROGRAM, line), session.say)
+    try:
+        return guarded(lambda: root.execute(session, PROGRAM, line), session.say)
+    finally:
+        session.close()
 
 
 class Root(Verb):

@@ -112,6 +112,11 @@ class Session:
         cluster.client.warn = self.warn
         return cluster
 
+    def close(self) -> None:
+        """Let go of the cluster, if it was opened."""
+        if "cluster" in self.__dict__:
+            self.cluster.close()
+
     @property
     def client(self) -> Client:
         return self.cluster.client

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kubepy.cluster.reconcile import Context, Informers, Reconciler
 from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, latest, parse
 from kubepy.controllers.manager import POLL_SECONDS, UNWATCHED, Manager
-from kubepy.storage import ConflictError, LockTimeoutError
+from kubepy.storage import LockTimeoutError
 
 if TYPE_CHECKING:
     from kubepy.cli.session import Session
@@ -56,7 +56,7 @@ def build_manager(cluster: Cluster) -> Manager:
     store = cluster.store
     checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
     return Manager(cluster.client, informers, cluster.clock, reconcilers(context),
-                   resources=store.resources, checkpoints=checkpoints, conflicts=(ConflictError,))
+                   resources=store.resources, checkpoints=checkpoints)
 
 
 def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool = True) -> Checkpoint | None:

@@ -31,6 +31,7 @@ POLL_SECONDS = 0.05  # how often a waiting manager looks at the change log …
 POLL_COST_RATIO = 20  # … unless looking takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
 MAX_CONFLICTS = 20  # in a row
+CONFLICT = 409
 GONE = 410  # the code of an error that says that the change log no longer reaches back far enough
 UNWATCHED = frozenset(("events", "events.events.k8s.io"))
 
@@ -40,20 +41,17 @@ class Manager:
 
     :param resources: the resources of which there are objects, for the first listing.
     :param checkpoints: where the manager keeps where it got to; without, it looks at everything when it starts.
-    :param conflicts: what a transaction raises when another program wrote to the folder meanwhile: it is tried again.
     """
 
     def __init__(self, client: Client, informers: Informers, clock: Clock, reconcilers: Sequence[Reconciler], *,
-                 resources: Callable[[], Iterable[str]], checkpoints: CheckpointStore | None = None,
-                 conflicts: tuple[type[Exception], ...] = ()) -> None:
+                 resources: Callable[[], Iterable[str]], checkpoints: CheckpointStore | None = None) -> None:
         self._client = client
         self._informers = informers
         self._clock = clock
         self._reconcilers = reconcilers
         self._resources = resources
         self._checkpoints = checkpoints
-        self._conflicts = conflicts
-        self._conflict_count = 0
+        self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
         self._names = [one.name for one in reconcilers]
         self._queues = {one.name: one.queue for one in reconcilers}
         self._handlers = _handlers_by_resource(reconcilers)
@@ -155,17 +153,17 @@ class Manager:
                 self._revision = self._delivered = self._client.revision()
                 if not self._has_keys():
                     self._save()  # in the same transaction, which costs next to nothing
-        except self._conflicts:
+        except Status as error:
             self._stale = True
-            self._conflict_count += 1
-            if self._conflict_count > MAX_CONFLICTS:
+            self._conflicts += 1
+            if error.code not in (CONFLICT, GONE) or self._conflicts > MAX_CONFLICTS:
                 raise
             self._clock.sleep(POLL_SECONDS)
         except BaseException:
             self._stale = True
             raise
         else:
-            self._conflict_count = 0
+            self._conflicts = 0
 
     def _next(self) -> tuple[Reconciler, Key] | None:
         """The next key of the reconciler whose turn it is, or of the next one that has any."""

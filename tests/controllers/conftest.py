@@ -1,0 +1,81 @@
+"""A cluster in a temporary folder, sound at the end of every test, and a manager of everything that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubepy.cli.driver import build_manager
+from kubepy.cluster.client import Client
+from kubepy.cluster.clock import parse_time
+from kubepy.cluster.cluster import Cluster
+from kubepy.cluster.meta import Object, name_of
+from kubepy.controllers.summary import Summary
+
+NOW = "2026-11-20T10:00:00Z"
+
+
+class Lab:
+    """A cluster whose clock stands still until it is told to move, as between runs of ``controller --once``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cluster = Cluster.make(folder, {"clock": NOW, "seed": 1})
+        self.client: Client = self.cluster.client
+
+    @property
+    def now(self) -> datetime:
+        return self.cluster.clock.now()
+
+    def pass_time(self, seconds: float) -> None:
+        self.cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=seconds)
+
+    def settle(self) -> Summary:
+        """What ``kubepy controller --once`` does, in a manager of its own."""
+        return build_manager(self.cluster).run_until_settled()
+
+    def create(self, resource: str, obj: Object, namespace: str = "") -> Object:
+        return self.client.create(resource, obj, namespace=namespace)
+
+    def names(self, resource: str, namespace: str | None = None) -> list[str]:
+        return [name_of(obj) for obj in self.client.list(resource, namespace=namespace).items]
+
+    def node(self, name: str, **spec: Any) -> Object:
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec}
+        return self.create("nodes", node)
+
+    def config_map(self, name: str, *, owners: list[Object] | None = None, namespace: str = "default",
+                   finalizers: list[str] | None = None) -> Object:
+        metadata: Object = {"name": name, "ownerReferences": owners or [], "finalizers": finalizers or []}
+        return self.create("configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, namespace)
+
+    def daemon_set(self, name: str, **spec: Any) -> Object:
+        template_spec = {"containers": [{"name": "c", "image": "agent:1"}], **spec.pop("template_spec", {})}
+        annotations = spec.pop("template_annotations", {})
+        template = {"metadata": {"labels": {"app": name}, "annotations": annotations}, "spec": template_spec}
+        full = {"selector": {"matchLabels": {"app": name}}, "template": template, **spec}
+        obj = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": full}
+        return self.create("daemonsets.apps", obj, "default")
+
+    def change(self, resource: str, name: str, change: Callable[[Object], None], namespace: str = "",
+               subresource: str = "") -> Object:
+        """Read, change a copy, write."""
+        from copy import deepcopy
+
+        obj = deepcopy(self.client.get(resource, name, namespace=namespace))
+        change(obj)
+        return self.client.update(resource, obj, namespace=namespace, subresource=subresource)
+
+    def pods_by_node(self) -> dict[str, Object]:
+        return {pod["spec"].get("nodeName", ""): pod for pod in self.client.list("pods").items}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    made = Lab(tmp_path / "state")
+    yield made
+    assert made.cluster.store.check() == []
+    made.cluster.close()

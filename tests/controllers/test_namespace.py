@@ -1,0 +1,108 @@
+import pytest
+from conftest import Lab
+
+from kubepy.cluster.errors import Status
+
+TYPES_IN_ORDER = [
+    "NamespaceDeletionDiscoveryFailure",
+    "NamespaceDeletionGroupVersionParsingFailure",
+    "NamespaceDeletionContentFailure",
+    "NamespaceContentRemaining",
+    "NamespaceFinalizersRemaining",
+]
+
+
+def make(lab: Lab, name: str = "lab") -> None:
+    lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+def conditions(lab: Lab) -> dict[str, dict[str, str]]:
+    return {one["type"]: one for one in lab.client.get("namespaces", "lab")["status"]["conditions"]}
+
+
+def stuck_pod(lab: Lab) -> None:
+    lab.node("node-1")
+    metadata = {"name": "stuck", "annotations": {"kubepy.dev/termination": "stuck"}}
+    spec = {"nodeName": "node-1", "containers": [{"name": "c", "image": "i:1"}]}
+    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, "lab")
+    lab.settle()
+
+
+def test_a_namespace_goes_with_everything_in_it(lab):
+    make(lab)
+    lab.config_map("plain", namespace="lab")
+    lab.client.delete("namespaces", "lab")
+    lab.settle()
+    assert "lab" not in lab.names("namespaces")
+    assert lab.names("configmaps", "lab") == []
+
+
+def test_what_has_a_finalizer_holds_it_and_the_conditions_say_so(lab):
+    make(lab)
+    lab.config_map("plain", namespace="lab")
+    lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
+    lab.client.delete("namespaces", "lab")
+    lab.settle()
+    assert lab.names("configmaps", "lab") == ["held"]
+    found = conditions(lab)
+    assert list(found) == TYPES_IN_ORDER
+    assert {kind for kind, one in found.items() if one["status"] == "True"} == set(TYPES_IN_ORDER[3:])
+    assert found["NamespaceContentRemaining"]["message"] == (
+        "Some resources are remaining: configmaps. has 1 resource instances")
+    assert found["NamespaceFinalizersRemaining"]["message"] == (
+        "Some content in the namespace has finalizers remaining: example.org/hold in 1 resource instances")
+
+
+def test_it_goes_when_the_last_finalizer_does(lab):
+    make(lab)
+    lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
+    lab.client.delete("namespaces", "lab")
+    lab.settle()
+    lab.change("configmaps", "held", lambda obj: obj["metadata"].pop("finalizers"), "lab")
+    lab.settle()
+    assert "lab" not in lab.names("namespaces")
+
+
+def test_while_a_pod_hangs_everything_else_stays_and_no_condition_complains(lab):
+    make(lab)
+    stuck_pod(lab)
+    lab.config_map("plain", namespace="lab")
+    lab.client.delete("namespaces", "lab")
+    summary = lab.settle()
+    assert lab.names("configmaps", "lab") == ["kube-root-ca.crt", "plain"][-1:]
+    assert {one["status"] for one in conditions(lab).values()} == {"False"}
+    assert [(due.reconciler, due.key.name) for due in summary.due] == [("namespace-controller", "lab")]
+    lab.client.delete("pods", "stuck", namespace="lab", options=_at_once())
+    lab.settle()
+    assert "lab" not in lab.names("namespaces")
+
+
+def test_a_pod_that_outlives_its_grace_is_an_error_that_the_conditions_name(lab):
+    make(lab)
+    stuck_pod(lab)
+    lab.client.delete("namespaces", "lab")
+    lab.settle()
+    lab.pass_time(31)
+    summary = lab.settle()
+    assert conditions(lab)["NamespaceDeletionContentFailure"]["message"] == (
+        "Failed to delete all resource types, 1 remaining: "
+        "unexpected items still remain in namespace: lab for gvr: /v1, Resource=pods")
+    assert summary.failures
+    lab.client.delete("pods", "stuck", namespace="lab", options=_at_once())
+    lab.settle()
+    assert "lab" not in lab.names("namespaces")
+
+
+def test_nothing_new_is_made_in_it_meanwhile(lab):
+    make(lab)
+    lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
+    lab.client.delete("namespaces", "lab")
+    lab.settle()
+    with pytest.raises(Status, match="unable to create new content in namespace lab because it is being terminated"):
+        lab.config_map("late", namespace="lab")
+
+
+def _at_once():
+    from kubepy.cluster.client import DeleteOptions
+
+    return DeleteOptions(grace_period_seconds=0)

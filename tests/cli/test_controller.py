@@ -1,0 +1,178 @@
+"""``kubepy controller`` as a process, and commands that wait."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+DAEMON_SET = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  name: agent
+spec:
+  selector:
+    matchLabels:
+      app: agent
+  template:
+    metadata:
+      labels:
+        app: agent
+    spec:
+      containers:
+      - name: c
+        image: agent:1
+"""
+STUCK = """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: held
+  finalizers:
+  - example.com/hold
+"""
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def kubepy(tmp_path: Path) -> Run:
+    def run(*words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), **environment}
+        return subprocess.run([sys.executable, "-c", PROGRAM, *words], input=stdin, env=env, text=True,
+                              capture_output=True, timeout=60)
+
+    return run
+
+
+PROGRAM = "import sys; from kubepy.cli.main import run; sys.exit(run())"
+
+
+@contextmanager
+def watching(tmp_path: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state")}
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, "controller", "--watch", *flags], env=env, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, "did not come true in 20 s"
+        time.sleep(0.05)
+
+
+def without_hashes(text: str) -> list[str]:
+    return [re.sub(r"agent-\w+", "agent-…", line) for line in text.splitlines()]
+
+
+def test_once_says_what_changed_and_then_nothing(kubepy):
+    kubepy("init", "--nodes=2")
+    kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+    first = kubepy("controller", "--once")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert without_hashes(first.stdout)[-4:] == [
+        "controllerrevision.apps/agent-… created", "pod/agent-… created", "pod/agent-… created",
+        "daemonset.apps/agent configured"]
+    second = kubepy("controller", "--once")
+    assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
+
+
+def test_quiet_says_nothing(kubepy):
+    kubepy("init", "--nodes=1")
+    kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+    done = kubepy("controller", "--once", "-q")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_falls_due_later_is_said_on_stderr_each_time(kubepy):
+    kubepy("create", "-f", "-", stdin="apiVersion: v1\nkind: Namespace\nmetadata:\n  name: lab\n")
+    kubepy("create", "-n", "lab", "-f", "-", stdin=STUCK)
+    kubepy("delete", "namespace", "lab", "--wait=false")
+    for _ in range(2):
+        done = kubepy("controller", "--once", "-q")
+        assert done.returncode == 0
+        assert re.fullmatch(r"due at \S+Z \(in \ds\): namespace-controller, namespaces/lab\n", done.stderr)
+
+
+@pytest.mark.parametrize("flags", [(), ("--once", "--watch")])
+def test_one_of_once_and_watch_must_be_given(kubepy, flags):
+    done = kubepy("controller", *flags)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: give one of --once and --watch")
+
+
+def test_reading_a_folder_that_is_not_there_is_an_error(kubepy):
+    done = kubepy("controller", "--once")
+    assert done.returncode == 1
+    assert "no cluster in" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_watch_works_until_a_signal(kubepy, tmp_path, number, status):
+    kubepy("init", "--nodes=2")
+    with watching(tmp_path) as process:
+        kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+        until(lambda: "2" in kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}").stdout)
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=20)
+        assert process.returncode == status
+    assert errors == ""
+    assert "daemonset.apps/agent configured" in output
+
+
+def test_a_second_watch_says_who_holds_the_folder(kubepy, tmp_path):
+    kubepy("init")
+    with watching(tmp_path) as process:
+        until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+        second = kubepy("controller", "--watch")
+        assert second.returncode == 1
+        assert re.search(rf"are run by process {process.pid} \(.*controller --watch\) already", second.stderr)
+
+
+def test_once_beside_a_watch_waits_until_that_one_is_quiet(kubepy, tmp_path):
+    kubepy("init", "--nodes=2")
+    with watching(tmp_path):
+        until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+        kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+        once = kubepy("controller", "--once")
+        assert (once.returncode, once.stdout, once.stderr) == (0, "", "")
+        assert kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}").stdout == "2"
+
+
+def test_commands_that_wait_run_the_controllers_themselves(kubepy):
+    kubepy("init", "--nodes=2")
+    kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+    done = kubepy("rollout", "status", "ds/agent", "--timeout=30s")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, 'daemon set "agent" successfully rolled out')
+
+
+def test_never_reconciling_says_that_no_controller_runs(kubepy):
+    kubepy("init", "--nodes=2")
+    kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+    done = kubepy("rollout", "status", "ds/agent", "--timeout=1s", "--reconcile=never")
+    assert done.returncode == 1
+    assert done.stderr.count("no controller is running") == 1
+    assert kubepy("get", "pods").stdout == ""
+
+
+def test_what_waits_ends_when_its_time_is_over(kubepy):
+    kubepy("create", "-f", "-", stdin=STUCK)
+    start = time.monotonic()
+    done = kubepy("delete", "configmap", "held", "--timeout=1s")
+    assert done.returncode == 1
+    assert "timed out waiting for the condition" in done.stderr
+    assert 1 <= time.monotonic() - start < 10

@@ -178,7 +178,7 @@ class Query(NamedTuple):
 
 def find(session: Session, given: Invocation, *, args: Sequence[str] | None = None, bare_types: bool = False,
          latest: bool = False, retrieve: bool = True, validation: str = "Ignore", local: bool = False,
-         everything: bool | None = None) -> Result:
+         everything: bool | None = None, selector: str | None = None) -> Result:
     """What a command line is about; its flags are looked up by their usual names.
 
     :param args: the words, if they are not all of ``given.args``.
@@ -188,11 +188,13 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
     :param validation: see ``flagsets.field_validation``; only tells whether a manifest must name its kind.
     :param local: never look at the cluster: only files are taken.
     :param everything: all objects of the types (``--all``); None: as the flag says.
+    :param selector: the label selector; None: as the flag says.
     :raises CliError, AggregateError: for words that cannot be meant together, paths that are not there.
     """
     words = list(given.args if args is None else args)
     select_all = bool(given.flag("all")) if everything is None else everything
-    query, errors = _query(session, given, words, bare_types, select_all)
+    selector = given.flag("selector", "") if selector is None else selector
+    query, errors = _query(session, given, words, selector, bare_types, select_all)
     query = query._replace(validation=validation, local=local)
     raise_all(errors)
     if given.flag("kustomize"):
@@ -205,11 +207,11 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
     return _by_words(session, query, retrieve)
 
 
-def _query(session: Session, given: Invocation, args: list[str], bare_types: bool,
+def _query(session: Session, given: Invocation, args: list[str], selector: str, bare_types: bool,
            everything: bool) -> tuple[Query, list[Exception]]:
     errors: list[Exception] = []
     filenames = _filenames(given, errors)
-    selector, fields = (given.flag(name, "").strip() for name in ("selector", "field-selector"))
+    selector, fields = selector.strip(), given.flag("field-selector", "").strip()
     if everything and (selector or fields):
         errors.append(CliError("setting 'all' parameter but found a non empty selector. "))
     all_namespaces = bool(given.flag("all-namespaces"))

@@ -41,6 +41,7 @@ _MODULES = {
     "ingresses.networking.k8s.io": "networking",
     "ingressclasses.networking.k8s.io": "networking",
     "networkpolicies.networking.k8s.io": "networking",
+    "customresourcedefinitions.apiextensions.k8s.io": "definitions",
 }
 
 

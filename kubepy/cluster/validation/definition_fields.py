@@ -1,0 +1,59 @@
+"""The selectable fields of CustomResourceDefinitions: paths into a schema.
+
+Upstream: ``ValidateCustomResourceSelectableFields``, ``schema/cel.ValidFieldPath``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kubepy.cluster.errors import duplicate, invalid_value, required, too_many
+from kubepy.cluster.meta import Object
+from kubepy.cluster.validation.fields import Errors
+
+MAX_SELECTABLE_FIELDS = 8
+_TOKEN = re.compile(r"[.\[\]]|[^.\[\]]+")
+
+
+def validate_selectable_fields(fields: list[Object], schema: Object, path: str, errors: Errors) -> None:
+    seen = set()
+    for index, field in enumerate(fields):
+        at, json_path = f"{path}[{index}].jsonPath", field.get("jsonPath", "")
+        if not json_path:
+            errors.append(required(at))
+            continue
+        try:
+            found = _schema_at(schema, json_path)
+        except ValueError as error:
+            errors.append(invalid_value(at, json_path, f"is an invalid path: {error}"))
+            continue
+        if json_path.split(".")[1] == "metadata":
+            errors.append(invalid_value(at, json_path, "must not point to fields in metadata"))
+        if found.get("type") not in ("string", "boolean", "integer"):
+            why = ("must point to a field of type string, boolean or integer. Enum string fields and strings with "
+                   "formats are allowed.")
+            errors.append(invalid_value(at, json_path, why))
+        if json_path in seen:
+            errors.append(duplicate(at, json_path))
+        seen.add(json_path)
+    if len(seen) > MAX_SELECTABLE_FIELDS:
+        errors.append(too_many(path, len(seen), MAX_SELECTABLE_FIELDS))
+
+
+def _schema_at(schema: Object, json_path: str) -> Object:
+    """The schema of the field at a path of names after dots. Raises ValueError in upstream's words."""
+    tokens = iter(_TOKEN.findall(json_path))
+    for token in tokens:
+        if token == "[":
+            raise ValueError("array notation is not allowed")
+        if token != ".":
+            raise ValueError(f"expected [ or . but got: {token}")
+        name = next(tokens, None)
+        if name is None:
+            raise ValueError("unexpected end of JSON path")
+        properties, others = schema.get("properties"), schema.get("additionalProperties")
+        found = properties.get(name) if properties else others if isinstance(others, dict) else None
+        if found is None:
+            raise ValueError("does not refer to a valid field")
+        schema = found
+    return schema

@@ -46,10 +46,11 @@ ROLLOUT: dict[str, Entry] = {
 
 SET: dict[str, Entry] = {
     "image": Entry("kubepy.cli.set.image:image", "Update the image of a pod template"),
-    "resources": Entry("kubepy.cli.set.resources:resources", "Update resource requests/limits on objects with pod templates"),
+    "resources": Entry("kubepy.cli.set.resources:resources", "Update resource requests/limits on pod templates"),
     "selector": Entry("kubepy.cli.set.selector:selector", "Set the selector on a resource"),
     "subject": Entry("kubepy.cli.unsupported:set_subject", "Not supported: there is no access control here"),
-    "serviceaccount": Entry("kubepy.cli.set.serviceaccount:serviceaccount", "Update the service account of a resource", ("sa",)),
+    "serviceaccount": Entry("kubepy.cli.set.serviceaccount:serviceaccount", "Update the service account of a resource",
+                            ("sa",)),
     "env": Entry("kubepy.cli.set.env:env", "Update environment variables on a pod template"),
 }
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from kubepy.cli.command import Invocation, verb
 from kubepy.cli.cordon import mark_each, nodes_of
-from kubepy.cli.errors import CliError, SilentExit, is_status, raise_all
-from kubepy.cli.eviction import Plan, Rules, plan_removal, was_deleted_long_ago
+from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status, raise_all
+from kubepy.cli.eviction import Plan, Rules, plan_removal
 from kubepy.cli.flags import boolean, duration, integer, string
-from kubepy.cli.flagsets import CLIENT, SERVER, chunk_size_flag, dry_run, dry_run_flag, selector_flag
+from kubepy.cli.flagsets import CLIENT, chunk_size_flag, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.output import printer_for
+from kubepy.cli.pod_removal import PodRemoval
 from kubepy.cli.session import Session
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.meta import Object, name_of, namespace_of, uid_of
+from kubepy.cluster.meta import name_of, namespace_of
 
 EXAMPLES = """
     # Empty a node for maintenance; its daemon pods stay
@@ -37,8 +37,6 @@ FLAGS = [
             "pod. Seconds must be greater than 0 to skip."),
 ]
 
-RETRY_DELAY = 5.0  # seconds between tries to evict a pod that a budget protects
-
 
 @verb("drain", "drain NODE", flags=FLAGS, examples=EXAMPLES)
 def drain(session: Session, given: Invocation) -> None:
@@ -56,7 +54,7 @@ def drain(session: Session, given: Invocation) -> None:
         try:
             Draining(session, given, info.name, strategy).run()
         except Exception as error:
-            if not isinstance(error, CliError) and not hasattr(error, "errors") and not is_status(error):
+            if not is_expected(error):
                 raise
             session.say(f'error: unable to drain node "{info.name}" due to error: {error}, continuing command...')
             left.append(info.name)
@@ -83,8 +81,6 @@ class Draining:
         self.given = given
         self.node = node
         self.strategy = strategy
-        self.started = session.cluster.clock.monotonic()
-        self.printed_gone: set[str] = set()
 
     def run(self) -> None:
         """Raises CliError, AggregateError: pods that may not be removed, or that would not go."""
@@ -97,8 +93,10 @@ class Draining:
                 self.session.print(f"evicting pod {namespace_of(pod)}/{name_of(pod)} (dry run)")
             return
         try:
-            self.remove(plan.remove)
-        except CliError as error:
+            PodRemoval(self.session, self.given, self.strategy).run(plan.remove)
+        except Exception as error:
+            if not is_expected(error):
+                raise
             self.say_pending(error)
             raise
 
@@ -119,104 +117,9 @@ class Draining:
             return str(error)
         return None
 
-    def say_pending(self, error: CliError) -> None:
+    def say_pending(self, error: Exception) -> None:
         pending = self.plan().remove
         if pending:
             lines = [f'There are pending pods in node "{self.node}" when an error occurred: {error}',
                      *(f"pod/{name_of(pod)}" for pod in pending)]
             self.session.say("\n".join(lines))
-
-    # --- removing pods
-
-    def remove(self, pods: list[Object]) -> None:
-        """Ask for the removal of every pod and wait until all are gone. Raises CliError."""
-        waiting = [pod for pod in pods if self.ask(pod)] if self.given.disable_eviction else list(pods)
-        asked: dict[str, float] = {uid_of(pod): float("inf") for pod in waiting} if self.given.disable_eviction else {}
-        errors: list[Exception] = []
-
-        def look() -> bool:
-            for pod in [pod for pod in waiting if uid_of(pod) not in asked or self._is_due(asked[uid_of(pod)])]:
-                self._try_eviction(pod, waiting, asked, errors)
-            waiting[:] = [pod for pod in waiting if uid_of(pod) not in asked or asked[uid_of(pod)] != float("inf")
-                          or not self.is_gone(pod)]
-            return not waiting
-
-        if not look() and not self.session.driver.wait_until(look, self.time_left()):
-            pod = waiting[0]
-            limit = _go_duration(self.given.timeout)
-            errors.append(CliError(f'error when evicting pods/"{name_of(pod)}" -n "{namespace_of(pod)}": '
-                                   f"global timeout reached: {limit}"))
-        raise_all(errors)
-
-    def _is_due(self, moment: float) -> bool:
-        return moment <= self.session.cluster.clock.monotonic()
-
-    def _try_eviction(self, pod: Object, waiting: list[Object], asked: dict[str, float],
-                      errors: list[Exception]) -> None:
-        """Evict one pod; sets when to try again (infinity: never, it only has to go)."""
-        suffix = " (server dry run)" if self.strategy == SERVER else ""
-        self.session.print(f"evicting pod {namespace_of(pod)}/{name_of(pod)}{suffix}")
-        subject = f'pods/"{name_of(pod)}" -n "{namespace_of(pod)}"'
-        try:
-            self.ask(pod)
-        except Exception as error:
-            if is_status(error, "TooManyRequests"):
-                self.session.say(f"error when evicting {subject} (will retry after 5s): {error}")
-                asked[uid_of(pod)] = self.session.cluster.clock.monotonic() + RETRY_DELAY
-                return
-            if not is_status(error):
-                raise
-            errors.append(CliError(f"error when evicting {subject}: {error}"))
-            waiting.remove(pod)
-            return
-        asked[uid_of(pod)] = float("inf")
-        if self.strategy == SERVER:
-            waiting.remove(pod)
-
-    def ask(self, pod: Object) -> bool:
-        """Delete or evict a pod; False when it is gone already. Raises Status."""
-        grace = self.given.grace_period if self.given.grace_period >= 0 else None
-        options = DeleteOptions(grace_period_seconds=grace, dry_run=self.strategy == SERVER)
-        try:
-            if self.given.disable_eviction:
-                self.session.client.delete("pods", name_of(pod), namespace=namespace_of(pod), options=options)
-            else:
-                self.session.client.evict(name_of(pod), namespace=namespace_of(pod), options=options)
-        except Exception as error:
-            if is_status(error, "NotFound"):
-                return False
-            raise
-        return True
-
-    def is_gone(self, pod: Object) -> bool:
-        """Whether the pod is gone (said once), or has been going for so long that it is not waited for."""
-        try:
-            found = self.session.client.get("pods", name_of(pod), namespace=namespace_of(pod))
-        except Exception as error:
-            if not is_status(error, "NotFound"):
-                raise
-            found = None
-        if found is None or uid_of(found) != uid_of(pod):
-            word = "deleted" if self.given.disable_eviction else "evicted"
-            printer_for(self.session, self.given, word, self.strategy)(pod)
-            return True
-        limit = self.given.skip_wait_for_delete_timeout
-        if was_deleted_long_ago(found, limit, self.session.cluster.clock.now()):
-            self.session.print(f'pod "{name_of(pod)}" has DeletionTimestamp older than {limit} seconds, skipping')
-            return True
-        return False
-
-    def time_left(self) -> float | None:
-        if not self.given.timeout:
-            return None
-        return max(0.0, float(self.given.timeout) - (self.session.cluster.clock.monotonic() - self.started))
-
-
-def _go_duration(seconds: float) -> str:
-    """Seconds as Go prints a duration: ``2s``, ``1m30s``, ``1h0m0s``."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    text = f"{rest:g}s"
-    if hours:
-        return f"{hours}h{minutes}m{text}"
-    return f"{minutes}m{text}" if minutes else text

@@ -34,6 +34,7 @@ RECONCILERS = (
     ("deployment-controller", "kubepy.controllers.deployment:DeploymentController"),
     ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),
     ("statefulset-controller", "kubepy.controllers.statefulset:StatefulSetController"),
+    ("disruption-controller", "kubepy.controllers.disruption:DisruptionController"),
     ("default-scheduler", "kubepy.scheduler:Scheduler"),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)

@@ -29,7 +29,7 @@ Plugin = Callable[[Session, Target, Object], None]
 def admit_creation(server: Server, session: Session, target: Target, obj: Object) -> None:
     """Refuse or complete a new object. Raises NotFound (no such namespace), Forbidden."""
     if target.resource.namespaced:
-        _admit_into_namespace(session, target, obj)
+        admit_into_namespace(session, target, obj)
     for plugin in _ON_CREATION.get(target.resource.key, ()):
         plugin(session, target, obj)
 
@@ -48,7 +48,8 @@ def admit_deletion(target: Target) -> None:
         raise errors.forbidden("namespaces", target.name, "this namespace may not be deleted")
 
 
-def _admit_into_namespace(session: Session, target: Target, obj: Object) -> None:
+def admit_into_namespace(session: Session, target: Target, obj: Object) -> None:
+    """Nothing is created in a namespace that is absent or going. Raises NotFound, Forbidden."""
     namespace = session.get(Key("namespaces", "", target.namespace))
     if namespace is None:
         raise errors.not_found("namespaces", target.namespace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster import errors
+from kubepy.cluster.admission import admit_into_namespace
 from kubepy.cluster.deletion import delete
 from kubepy.cluster.meta import Object, clone, labels_of
 from kubepy.cluster.options import DeleteOptions
@@ -21,6 +22,7 @@ _FREE_PHASES = ("Pending", "Succeeded", "Failed")
 def evict(server: Server, session: Session, target: Target, options: DeleteOptions) -> None:
     """Delete a pod if its budget allows it. Raises NotFound, TooManyRequests, Forbidden."""
     pod = session.require(target.key)
+    admit_into_namespace(session, target, pod)
     budget = None if _needs_no_budget(pod) else _budget_of(session, pod)
     if budget is not None and not _is_unhealthy_and_free(pod, budget):
         _take_one(server, session, budget, target.name)

@@ -120,6 +120,21 @@ def from_set(labels: Mapping[str, str] | None) -> LabelSelector:
     return LabelSelector([Requirement(key, EQUALS, (value,)) for key, value in (labels or {}).items()])
 
 
+def go_label_selector(selector: Mapping[str, Any] | None) -> str:
+    """A ``LabelSelector`` as Go's generated code prints it."""
+    from kubepy.cluster.goformat import format_value
+
+    if selector is None:
+        return "nil"
+    labels = selector.get("matchLabels") or {}
+    equal = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{one.get('key', '')},Operator:{one.get('operator', '')},"
+        f"Values:{format_value(one.get('values') or [])},}}," for one in selector.get("matchExpressions") or [])
+    return (f"&LabelSelector{{MatchLabels:map[string]string{{{equal}}},"
+            f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}")
+
+
 def format_label_selector(selector: Mapping[str, Any] | None) -> str:
     """An object's selector as kubectl prints it: ``<none>`` for an empty one (``metav1.FormatLabelSelector``)."""
     try:

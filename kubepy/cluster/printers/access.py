@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.goformat import format_value
 from kubepy.cluster.meta import Object
 from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age, human_duration
+from kubepy.cluster.selectors import go_label_selector
 
 # --- RBAC, certificates, aggregation ------------------------------------------------------------------------------
 
@@ -101,19 +101,8 @@ def _parameter(reference: dict[str, Any]) -> str:
     if reference.get("name"):
         return f"{reference.get('namespace') or '*'}/{reference['name']}"
     if reference.get("selector") is not None:
-        return _selector(reference["selector"])
+        return go_label_selector(reference["selector"])
     return "<unset>"
-
-
-def _selector(selector: dict[str, Any]) -> str:
-    """The selector as Go's generated code writes it."""
-    labels = selector.get("matchLabels") or {}
-    equal = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
-    expressions = "".join(
-        f"LabelSelectorRequirement{{Key:{one.get('key', '')},Operator:{one.get('operator', '')},"
-        f"Values:{format_value(one.get('values') or [])},}}," for one in selector.get("matchExpressions") or [])
-    return (f"&LabelSelector{{MatchLabels:map[string]string{{{equal}}},"
-            f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}")
 
 
 _WEBHOOKS = Printer(("Name", "Webhooks", "Age"), _webhooks)

@@ -109,7 +109,7 @@ PRINTERS = {
     "scales.autoscaling": Printer(("Name", "Desired", "Available", "Age"), _scale),
     "poddisruptionbudgets.policy": Printer(("Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"),
                                            _disruption_budget),
-    "priorityclasses.scheduling.k8s.io": Printer(("Name", "Value", "Global-Default", "Age", "+PreemptionPolicy"),
+    "priorityclasses.scheduling.k8s.io": Printer(("Name", "Value", "Global-Default", "Age", "PreemptionPolicy"),
                                                  _priority_class),
     "runtimeclasses.node.k8s.io": Printer(("Name", "Handler", "Age"), _runtime_class),
     "deviceclasses.resource.k8s.io": Printer(("Name", "Age"), _named),

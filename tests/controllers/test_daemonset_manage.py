@@ -1,11 +1,11 @@
 from datetime import timedelta
 
 import pytest
-from daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling
 
 from kubepy.controllers.daemonset.manage import Changes, FailedPodBackoff, changes_on_node, unscheduled_without_node
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
 from kubepy.controllers.daemonset.pods import new_pod, pinned, target_node
+from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling
 
 LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
 SURGE = rolling(unavailable=0, surge=1)

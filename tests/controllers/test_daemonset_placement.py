@@ -1,7 +1,7 @@
 import pytest
-from daemonset_objects import daemon_set, node, taint
 
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement, daemon_tolerations, placement_of
+from tests.controllers.daemonset_objects import daemon_set, node, taint
 
 LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
 

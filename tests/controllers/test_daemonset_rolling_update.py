@@ -6,7 +6,6 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from kubepy.cluster.pods import is_pod_available
 from kubepy.controllers.daemonset.manage import Changes, changes_on_node
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
 from kubepy.controllers.daemonset.rolling_update import limits_of, rolling_update_decision
+from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling
 
 LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
 

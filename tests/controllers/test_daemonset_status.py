@@ -1,7 +1,6 @@
-from daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod
-
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE
 from kubepy.controllers.daemonset.status import Counts, count, new_status
+from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod
 
 
 def counts(pods, placements, **more):

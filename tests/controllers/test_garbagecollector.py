@@ -1,7 +1,6 @@
-from conftest import Lab
-
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.meta import FOREGROUND, Object, name_of, owner_references, uid_of
+from tests.controllers.conftest import Lab
 
 RESOURCE = "configmaps"
 

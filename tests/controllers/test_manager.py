@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from conftest import Lab
 
 from kubepy.cli.driver import NAMES, build_manager, reconcilers, settled_checkpoint
 from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controllers.manager import Manager
+from tests.controllers.conftest import Lab
 
 CONFIG_MAPS = "configmaps"
 

@@ -1,7 +1,7 @@
 import pytest
-from conftest import Lab
 
 from kubepy.cluster.errors import Status
+from tests.controllers.conftest import Lab
 
 TYPES_IN_ORDER = [
     "NamespaceDeletionDiscoveryFailure",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Lab
 
 from kubepy.cluster.meta import Object
 from kubepy.controllers.nodelifecycle import lifecycle_change
 from kubepy.controllers.tainteviction import tolerated_seconds
+from tests.controllers.conftest import Lab
 
 TOLERATED = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
 

@@ -42,6 +42,7 @@ class DeploymentController:
         self.recorder = Recorder(context.client, self.name)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, RESOURCE, "Deployment", self.queue)
+        self._gone: dict[Key, list[Object]] = {}  # the ReplicaSets of a Deployment that went since its last sync
 
     # --- handlers
 
@@ -51,9 +52,12 @@ class DeploymentController:
     def _deployment_changed(self, event: WatchEvent) -> None:
         if event.new is None and event.old is not None:
             self._owners.forget(event.old)
+            self._gone.pop(event.key, None)
         self.queue.add(event.key)
 
     def _replica_set_changed(self, event: WatchEvent) -> None:
+        if event.new is None and (owner := self._owners.owner_of(event.old)) is not None:
+            self._gone.setdefault(self._owners.key_of(owner), []).append(event.old or {})
         self._owners.changed(event, _nothing, _nothing)
         if event.new is not None and is_being_deleted(event.new):
             self._owners.wake(self._owners.owner_of(event.new))
@@ -85,7 +89,10 @@ class DeploymentController:
         owned, errors = manager.claim(candidates(self.informers, REPLICA_SETS, deployment), selector)
         if errors:
             raise errors[0]
-        Rollout(self, key, deployment, by_age(owned)).run()
+        rollout = Rollout(self, key, deployment, by_age(owned), revision.outlived(deployment, self._gone.get(key, [])))
+        rollout.run()
+        if rollout.new is not None:
+            self._gone.pop(key, None)
 
 
 def _nothing(key: Key, obj: Object) -> None:
@@ -94,13 +101,15 @@ def _nothing(key: Key, obj: Object) -> None:
 
 class Rollout:
     """One sync of one Deployment. ``deployment`` and ``owned`` (oldest first) are what is known by now: each write
-    replaces what it changed."""
+    replaces what it changed. ``outlived``: ReplicaSets that went after the newest one had."""
 
-    def __init__(self, controller: DeploymentController, key: Key, deployment: Object, owned: list[Object]) -> None:
+    def __init__(self, controller: DeploymentController, key: Key, deployment: Object, owned: list[Object],
+                 outlived: list[Object]) -> None:
         self.controller = controller
         self.key = key
         self.deployment = deployment
         self.owned = owned
+        self.outlived = outlived
         self.now = controller.clock.now()
         self.stored = deployment  # as the cluster has it
 
@@ -228,10 +237,10 @@ class Rollout:
 
     def sync_revision(self, *, create: bool) -> Object | None:
         """The ReplicaSet of the present template with the newest revision (``getNewReplicaSet``). Raises Status."""
-        new, number = self.new, revision.next_revision(self.old)
+        new = self.new
         if new is not None:
-            return self.refresh(new, number)
-        return self.create(number) if create else None
+            return self.refresh(new, revision.next_revision(self.old))
+        return self.create(revision.next_revision([*self.old, *self.outlived])) if create else None
 
     def refresh(self, new: Object, number: int) -> Object:
         """Bring annotations and minReadySeconds of the new ReplicaSet up to date, else the Deployment's revision."""

@@ -14,6 +14,7 @@ from kubepy.cluster.deployments import (
     REVISION,
     REVISION_HISTORY,
     revision_of,
+    same_template,
 )
 from kubepy.cluster.hashing import compute_hash
 from kubepy.cluster.meta import Object, annotations_of, name_of, namespace_of, new_controller_ref
@@ -30,6 +31,17 @@ MAX_NAME = 253
 def next_revision(old: Iterable[Object]) -> int:
     """One more than the highest of the old ReplicaSets; revisions that are no numbers do not count."""
     return max(map(_revision, old), default=0) + 1
+
+
+def outlived(deployment: Object, gone: list[Object]) -> list[Object]:
+    """Those of the ReplicaSets that are gone, in the order in which they went, that went after the newest.
+
+    A controller that sees every deletion by itself replaces the newest while they are still there, and they count for
+    its revision. Here several deletions are often seen at once.
+    """
+    template = deployment["spec"]["template"]
+    newest = [index for index, one in enumerate(gone) if same_template(one["spec"]["template"], template)]
+    return gone[newest[-1] + 1:] if newest else []
 
 
 def _revision(replica_set: Object) -> int:

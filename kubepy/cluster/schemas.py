@@ -85,6 +85,11 @@ class Schema:
         return str(self._node.get("description") or self._definition.get("description") or "")
 
     @property
+    def own_description(self) -> str:
+        """What the field itself says it is for, or ""."""
+        return str(self._node.get("description", ""))
+
+    @property
     def type_description(self) -> str:
         """What the type says of itself, or ""."""
         return str(self._definition.get("description", ""))
@@ -133,6 +138,12 @@ class Schema:
     def _extension(self, key: str) -> Any:
         found = self._node.get(key)
         return self._definition.get(key, "") if found is None else found
+
+
+@cache
+def enums() -> dict[str, list[str]]:
+    """The values of fields of built-in types, by the full name of the type and the field; see tools/generate_enums."""
+    return cast(dict[str, list[str]], json.loads(Path(__file__).with_name("enums.json").read_bytes()))
 
 
 @cache

@@ -50,16 +50,17 @@ def refuse_contradictions(session: Session, given: Invocation) -> None:
 
 
 def infos_for(session: Session, given: Invocation, args: Sequence[str]) -> list[Info]:
-    return find(session, given, args=args, bare_types=True, latest=not given.local, local=given.local).all_infos()
+    return find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local).all_infos()
 
 
 def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, *, done: str, failed: str,
-                errors: list[Exception] | None = None, always: bool = False) -> None:
+                errors: list[Exception] | None = None, always: bool = False, named: bool = True) -> None:
     """Change every object and print it as ``done`` ("image updated").
 
     :param failed: what comes before the message of a patch that the API refuses.
     :param errors: filled by ``change`` with errors that do not stop it; all errors are raised at the end.
     :param always: print also an object that the change leaves as it was.
+    :param named: say which object it is that ``change`` refuses.
     """
     errors = [] if errors is None else errors
     strategy = dry_run(session, given)
@@ -68,7 +69,7 @@ def change_each(session: Session, given: Invocation, infos: Sequence[Info], chan
         try:
             changed = _changed(given, info, change)
         except CliError as error:
-            errors.append(CliError(f"error: {info.object_name} {error}\n"))
+            errors.append(CliError(f"error: {_name(given, info)} {error}\n") if named else error)
             continue
         patch, patch_type = two_way_patch(info.content, changed)
         if not patch and not always:
@@ -85,6 +86,13 @@ def change_each(session: Session, given: Invocation, infos: Sequence[Info], chan
                 raise
             errors.append(CliError(f"{failed}{error}"))
     raise_all(errors)
+
+
+def _name(given: Invocation, info: Info) -> str:
+    """How an object is named that cannot be changed; what was only read from a file has no resource to name."""
+    if not given.local:
+        return info.object_name
+    return f"{info.printed_name}\n" if info.resource.group else info.printed_name
 
 
 def _changed(given: Invocation, info: Info, change: Change) -> Object:

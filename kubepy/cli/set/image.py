@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from kubepy.cli.command import Invocation, verb
 from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.flagsets import dry_run
+from kubepy.cli.output import printer_for
 from kubepy.cli.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
 from kubepy.cli.set.pod_specs import all_containers, pod_spec_of, split_pairs
@@ -27,8 +29,9 @@ def image(session: Session, given: Invocation) -> None:
 
     Possible resources: pods, replication controllers, deployments, daemon sets, stateful sets, cron jobs, replica sets.
     """
+    printer_for(session, given, dry_run=dry_run(session, given))  # what it would refuse, it refuses first
     resources, images = split_pairs(given.args, "image")
-    infos = infos_for(session, given, resources) if resources or given.filename or given.kustomize else []
+    infos = infos_for(session, given, resources)
     _validate(session, given, resources, images)
     errors: list[Exception] = []
 

@@ -20,7 +20,7 @@ def pod_spec_of(obj: Object) -> Object:
         spec = spec["jobTemplate"]["spec"]
     elif obj["kind"] not in TEMPLATED:
         raise CliError("the object is not a pod or does not have a pod template: "
-                       f"{obj['apiVersion']}, Kind={obj['kind']}")
+                       f"*{obj['apiVersion'].rpartition('/')[2]}.{obj['kind']}")  # Go's type
     found: Object = spec["template"]["spec"]
     return found
 
@@ -46,14 +46,17 @@ def split_pairs(words: list[str], kind: str) -> tuple[list[str], dict[str, str]]
     """Resources, and ``name=value`` pairs behind them (``GetResourcesAndPairs``, ``ParsePairs``). Raises CliError."""
     resources: list[str] = []
     pairs: dict[str, str] = {}
+    wrong: list[str] = []
     for word in words:
         name, equals, value = word.partition("=")
-        if not equals and not pairs:
-            resources.append(word)
-        elif not equals:
-            raise CliError(f"all resources must be specified before {kind} changes: {word}")
-        elif not name or not value:
-            raise CliError(f"invalid {kind} format: {word}")
-        else:
+        if name and equals:
             pairs[name] = value
+        elif word.endswith("-") and word != "-":
+            wrong.append(word)
+        elif pairs or wrong:
+            raise CliError(f"all resources must be specified before {kind} changes: {word}")
+        else:
+            resources.append(word)
+    if wrong:
+        raise CliError(f"invalid {kind} format: {', '.join(wrong)}")
     return resources, pairs

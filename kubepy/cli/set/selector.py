@@ -37,7 +37,7 @@ def selector(session: Session, given: Invocation) -> None:
             obj["metadata"]["resourceVersion"] = given.resource_version
 
     change_each(session, given, infos_for(session, given, given.args[:-1]), change, done="selector updated", failed="",
-                always=True)
+                always=True, named=False)
 
 
 def parse_selector(text: str) -> dict[str, str]:

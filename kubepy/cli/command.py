@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from kubepy.cli.errors import CliError, FlagError, UsageError
+from kubepy.cli.errors import CliError, FlagError, SilentExit, UsageError
 from kubepy.cli.flags import Flag, FlagSyntaxError, HelpRequested, Parser
 from kubepy.cli.session import GLOBAL_FLAGS, Session
 
@@ -130,10 +130,11 @@ class Verb:
         session.finish()
 
     def _run_group(self, session: Session, given: Invocation) -> None:
-        """A group on its own: its help, or an error for words that name none of its commands."""
+        """A group on its own: its help, or an error for words that name none of its commands; never a success."""
         if given.args:
             given.usage_error(f'unknown command "{" ".join(given.args)}"')
         self.show_help(session, given.path)
+        raise SilentExit(1)
 
     def _warn_of_deprecated(self, session: Session, given: Invocation) -> None:
         for flag in self.flags:

@@ -198,23 +198,3 @@ def _clean_secret_references(obj: Object) -> None:
     """Of a reference to a secret only the name counts."""
     if obj.get("secrets"):
         obj["secrets"] = [{"name": one["name"]} for one in obj["secrets"] if one.get("name")]
-
-
-class LimitRangeStrategy(Strategy):
-    def default(self, obj: Object) -> None:
-        from kubepy.cluster.defaults.core import default_limit_range
-
-        default_limit_range(obj)
-
-
-class EndpointsStrategy(Strategy):
-    allow_create_on_update = True
-
-    def default(self, obj: Object) -> None:
-        for subset in obj.get("subsets") or ():
-            for port in subset.get("ports") or ():
-                if not port.get("protocol"):
-                    port["protocol"] = "TCP"
-
-    def warnings_on_create(self, obj: Object) -> list[str]:
-        return []

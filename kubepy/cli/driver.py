@@ -30,10 +30,12 @@ RECONCILERS = (
     ("pod-garbage-collector-controller", "kubepy.controllers.podgc:PodGarbageCollector"),
     ("garbage-collector-controller", "kubepy.controllers.garbagecollector:GarbageCollector"),
     ("namespace-controller", "kubepy.controllers.namespace:NamespaceController"),
+    ("crd-finalizer", "kubepy.controllers.customresources:CustomResourceFinalizer"),
     ("daemonset-controller", "kubepy.controllers.daemonset:DaemonSetController"),
     ("deployment-controller", "kubepy.controllers.deployment:DeploymentController"),
     ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),
     ("statefulset-controller", "kubepy.controllers.statefulset:StatefulSetController"),
+    ("pvc-protection-controller", "kubepy.controllers.pvcprotection:PVCProtectionController"),
     ("disruption-controller", "kubepy.controllers.disruption:DisruptionController"),
     ("default-scheduler", "kubepy.scheduler:Scheduler"),
 )
@@ -57,7 +59,12 @@ def build_manager(cluster: Cluster) -> Manager:
     store = cluster.store
     checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
     return Manager(cluster.client, informers, cluster.clock, reconcilers(context),
-                   resources=store.resources, checkpoints=checkpoints)
+                   resources=lambda: _served(cluster), checkpoints=checkpoints)
+
+
+def _served(cluster: Cluster) -> list[str]:
+    """The resources of which there are objects; files of a kind that nothing defines any more are left alone."""
+    return [resource for resource in cluster.store.resources() if cluster.scheme.is_served(resource)]
 
 
 def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool = True) -> Checkpoint | None:

@@ -65,7 +65,7 @@ def _validate(strategy: Strategy, obj: Object) -> None:
     """The kind's own rules, and only when they hold those that hold for all."""
     resource, metadata = strategy.resource, obj["metadata"]
     wrong = validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name)
-    if not resource.custom:
+    if resource.is_core_api:
         wrong += validate_kube_finalizers(metadata)
     wrong += strategy.validate(obj)
     wrong = wrong or validate_path_segments(metadata)

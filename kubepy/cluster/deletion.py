@@ -18,6 +18,8 @@ from kubepy.cluster.sessions import Session
 from kubepy.cluster.strategy import Strategy
 
 POLICIES = ("Foreground", "Background", "Orphan")
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"  # holds a definition until its objects are gone
 
 
 class Deletion(NamedTuple):
@@ -37,7 +39,8 @@ def delete(server: Server, session: Session, target: Target, options: DeleteOpti
     _validate(target, old, options)
     if target.resource.key == "namespaces" and (kept := _namespace_kept(old, options, server.clock.now())) is not None:
         return session.update(target.key, kept, old)
-    deletion = decide(server.strategy(target.resource), old, options, server.clock.now())
+    state = _definition_to_clean_up(old, server.clock.now()) if target.resource.key == CRDS else old
+    deletion = decide(server.strategy(target.resource), state, options, server.clock.now())
     if deletion.removed:
         return session.delete(target.key)
     return session.update(target.key, deletion.state, old)
@@ -117,6 +120,25 @@ def _namespace_kept(old: Object, options: DeleteOptions, now: datetime) -> Objec
     others = [name for name in present if name not in (ORPHAN, FOREGROUND)]
     _set_finalizers(metadata, [*others, *_wanted_finalizer(present, options.propagation_policy or "", "")])
     return {**old, "metadata": metadata, "status": {**old.get("status", {}), "phase": "Terminating"}}
+
+
+def _definition_to_clean_up(old: Object, now: datetime) -> Object:
+    """A CustomResourceDefinition as its deletion begins: its objects go first (customresourcedefinition/etcd.go)."""
+    metadata = old["metadata"]
+    if metadata.get("deletionTimestamp"):
+        return old
+    condition = {
+        "lastTransitionTime": format_time(now),
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        "reason": "InstanceDeletionPending",
+        "status": "True",
+        "type": "Terminating",
+    }
+    status = old.get("status") or {}
+    others = [one for one in status.get("conditions") or [] if one["type"] != "Terminating"]
+    finalizers = list(dict.fromkeys([*(metadata.get("finalizers") or []), CLEANUP]))
+    return {**old, "metadata": {**metadata, "finalizers": finalizers},
+            "status": {**status, "conditions": [*others, condition]}}
 
 
 def _validate(target: Target, old: Object, options: DeleteOptions) -> None:

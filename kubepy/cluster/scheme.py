@@ -48,6 +48,11 @@ class Resource(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def is_core_api(self) -> bool:
+        """Whether kube-apiserver serves it itself: not custom, nor of the servers for extensions within it."""
+        return not self.custom and self.group not in ("apiextensions.k8s.io", "apiregistration.k8s.io")
+
+    @property
     def singular_name(self) -> str:
         return self.singular or self.kind.lower()
 
@@ -205,6 +210,13 @@ class Scheme:
             raise KeyError(key)
         return found
 
+    def is_served(self, key: str) -> bool:
+        try:
+            self.by_key(key)
+        except KeyError:
+            return False
+        return True
+
     def for_kind(self, api_version: str, kind: str) -> Resource | None:
         """What a manifest's ``apiVersion`` and ``kind`` name, older served versions included."""
         group, _, version = api_version.rpartition("/")
@@ -230,6 +242,6 @@ def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | No
     if not group:
         return matches[0] if matches else None
     for one in matches:
-        if group in (one.group, f"{one.version}.{one.group}".rstrip(".")):
+        if group in (one.group, *(f"{version}.{one.group}" for version in (one.version, *one.other_versions))):
             return one
     return next((one for one in matches if one.group.startswith(group)), None)

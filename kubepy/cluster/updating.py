@@ -130,7 +130,7 @@ def _validate(strategy: Strategy, new: Object, old: Object, subresource: str) ->
     resource, metadata = strategy.resource, new["metadata"]
     wrong: list[FieldError] = validate_common(metadata, namespaced=resource.namespaced)
     wrong += validate_object_meta_update(metadata, old["metadata"])
-    if not resource.custom:
+    if resource.is_core_api:
         wrong += validate_kube_finalizers(metadata)
     if subresource:
         wrong += strategy.validate_status_update(new, old)

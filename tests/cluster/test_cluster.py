@@ -103,5 +103,9 @@ def test_a_custom_resource_is_served_as_its_definition_says(client: Client, clus
     assert [one.key for one in cluster.scheme.in_category("fleet")] == [resource.key]
     made = client.create(resource.key, {"metadata": {"name": "ada"}, "spec": {"length": 7}}, namespace="default")
     assert made["metadata"]["generation"] == 1
-    client.delete("customresourcedefinitions.apiextensions.k8s.io", "boats.harbour.example.org")
+    definitions = "customresourcedefinitions.apiextensions.k8s.io"
+    going = client.delete(definitions, "boats.harbour.example.org")
+    assert going["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert cluster.scheme.find("bt") is not None
+    client.update(definitions, {**going, "metadata": {**going["metadata"], "finalizers": []}})
     assert cluster.scheme.find("bt") is None

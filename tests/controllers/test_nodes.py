@@ -109,8 +109,8 @@ def test_pods_leave_a_tainted_node_at_once_later_or_never(lab):
     lab.change("nodes", "node-1", lambda obj: obj["spec"].update(taints=[{"key": "a", "effect": "NoExecute"}]))
     summary = lab.settle()
     assert lab.names("pods") == ["later", "never"]
-    assert [(due.reconciler, due.key.name, (due.time - lab.now).total_seconds()) for due in summary.due] == [
-        ("taint-eviction-controller", "later", 60)]
+    assert [(due.key.name, (due.time - lab.now).total_seconds()) for due in summary.due
+            if due.reconciler == "taint-eviction-controller"] == [("later", 60)]
     lab.pass_time(59)
     lab.settle()
     assert lab.names("pods") == ["later", "never"]

@@ -122,7 +122,7 @@ def _is_at_current_revision(set_: Object, ordinal: int) -> bool:
 def _new_pod(set_: Object, ordinal: int, revision: str) -> Object:
     pod = pod_from_template(set_, set_["spec"]["template"])
     name = pod_name(set_, ordinal)
-    metadata = {key: value for key, value in pod["metadata"].items() if key != "generateName"}
+    metadata = pod["metadata"]  # with the generateName of the template, though the pod has a name of its own
     labels = {**metadata.get("labels", {}), **identity_labels(name, ordinal), REVISION_LABEL: revision}
     spec = {**pod["spec"], "hostname": name, "subdomain": set_["spec"].get("serviceName", "")}
     return {**pod, "metadata": {**metadata, "name": name, "namespace": set_["metadata"]["namespace"],

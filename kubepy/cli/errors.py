@@ -102,9 +102,9 @@ def _with_message(status: Status, message: str) -> Status:
 
 
 def message_and_status(error: BaseException) -> tuple[str, int]:
-    """What to print on stderr, without the final newline, and the exit status."""
+    """What to print on stderr, with or without the final newline, and the exit status."""
     if isinstance(error, AggregateError):
-        return "\n".join(message_for(one) for one in error.errors), 1
+        return "".join(f"{message_for(one)}\n" for one in error.errors), 1
     if is_status(error, "Invalid"):
         return _invalid(error), 1  # type: ignore[arg-type]
     text = message_for(error)

@@ -8,17 +8,21 @@ from __future__ import annotations
 import json
 
 from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, SilentExit, is_status, prefixed
+from kubepy.cli.errors import CliError, is_status, prefixed
 from kubepy.cli.flags import boolean, string, strings
 from kubepy.cli.flagsets import (
     CLIENT,
+    CLIENT_SIDE_APPLY,
     SERVER,
     dry_run,
     dry_run_flag,
+    field_manager_flag,
+    field_validation,
     filename_flags,
     output_flags,
-    require_files,
+    record_flag,
     selector_flag,
+    validate_flag,
 )
 from kubepy.cli.last_applied import ANNOTATION, original_configuration, serialized
 from kubepy.cli.output import printer_for
@@ -48,7 +52,7 @@ def view(session: Session, given: Invocation) -> None:
         if original is not None:
             configurations.append(original)
 
-    find(session, given, bare_types=session.namespace_given, latest=True).visit(take)
+    find(session, given, bare_types=session.namespace_given, latest=True, everything=given.all).visit(take)
     for configuration in configurations:
         session.print(_formatted(given, configuration), end="")
 
@@ -118,18 +122,28 @@ def _without_annotation(obj: Object) -> Object:
     return {**obj, "metadata": {**obj["metadata"], "annotations": kept}}
 
 
-def _annotate(session: Session, info: Info, configuration: str, *, dry_run: bool = False) -> Object:
+def _annotate(session: Session, info: Info, configuration: str, *, dry_run: bool = False,
+              manager: str = "") -> Object:
     from kubepy.cluster.client import MERGE_PATCH
 
     patch = {"metadata": {"annotations": {ANNOTATION: configuration}}}
     return session.client.patch(info.resource.key, info.name, patch, MERGE_PATCH, namespace=info.namespace,
-                                dry_run=dry_run)
+                                dry_run=dry_run, field_manager=manager)
 
 
 # --- edit ---------------------------------------------------------------------------------------------------------
 
 
-EDIT_FLAGS = [*filename_flags("to use to edit the resource"), *output_flags()]
+EDIT_FLAGS = [
+    *filename_flags("to use to edit the resource"),
+    *output_flags("json|yaml"),
+    validate_flag(),
+    boolean("windows-line-endings", hidden=True),
+    field_manager_flag(CLIENT_SIDE_APPLY),
+    record_flag(),
+]
+NO_ANNOTATIONS = ("no last-applied-configuration annotation found on resources, to create the annotation, use command "
+                  "`kubepy apply set-last-applied --create-annotation`")
 
 
 @verb("edit-last-applied", "apply edit-last-applied (TYPE/NAME | -f FILENAME)", flags=EDIT_FLAGS, examples="""
@@ -137,46 +151,33 @@ EDIT_FLAGS = [*filename_flags("to use to edit the resource"), *output_flags()]
 kubepy apply edit-last-applied ds/nginx-ds
 """)
 def edit(session: Session, given: Invocation) -> None:
-    """Edit the latest last-applied-configuration annotations of resources from the default editor."""
-    if not given.args:
-        require_files(given)
-    printer = printer_for(session, given, "edited")
+    """Edit the latest last-applied-configuration annotations of resources from the default editor.
 
-    def edit_one(info: Info) -> None:
+    Nothing else of the resources changes."""
+    field_validation(given)
+    configurations: list[Info] = []
+
+    def take(info: Info) -> None:
         original = original_configuration(info.content)
-        if original is None:
-            raise CliError(f"no last-applied-configuration annotation found on resource: {info.name}")
-        edited = _edited(session, original)
-        if edited == original:
-            session.say("Edit cancelled, no changes made.")
-        else:
-            printer(_annotate(session, info, serialized(edited)))
+        if original is not None:
+            configurations.append(Info(info.resource, info.namespace, info.name, object=original))
 
-    find(session, given, latest=True).visit(edit_one)
+    find(session, given, bare_types=True, latest=True).visit(take)
+    if not configurations:
+        raise CliError(NO_ANNOTATIONS)
+    _edit_all(session, given, configurations)
 
 
-def _edited(session: Session, configuration: Object) -> Object:
-    """What the user makes of the configuration in an editor."""
-    import os
-    import shlex
-    import subprocess
-    import tempfile
+def _edit_all(session: Session, given: Invocation, configurations: list[Info]) -> None:
+    from kubepy.cli.editing import LAST_APPLIED_HEADER, Editing, Round, place
 
-    from kubepy.cli.manifests import yaml_documents
-    from kubepy.storage.yaml import dump
+    def change(originals: list[Info], updated: list[Info], current: Round) -> None:
+        for info in updated:
+            place(session, info)
+        for info in updated:
+            same = any(one.name == info.name and one.content == info.content for one in originals)
+            if not same:
+                _annotate(session, info, serialized(info.content), manager=given.field_manager)
+            printer_for(session, given, "skipped" if same else "edited")(info.content)
 
-    editor = os.environ.get("KUBE_EDITOR") or os.environ.get("EDITOR") or "vi"
-    session.stdout.flush()
-    with tempfile.NamedTemporaryFile("w+", suffix=".yaml", prefix="kubepy-edit-", delete=False) as file:
-        file.write(dump(configuration))
-    try:
-        if subprocess.run(f"{editor} {shlex.quote(file.name)}", shell=True, check=False).returncode:
-            session.say(f"error: there was a problem with the editor \"{editor}\"")
-            raise SilentExit(1)
-        with open(file.name, encoding="utf-8") as changed:
-            content = next((document.content for document in yaml_documents(changed.read())), None)
-    finally:
-        os.unlink(file.name)
-    if not isinstance(content, dict):
-        raise CliError("the edited file is not an object")
-    return content
+    Editing(session, given, change, LAST_APPLIED_HEADER).edit(configurations)

@@ -7,6 +7,7 @@ from kubepy.cli.errors import CliError, raise_all, with_source
 from kubepy.cli.flags import boolean, string
 from kubepy.cli.flagsets import (
     CLIENT,
+    NONE,
     SERVER,
     dry_run,
     dry_run_flag,
@@ -57,7 +58,8 @@ def create(session: Session, given: Invocation) -> None:
     no_arguments(given)
     require_files(given)
     if given.edit:
-        raise CliError("create --edit is not supported: edit the file and create it")
+        _edit_and_create(session, given)
+        return
     strategy = dry_run(session, given)
     printer = printer_for(session, given, "created", strategy)
     validation = field_validation(given)
@@ -73,6 +75,19 @@ def create(session: Session, given: Invocation) -> None:
     if not found and not errors:
         raise CliError("no objects passed to create")
     raise_all(errors)
+
+
+def _edit_and_create(session: Session, given: Invocation) -> None:
+    """``--edit``: each object goes through the editor first; one that is not changed is not created."""
+    from kubepy.cli.editing import Editing, Round, place
+
+    def change(originals: list[Info], updated: list[Info], current: Round) -> None:
+        for info in updated:
+            place(session, info)
+            obj = created(session, given, info, NONE, field_validation(given))
+            printer_for(session, given, "created")(obj)
+
+    find(session, given).visit(lambda info: Editing(session, given, change).edit([info]))
 
 
 def created(session: Session, given: Invocation, info: Info, strategy: str, validation: str) -> dict[str, object]:

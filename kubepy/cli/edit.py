@@ -1,0 +1,114 @@
+"""``kubepy edit``. Upstream: ``kubectl/pkg/cmd/edit/edit.go``, ``kubectl/pkg/cmd/util/editor/editoptions.go``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.editing import Editing, Round, place, without_managers
+from kubepy.cli.errors import CliError, is_status, raise_all
+from kubepy.cli.flags import boolean
+from kubepy.cli.flagsets import (
+    field_manager_flag,
+    field_validation,
+    filename_flags,
+    output_flags,
+    record_flag,
+    save_config_flag,
+    subresource_flag,
+    validate_flag,
+)
+from kubepy.cli.last_applied import save_last_applied
+from kubepy.cli.output import printer_for
+from kubepy.cli.record import record
+from kubepy.cli.resources import Info, find
+from kubepy.cli.session import Session
+from kubepy.cluster.goformat import to_json
+from kubepy.cluster.meta import uid_of
+
+FLAGS = [
+    *filename_flags("to use to edit the resource"),
+    *output_flags("json|yaml"),
+    validate_flag(),
+    boolean("output-patch", help="Output the patch if the resource is edited."),
+    boolean("windows-line-endings", hidden=True),
+    field_manager_flag("kubectl-edit"),
+    save_config_flag(),
+    subresource_flag("edit"),
+    record_flag(),
+]
+CHANGED_IDENTITY = "At least one of apiVersion, kind and name was changed"
+
+
+@verb("edit", "edit (RESOURCE/NAME | -f FILENAME)", flags=FLAGS, examples="""
+# Change a DaemonSet in $KUBE_EDITOR, $EDITOR or vi
+kubepy edit ds/nginx-ds
+
+# By a script
+EDITOR='sed -i s/nginx:1.25/nginx:1.27/' kubepy edit ds/nginx-ds
+""")
+def edit(session: Session, given: Invocation) -> None:
+    """Edit resources in the editor that KUBE_EDITOR or EDITOR names, or else in vi.
+
+    What changed goes to the cluster as a patch. If the cluster refuses it, the file is opened again with what was
+    wrong; a file that was not taken stays."""
+    validation = field_validation(given)
+    infos, errors = find(session, given, bare_types=True, latest=True).infos()
+    raise_all(errors)
+    if not infos:
+        raise CliError("edit cancelled, no objects found")
+    for info in infos:
+        info.object = without_managers(info.content)
+
+    def change(originals: list[Info], updated: list[Info], current: Round) -> None:
+        prepare(session, given, updated)
+        for info in updated:
+            _patch(session, given, original_of(info, originals), info, current, validation)
+
+    Editing(session, given, change).edit(infos)
+
+
+def prepare(session: Session, given: Invocation, updated: list[Info]) -> None:
+    for info in updated:
+        place(session, info)
+    for info in updated:
+        if given.save_config:
+            save_last_applied(info.content, create=True)
+        if given.record:
+            record(info.content, given)
+
+
+def original_of(info: Info, originals: list[Info]) -> Info:
+    """The object that an edited one was. Raises CliError."""
+    for original in originals:
+        if uid_of(original.content) == uid_of(info.content):
+            return original
+    raise CliError(f"no original object found for {info.printed_name}")
+
+
+def _patch(session: Session, given: Invocation, original: Info, info: Info, current: Round, validation: str) -> None:
+    if original.content == info.content:
+        printer_for(session, given, "skipped")(info.content)
+        return
+    patch, patch_type = _difference(original, info)
+    if given.output_patch:
+        session.print(f"Patch: {to_json(patch)}")
+    try:
+        obj = session.client.patch(info.resource.key, info.name, patch, patch_type, namespace=info.namespace,
+                                   subresource=given.subresource, field_manager=given.field_manager,
+                                   field_validation=validation)
+    except Exception as error:
+        if not is_status(error):
+            raise
+        session.say(current.add_error(error, info))
+        return
+    info.refresh(obj)
+    printer_for(session, given, "edited")(obj)
+
+
+def _difference(original: Info, info: Info) -> tuple[dict[str, object], str]:
+    """The patch and its type. Raises CliError."""
+    from kubepy.cli.two_way import two_way_patch
+
+    before, after = original.content, info.content
+    if any(before.get(key) != after.get(key) for key in ("apiVersion", "kind")) or original.name != info.name:
+        raise CliError(CHANGED_IDENTITY)
+    return two_way_patch(before, after)

@@ -1,0 +1,100 @@
+"""edit: an editor that is a script, and what becomes of its changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kubepy.cli.editor import command, without_comment_lines
+from tests.cli.conftest import Done, Kubepy
+
+MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: paint}\ndata: {color: blue}\n"
+
+
+@pytest.fixture
+def paint(kubepy: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Kubepy:
+    (folder / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "tmp"))
+    (folder / "cm.yaml").write_text(MANIFEST)
+    kubepy("apply", "-f", "cm.yaml")
+    return kubepy
+
+
+def left_over(folder: Path) -> list[str]:
+    return os.listdir(folder / "tmp")
+
+
+def test_a_change_is_patched_and_the_file_removed(paint: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", "sed -i s/color..blue/color:\\ red/")
+    assert paint("edit", "cm", "paint", "--output-patch") == Done(
+        'Patch: {"data":{"color":"red"}}\nconfigmap/paint edited\n', "", 0)
+    assert paint("edit", "cm", "paint") == Done("", "Edit cancelled, no changes made.\n", 0)
+    assert left_over(folder) == []
+
+
+def test_the_file_is_opened_again_with_what_was_wrong(paint: Kubepy, folder: Path,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    script = folder / "editor.sh"
+    script.write_text('cp "$1" "$0.$(ls "$0".* 2>/dev/null | wc -l)"\n'
+                      'grep -q labels "$1" || echo "  labels: {a: \'!\'}" >> "$1"\n')
+    monkeypatch.setenv("KUBE_EDITOR", f"sh {script}")
+    done = paint("edit", "cm", "paint")
+    assert done.err.startswith('error: configmaps "paint" is invalid\nA copy of your changes has been stored to "')
+    assert '# configmaps "paint" was not valid:\n# * metadata.labels: Invalid value: "!"' in \
+        (folder / "editor.sh.1").read_text()
+    assert len(left_over(folder)) == 1
+
+
+def test_an_object_that_is_gone_meanwhile(paint: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = folder / "editor.sh"
+    script.write_text('rm state/namespaces/default/configmaps/paint.yaml\nsed -i s/blue/red/ "$1"\n')
+    monkeypatch.setenv("KUBE_EDITOR", f"sh {script}")
+    done = paint("edit", "cm", "paint")
+    kept = folder / "tmp" / left_over(folder)[0]
+    assert done == Done("", 'error: configmaps "paint" could not be found on the server\n'
+                            f'The edits you made on deleted resources have been saved to "{kept}"\n', 1)
+
+
+def test_nothing_but_comments_cancels(paint: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", "truncate -s0")
+    done = paint("edit", "cm", "paint")
+    assert done.err.startswith('error: configmaps "paint" is invalid\n')
+    assert done.err.endswith("\nerror: Edit cancelled, no valid changes were saved.\n")
+
+
+@pytest.mark.parametrize(("editor", "error"), [
+    ("false", 'error: there was a problem with the editor "false"\n'),
+    ("/no/such", 'error: unable to launch the editor "/no/such"\n'),
+])
+def test_an_editor_that_fails(paint: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch, editor: str,
+                              error: str) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", editor)
+    assert paint("edit", "cm", "paint") == Done("", error, 1)
+    assert left_over(folder) == []
+
+
+def test_edit_last_applied_changes_nothing_but_the_annotation(paint: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", "sed -i s/blue/green/")
+    assert paint("apply", "edit-last-applied", "cm", "paint").out == "configmap/paint edited\n"
+    assert "color: green" in paint("apply", "view-last-applied", "cm/paint").out
+    assert paint("get", "cm", "paint", "-o", "jsonpath={.data}").out == '{"color":"blue"}'
+
+
+def test_create_edit_creates_what_the_editor_made(paint: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBE_EDITOR", "sed -i s/paint/glaze/")
+    assert paint("create", "--edit", "-f", "cm.yaml").out == "configmap/glaze created\n"
+
+
+def test_how_an_editor_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/zsh")
+    calls = []
+    for editor in ("vim", "code -w", 'my "editor" -x'):
+        monkeypatch.setenv("KUBE_EDITOR", editor)
+        calls.append(command("/f")[0])
+    assert calls == [["vim", "/f"], ["code", "-w", "/f"], ["/bin/zsh", "-c", 'my "editor" -x "/f"']]
+
+
+def test_lines_that_are_comments_go() -> None:
+    assert without_comment_lines("# a\nb: 1\n  # c\n#!x\n") == "b: 1\n#!x\n"

@@ -11,7 +11,6 @@ from kubepy.cluster.meta import (
     Object,
     controller_of,
     is_being_deleted,
-    is_controlled_by,
     labels_of,
     name_of,
     namespace_of,
@@ -31,10 +30,11 @@ class AdoptionError(Exception):
 
 def candidates(informers: Informers, resource: str, owner: Object) -> list[Object]:
     """What the owner controls, and the orphans of its namespace, in key order (``FilterPodsByOwner``)."""
-    keys = [key for key in informers.dependents(uid_of(owner)) if key.resource == resource]
-    found = [informers.get(*key) for key in sorted({*keys, *informers.orphans(resource, namespace_of(owner))})]
-    return [obj for obj in found if obj is not None
-            and (controller_of(obj) is None or is_controlled_by(obj, owner))]
+    namespace = namespace_of(owner)
+    keys = [key for key in informers.dependents(uid_of(owner)) if key[:2] == (resource, namespace)]
+    if orphans := informers.orphans(resource, namespace):
+        keys = sorted({*keys, *orphans})
+    return [obj for key in keys if (obj := informers.get(*key)) is not None]
 
 
 def decide(owner: Object, obj: Object, matches: bool) -> Decision:

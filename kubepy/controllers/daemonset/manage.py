@@ -31,12 +31,10 @@ def changes_on_node(changes: Changes, daemon_set: Object, node: str, placement: 
         changes.create.append(node)
     elif placement.should_continue:
         running = _sort_out_ended(changes, pods)
-        if not allows_surge(daemon_set):
-            changes.delete += [name_of(pod) for pod in oldest_first(running)[1:]]
-        elif running:
-            changes.delete += _surplus_of_surge(daemon_set, running, hash_, now)
-        elif placement.should_run:  # with surge, a pod that is going does not keep its successor away
-            changes.create.append(node)
+        if len(running) > 1:
+            changes.delete += _surplus(daemon_set, running, hash_, now)
+        elif not running and placement.should_run and allows_surge(daemon_set):
+            changes.create.append(node)  # with surge, a pod that is going does not keep its successor away
     else:
         changes.delete += [name_of(pod) for pod in pods if not is_being_deleted(pod)]
 
@@ -56,11 +54,11 @@ def _sort_out_ended(changes: Changes, pods: list[Object]) -> list[Object]:
     return running
 
 
-def _surplus_of_surge(daemon_set: Object, running: list[Object], hash_: str, now: datetime) -> list[str]:
-    """With surge a node may have two pods: an old one that is ready beside a new one that is not yet available."""
-    if len(running) == 1:
-        return []
+def _surplus(daemon_set: Object, running: list[Object], hash_: str, now: datetime) -> list[str]:
+    """One pod a node; with surge two, an old one that is ready beside a new one that is not yet available."""
     ordered = oldest_first(running)
+    if not allows_surge(daemon_set):
+        return [name_of(pod) for pod in ordered[1:]]
     new = [pod for pod in ordered if labels_of(pod).get(HASH_LABEL) == hash_]
     old = [pod for pod in ordered if labels_of(pod).get(HASH_LABEL) != hash_]
     surplus = [*new[1:], *old[1:]]

@@ -63,9 +63,11 @@ def node_states(daemon_set: Object, placements: Mapping[str, Placement], node_po
     generation = template_generation(daemon_set)
     wanting = {node for node, placement in placements.items() if placement.should_run}
     for node in sorted(wanting.union(node_pods)):
-        alive = [pod for pod in node_pods.get(node, ()) if not is_being_deleted(pod)]
-        new = [pod for pod in alive if is_updated(pod, hash_, generation)]
-        old = [pod for pod in alive if not is_updated(pod, hash_, generation)]
+        new: list[Object] = []
+        old: list[Object] = []
+        for pod in node_pods.get(node, ()):
+            if not is_being_deleted(pod):
+                (new if is_updated(pod, hash_, generation) else old).append(pod)
         crowded = len(new) > 1 or len(old) > 1
         yield NodeState(node, new[0] if new else None, old[0] if old else None, crowded)
 

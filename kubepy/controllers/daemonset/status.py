@@ -36,10 +36,10 @@ def count(daemon_set: Object, placements: Mapping[str, Placement], node_pods: No
         if not pods:
             continue
         pod = pods[0] if len(pods) == 1 else oldest_first(pods)[0]
-        is_ready = is_pod_ready(pod)
         current += 1
-        ready += is_ready
-        available += is_ready and is_pod_available(pod, min_ready_seconds, now)
+        if is_pod_ready(pod):
+            ready += 1
+            available += not min_ready_seconds or is_pod_available(pod, min_ready_seconds, now)
         updated += is_updated(pod, hash_, generation)
     return Counts(desired, current, misscheduled, ready, available, updated)
 

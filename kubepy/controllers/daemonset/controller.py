@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kubepy.cluster import history
@@ -26,7 +26,7 @@ from kubepy.controllers.daemonset.manage import (
     changes_on_node,
     unscheduled_without_node,
 )
-from kubepy.controllers.daemonset.placement import Placement, placement_of
+from kubepy.controllers.daemonset.placement import Placement, Placements
 from kubepy.controllers.daemonset.pods import HASH_LABEL, NodePods, by_node, new_pod, pinned, target_node
 from kubepy.controllers.daemonset.rolling_update import rolling_update_decision
 from kubepy.controllers.daemonset.status import count, new_status
@@ -37,6 +37,7 @@ from kubepy.controllers.ref_manager import RefManager, candidates
 
 RESOURCE = "daemonsets.apps"
 NODES = "nodes"
+PODS = "pods"
 BURST_REPLICAS = 250
 DEFAULT_HISTORY_LIMIT = 10
 
@@ -71,7 +72,8 @@ class DaemonSetController:
         self._failed_pods = FailedPodBackoff()
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, RESOURCE, "DaemonSet", self.queue)
-        self._placements: dict[str, tuple[Object, Callable[[Object], Placement]]] = {}  # uid → DaemonSet and where
+        self._placements = Placements(context.informers)
+        self._claimed: dict[str, dict[str, Object]] = {}  # DaemonSet's uid → its pods by uid, as they were claimed
 
     def remember(self) -> Any:
         return self._failed_pods.memory()
@@ -84,7 +86,7 @@ class DaemonSetController:
     def handlers(self) -> Mapping[str, Handler]:
         return {
             RESOURCE: self._daemon_set_changed,
-            "pods": self._pod_changed,
+            PODS: self._pod_changed,
             NODES: self._node_changed,
             history.RESOURCE: self._history_changed,
         }
@@ -94,7 +96,8 @@ class DaemonSetController:
             self._expectations.forget(event.key)
             if event.old is not None:
                 self._owners.forget(event.old)
-                self._placements.pop(uid_of(event.old), None)
+                self._placements.forget(event.old)
+                self._claimed.pop(uid_of(event.old), None)
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
@@ -107,6 +110,7 @@ class DaemonSetController:
 
     def _node_changed(self, event: WatchEvent) -> None:
         """Nothing follows from the deletion of a node: its pods' deletion will be seen."""
+        self._placements.node_changed()
         if event.new is not None and (event.old is None or _differs_for_daemons(event.old, event.new)):
             self.queue.add(event.key)
 
@@ -131,18 +135,11 @@ class DaemonSetController:
         with_pod = {owner["uid"] for key in self._informers.pods_on(name)
                     if (pod := self._informers.get(*key)) is not None and (owner := controller_of(pod)) is not None}
         for daemon_set in self._informers.list(RESOURCE):
-            placement = self._placement_of(daemon_set)(node)
+            placement = self._placements.on(daemon_set, node)
             scheduled = uid_of(daemon_set) in with_pod
             misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
             if (placement.should_run if not scheduled else not placement.should_continue or misscheduled):
                 self._owners.wake(daemon_set)
-
-    def _placement_of(self, daemon_set: Object) -> Callable[[Object], Placement]:
-        """Where the DaemonSet's pods belong, worked out once for each version of it."""
-        known = self._placements.get(uid_of(daemon_set))
-        if known is None or known[0] is not daemon_set:
-            known = self._placements[uid_of(daemon_set)] = daemon_set, placement_of(daemon_set)
-        return known[1]
 
     def _sync_daemon_set(self, key: Key, daemon_set: Object) -> None:
         if not daemon_set["spec"].get("selector"):
@@ -151,7 +148,7 @@ class DaemonSetController:
             return
         if is_being_deleted(daemon_set):
             return
-        pods = self._claim("pods", daemon_set)
+        pods = self._claim_pods(daemon_set)
         revisions = self._construct_history(daemon_set, pods)
         situation = self._look(key, daemon_set, pods, labels_of(revisions.current).get(HASH_LABEL, ""))
         if not self._expectations.are_satisfied(key):
@@ -166,18 +163,29 @@ class DaemonSetController:
         if error is not None:
             raise error
 
-    def _claim(self, resource: str, daemon_set: Object) -> list[Object]:
+    def _claim_pods(self, daemon_set: Object) -> list[Object]:
+        """One that was claimed and has not changed since is not looked at again: a selector can't change."""
+        uid = uid_of(daemon_set)
+        known = self._claimed.get(uid, {})
+        found = candidates(self._informers, PODS, daemon_set)
+        fresh = [pod for pod in found if known.get(uid_of(pod)) is not pod]
+        if not fresh and len(found) == len(known):
+            return found
+        kept = [pod for pod in found if known.get(uid_of(pod)) is pod]
+        claimed = kept + self._claim(PODS, daemon_set, fresh)
+        self._claimed[uid] = {uid_of(pod): pod for pod in claimed}
+        return claimed
+
+    def _claim(self, resource: str, daemon_set: Object, found: list[Object]) -> list[Object]:
+        """Raises Status, AdoptionError."""
         selector = from_label_selector(daemon_set["spec"]["selector"])
-        manager = RefManager(self._client, resource, RESOURCE, daemon_set)
-        claimed, errors = manager.claim(candidates(self._informers, resource, daemon_set), selector)
+        claimed, errors = RefManager(self._client, resource, RESOURCE, daemon_set).claim(found, selector)
         if errors:
             raise errors[0]
         return claimed
 
     def _look(self, key: Key, daemon_set: Object, pods: list[Object], hash_: str) -> Situation:
-        placement = self._placement_of(daemon_set)
-        placements = {name_of(node): placement(node) for node in self._informers.list(NODES)}
-        return Situation(key, daemon_set, hash_, pods, by_node(pods), placements)
+        return Situation(key, daemon_set, hash_, pods, by_node(pods), self._placements.everywhere(daemon_set))
 
     def _update(self, situation: Situation, old_revisions: list[Object]) -> None:
         """manage, then the rolling update, then the history. Raises Status, ValueError."""
@@ -261,7 +269,8 @@ class DaemonSetController:
         Raises Status.
         """
         template = daemon_set["spec"]["template"]
-        revisions = [self._labelled(one) for one in self._claim(history.RESOURCE, daemon_set)]
+        found = candidates(self._informers, history.RESOURCE, daemon_set)
+        revisions = [self._labelled(one) for one in self._claim(history.RESOURCE, daemon_set, found)]
         current = [one for one in revisions if history.holds(one, template)]
         old = [one for one in revisions if not history.holds(one, template)]
         number = history.next_number(old)

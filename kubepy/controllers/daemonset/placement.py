@@ -1,11 +1,11 @@
-"""On which nodes a DaemonSet's pod belongs (``NodeShouldRunDaemonPod``). Pure functions."""
+"""On which nodes a DaemonSet's pod belongs (``NodeShouldRunDaemonPod``), and a memory of what was found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of, uid_of
 from kubepy.cluster.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -20,6 +20,7 @@ from kubepy.cluster.nodes import (
     required_node_affinity_matches,
     taints_of,
 )
+from kubepy.cluster.reconcile import Informers
 
 # In upstream's order, which is the order they are appended in (``AddOrUpdateDaemonPodTolerations``).
 TOLERATED = (
@@ -83,3 +84,43 @@ def placement_of(daemon_set: Object) -> Callable[[Object], Placement]:
         return Placement(False, find_untolerated_taint(taints, tolerations, (NO_EXECUTE,)) is None)
 
     return placement
+
+
+class _Known(NamedTuple):
+    template: Object
+    placement: Callable[[Object], Placement]
+    nodes: int  # the version of the nodes that ``everywhere`` is of
+    everywhere: Mapping[str, Placement]
+
+
+class Placements:
+    """Where the DaemonSets' pods belong, worked out once for each template and each change of nodes."""
+
+    def __init__(self, informers: Informers) -> None:
+        self._informers = informers
+        self._nodes = 0
+        self._known: dict[str, _Known] = {}  # by the DaemonSet's uid
+
+    def node_changed(self) -> None:
+        self._nodes += 1
+
+    def forget(self, daemon_set: Object) -> None:
+        self._known.pop(uid_of(daemon_set), None)
+
+    def on(self, daemon_set: Object, node: Object) -> Placement:
+        return self._of(daemon_set).placement(node)
+
+    def everywhere(self, daemon_set: Object) -> Mapping[str, Placement]:
+        """On every node there is, by its name, in order."""
+        known = self._of(daemon_set)
+        if known.nodes != self._nodes:
+            placements = {name_of(node): known.placement(node) for node in self._informers.list("nodes")}
+            known = self._known[uid_of(daemon_set)] = known._replace(nodes=self._nodes, everywhere=placements)
+        return known.everywhere
+
+    def _of(self, daemon_set: Object) -> _Known:
+        template = daemon_set["spec"]["template"]
+        known = self._known.get(uid_of(daemon_set))
+        if known is None or known.template != template:
+            known = self._known[uid_of(daemon_set)] = _Known(template, placement_of(daemon_set), -1, {})
+        return known

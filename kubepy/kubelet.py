@@ -242,6 +242,7 @@ def _state(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: Outcom
 
 RUNNING = OUTCOMES["ready"]
 COMPLETED = OUTCOMES["succeeded"]
+KILLED = OUTCOMES["failed"]._replace(exit_code=137)
 
 
 def _init_container_status(pod: Mapping[str, Any], container: Object, outcome: Outcome, time: str) -> Object:
@@ -432,6 +433,9 @@ class Kubelet:
         return self._addresses.next()
 
     def _remove(self, pod: Object) -> None:
+        """A pod that a finalizer will hold is seen to have ended; any other is just gone."""
+        if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
+            self._write_status(pod, self._informers.get("nodes", "", node_name(pod)) or {}, KILLED)
         options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
         try:
             self._client.delete("pods", name_of(pod), namespace=namespace_of(pod), options=options)

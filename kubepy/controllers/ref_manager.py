@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from kubepy.cluster.client import Client
@@ -55,14 +55,16 @@ class RefManager:
     """Claims objects of one resource for one owner.
 
     ``owner_resource``: the owner's resource key, to read it again before the first adoption: an owner that was
-    deleted, or replaced by another of the same name, must not adopt.
+    deleted, or replaced by another of the same name, must not adopt. ``finalizers`` come and go with the ownership.
     """
 
-    def __init__(self, client: Client, resource: str, owner_resource: str, owner: Object) -> None:
+    def __init__(self, client: Client, resource: str, owner_resource: str, owner: Object,
+                 finalizers: Sequence[str] = ()) -> None:
         self._client = client
         self._resource = resource
         self._owner_resource = owner_resource
         self._owner = owner
+        self._finalizers = finalizers
         self._may_adopt = False
 
     def claim(self, objects: Iterable[Object], selector: LabelSelector,
@@ -103,11 +105,14 @@ class RefManager:
         """Make the owner the object's controller. Raises Status, AdoptionError."""
         self._check_owner()
         references = [*owner_references(obj), new_controller_ref(self._owner)]
-        return self._write(obj, references)
+        present = obj["metadata"].get("finalizers") or []
+        return self._write(obj, references, [*present, *(one for one in self._finalizers if one not in present)])
 
     def release(self, obj: Object) -> Object:
         """Take the owner off the object's references. Raises Status."""
-        return self._write(obj, [one for one in owner_references(obj) if one["uid"] != uid_of(self._owner)])
+        references = [one for one in owner_references(obj) if one["uid"] != uid_of(self._owner)]
+        present = obj["metadata"].get("finalizers") or []
+        return self._write(obj, references, [one for one in present if one not in self._finalizers])
 
     def _check_owner(self) -> None:
         """``RecheckDeletionTimestamp``, once."""
@@ -123,8 +128,10 @@ class RefManager:
                                 f"{fresh['metadata']['deletionTimestamp']}")
         self._may_adopt = True
 
-    def _write(self, obj: Object, references: list[Object]) -> Object:
+    def _write(self, obj: Object, references: list[Object], finalizers: list[str]) -> Object:
         changed = with_owner_references(obj, references)
+        if self._finalizers:
+            changed["metadata"]["finalizers"] = finalizers
         return self._client.update(self._resource, changed, namespace=namespace_of(obj))
 
 

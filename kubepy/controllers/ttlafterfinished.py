@@ -1,0 +1,58 @@
+"""Deletes Jobs that ended ``ttlSecondsAfterFinished`` ago (``pkg/controller/ttlafterfinished``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from kubepy.cluster.client import DeleteOptions
+from kubepy.cluster.clock import parse_time
+from kubepy.cluster.errors import Status
+from kubepy.cluster.meta import Object, is_being_deleted, uid_of
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+
+RESOURCE = "jobs.batch"
+
+
+class TTLAfterFinishedController:
+    name = "ttl-after-finished-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self._clock = context.clock
+        self.queue = context.new_queue()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {RESOURCE: self._job_changed}
+
+    def _job_changed(self, event: WatchEvent) -> None:
+        if event.new is not None and expires_at(event.new) is not None:
+            self.queue.add(event.key)
+
+    def sync(self, key: Key) -> None:
+        job = self._informers.get(*key)
+        expires = expires_at(job) if job is not None else None
+        if job is None or expires is None:
+            return
+        left = (expires - self._clock.now()).total_seconds()
+        if left > 0:
+            self.queue.add_after(key, left)
+            return
+        try:
+            self._client.delete(RESOURCE, key.name, namespace=key.namespace,
+                                options=DeleteOptions(propagation_policy="Foreground", uid=uid_of(job)))
+        except Status as error:
+            if error.reason != "NotFound":
+                raise
+
+
+def expires_at(job: Object) -> datetime | None:
+    """When the Job is to be deleted; None for one that has no such time, has not ended, or is going already."""
+    seconds = job["spec"].get("ttlSecondsAfterFinished")
+    if seconds is None or is_being_deleted(job):
+        return None
+    for condition in (job.get("status") or {}).get("conditions") or ():
+        if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
+            return parse_time(condition["lastTransitionTime"]) + timedelta(seconds=seconds)
+    return None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MANAGER_LOCK = "manager.lock"
 CHECKPOINT = "manager.checkpoint"
+TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers is gone
 
 
 # Everything that runs, in the order in which it takes turns: its name, and where it is. First what makes nodes ready
@@ -35,7 +36,12 @@ RECONCILERS = (
     ("deployment-controller", "kubepy.controllers.deployment:DeploymentController"),
     ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),
     ("statefulset-controller", "kubepy.controllers.statefulset:StatefulSetController"),
+    ("persistentvolume-binder-controller", "kubepy.controllers.persistentvolume:PersistentVolumeController"),
+    ("kubepy.dev/simulated", "kubepy.controllers.persistentvolume:SimulatedProvisioner"),
+    ("pv-protection-controller", "kubepy.controllers.persistentvolume:PVProtectionController"),
     ("pvc-protection-controller", "kubepy.controllers.pvcprotection:PVCProtectionController"),
+    ("job-controller", "kubepy.controllers.job:JobController"),
+    ("ttl-after-finished-controller", "kubepy.controllers.ttlafterfinished:TTLAfterFinishedController"),
     ("disruption-controller", "kubepy.controllers.disruption:DisruptionController"),
     ("default-scheduler", "kubepy.scheduler:Scheduler"),
 )
@@ -115,6 +121,7 @@ class Driver:
         self._session = session
         self._manager: Manager | None = None
         self._warned = False
+        self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
     def wait_until(self, done: Callable[[], bool], timeout: float | None = None) -> bool:
         """Wait until ``done()`` holds, at most ``timeout`` seconds of real time (None: for ever); whether it does.
@@ -142,11 +149,12 @@ class Driver:
 
     def _run(self, stop: Callable[[], bool]) -> bool:
         """A burst of work, if there is any and nobody else does it; whether something was done."""
-        manager = self._manager
-        if manager is not None and not manager.has_work():
+        manager, clock = self._manager, self._session.cluster.clock
+        if clock.monotonic() < self._others_run_until or (manager is not None and not manager.has_work()):
             return False
         with holding(self._session.cluster) as ours:
             if not ours:
+                self._others_run_until = clock.monotonic() + TAKE_OVER_SECONDS
                 return False
             if manager is None:
                 manager = self._manager = build_manager(self._session.cluster)

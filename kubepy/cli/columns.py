@@ -87,7 +87,7 @@ def sort_path(field: str) -> JSONPath:
     try:
         return parse(relaxed(field), True)
     except JSONPathError as error:
-        raise CliError(f"sorting error: {error}") from None
+        raise CliError(str(error)) from None
 
 
 def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:

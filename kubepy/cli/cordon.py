@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError
 from kubepy.cli.flagsets import CLIENT, SERVER, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.output import printer_for
-from kubepy.cli.resources import Info, find
+from kubepy.cli.resources import Info, find, resource_text
 from kubepy.cli.session import Session
 from kubepy.cluster.client import STRATEGIC_MERGE_PATCH
 
@@ -39,7 +40,15 @@ def nodes_of(session: Session, given: Invocation, usage: str) -> list[Info]:
         given.usage_error(f"USAGE: {usage} [flags]")
     if given.args and given.selector:
         given.usage_error("error: cannot specify both a node name and a --selector option")
-    return find(session, given, args=["nodes", *given.args]).all_infos()
+    args = [word if "/" in word else f"nodes/{word}" for word in given.args] or ["nodes"]
+    infos = find(session, given, args=args, retrieve=False).all_infos()
+    if len({info.resource.key for info in infos}) > 1:
+        raise CliError("you may only specify a single resource type")
+    for info in infos:
+        info.object = info.object or info.get(session)
+        if info.resource.key != "nodes":
+            raise CliError(f'error: expected resource of type node, got "{resource_text(info.resource)}"')
+    return infos
 
 
 def mark_each(session: Session, given: Invocation, infos: list[Info], *, unschedulable: bool) -> None:

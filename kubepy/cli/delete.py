@@ -84,7 +84,7 @@ def delete(session: Session, given: Invocation) -> None:
 
     Waits until the objects are gone, and runs the controllers meanwhile."""
     options = complete(session, given)
-    result = find(session, given, retrieve=False)
+    result = find(session, given, retrieve=False, everything=given.all)
     if given.all or given.selector or given.field_selector or given.ignore_not_found:
         result.ignore(*(["NotFound"] if given.ignore_not_found or not given.changed("ignore-not-found") else []))
     validate(session, given, options)

@@ -45,6 +45,7 @@ def drain(session: Session, given: Invocation) -> None:
     The node is marked unschedulable, and its pods are evicted, as far as PodDisruptionBudgets allow it. While it waits
     for them it runs the controllers itself, unless `kubepy controller --watch` does.
     """
+    _check_pod_selector(given)
     infos = nodes_of(session, given, "drain NODE")
     mark_each(session, given, infos, unschedulable=True)
     strategy = dry_run(session, given)
@@ -66,6 +67,15 @@ def drain(session: Session, given: Invocation) -> None:
     if errors:
         session.say("\n".join(line for error in errors for line in _lines(error)))
         raise SilentExit(1)
+
+
+def _check_pod_selector(given: Invocation) -> None:
+    from kubepy.cluster.selectors import SelectorError, parse_labels
+
+    try:
+        parse_labels(given.pod_selector)
+    except SelectorError:
+        raise CliError("--pod-selector=<pod_selector> must be a valid label selector") from None
 
 
 def _lines(error: Exception) -> list[str]:

@@ -157,11 +157,10 @@ def _by_type(groups: list[Group]) -> list[Group]:
 
 def _sorted_groups(field: str, groups: list[Group]) -> list[Group]:
     """As kubectl sorts tables: one of them by its rows, several not at all; rows without the field are not shown."""
-    from kubepy.cli.columns import no_such_field, sort_path, sorted_by
+    from kubepy.cli.columns import no_such_field, sorted_by
 
     if len(groups) > 1:
         raise no_such_field(field)
-    sort_path(field)
     resource, objects = groups[0]
     if len(objects) < 2:
         return groups

@@ -30,6 +30,7 @@ def label(session: Session, given: Invocation) -> None:
     resources, words = pairs_from(given.args, "label")
     changes = Changes("labels", *parse_labels(words), dry_run(session, given))
     metadata_changes.validate(given, resources, changes, "pod")
+    printer_for(session, given)  # a wrong format is told before anything is written
     result = metadata_changes.found(session, given, resources)
     result.visit(lambda info: label_one(session, given, info, changes, single=result.single))
 

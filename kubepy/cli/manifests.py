@@ -165,16 +165,23 @@ def json_error_text(text: str, error: json.JSONDecodeError) -> str:
 
 def check_type(content: Any, source: str) -> None:
     """Raise unless a document says what it is (``kubectl/pkg/validation``)."""
+    problems = _type_problems(content)
+    if not problems and (content["apiVersion"], content["kind"]) == ("v1", "List"):
+        problems = [problem for item in content.get("items") or () for problem in _type_problems(item)]
+    if problems:
+        raise _invalid(source, problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]")
+
+
+def _type_problems(content: Any) -> list[str]:
     if not isinstance(content, dict):
-        raise _invalid(source, "invalid object to validate")
+        return ["invalid object to validate"]
     problems = []
-    for name in ("kind", "apiVersion"):
+    for name in ("apiVersion", "kind"):
         if not content.get(name):
             problems.append(f"{name} not set")
         elif not isinstance(content[name], str):
             problems.append(f"{name} isn't string type")
-    if problems:
-        raise _invalid(source, problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
+    return problems
 
 
 def _invalid(source: str, why: str) -> CliError:

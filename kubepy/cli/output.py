@@ -27,7 +27,7 @@ def printer_for(session: Session, given: Invocation, operation: str = "", dry_ru
                 formats: tuple[str, ...] = FORMATS, sort_keys: bool = True) -> Printer:
     """The printer that ``-o`` and ``--template`` ask for; without them the message ``kind/name operation``.
 
-    ``sort_keys``: whether JSON is sorted, as maps are, or stays as it is, as structs do.
+    ``sort_keys``: whether JSON is sorted, as that of maps is, or in Go's order, as that of structs.
     Raises CliError for a format that is not there or is given wrongly.
     """
     style, argument = requested(given)
@@ -97,7 +97,17 @@ def name_of_kind(obj: Object) -> str:
 
 
 def json_printer(session: Session, given: Invocation, *, sort_keys: bool = True) -> Printer:
-    return lambda obj: session.print(to_json(shown(given, obj), indent=4, sort_keys=sort_keys))
+    order = (lambda obj: obj) if sort_keys else in_go_order
+    return lambda obj: session.print(to_json(order(shown(given, obj)), indent=4, sort_keys=sort_keys))
+
+
+def in_go_order(obj: Object) -> Object:
+    """An object with its fields in the order of Go's type of its kind."""
+    from kubepy.cluster.types import go_order, type_of
+
+    name = type_of(obj)
+    ordered: Object = go_order(name, obj) if name else obj
+    return ordered
 
 
 def yaml_printer(session: Session, given: Invocation) -> Printer:

@@ -69,6 +69,7 @@ def patch(session: Session, given: Invocation) -> None:
         operation = "patched (no change)" if patched == info.object else "patched"
         printer_for(session, given, operation)(patched)
 
+    printer_for(session, given)  # a wrong format is told before anything is written
     find(session, given, local=given.local).visit(patch_one)
     if not seen:
         raise CliError("no objects passed to patch")

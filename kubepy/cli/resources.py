@@ -178,7 +178,7 @@ class Query(NamedTuple):
 
 def find(session: Session, given: Invocation, *, args: Sequence[str] | None = None, bare_types: bool = False,
          latest: bool = False, retrieve: bool = True, validation: str = "Ignore", local: bool = False,
-         everything: bool | None = None, selector: str | None = None) -> Result:
+         everything: bool = False, selector: str | None = None) -> Result:
     """What a command line is about; its flags are looked up by their usual names.
 
     :param args: the words, if they are not all of ``given.args``.
@@ -187,14 +187,13 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
     :param retrieve: named objects are read from the cluster when they are visited.
     :param validation: see ``flagsets.field_validation``; only tells whether a manifest must name its kind.
     :param local: never look at the cluster: only files are taken.
-    :param everything: all objects of the types (``--all``); None: as the flag says.
+    :param everything: all objects of the types, whatever names and selectors say against it.
     :param selector: the label selector; None: as the flag says.
     :raises CliError, AggregateError: for words that cannot be meant together, paths that are not there.
     """
     words = list(given.args if args is None else args)
-    select_all = bool(given.flag("all")) if everything is None else everything
     selector = given.flag("selector", "") if selector is None else selector
-    query, errors = _query(session, given, words, selector, bare_types, select_all)
+    query, errors = _query(session, given, words, selector, bare_types, everything)
     query = query._replace(validation=validation, local=local)
     raise_all(errors)
     if given.flag("kustomize"):
@@ -210,7 +209,9 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
 def _query(session: Session, given: Invocation, args: list[str], selector: str, bare_types: bool,
            everything: bool) -> tuple[Query, list[Exception]]:
     errors: list[Exception] = []
-    filenames = _filenames(given, errors)
+    if given.flag("filename") and given.flag("kustomize"):
+        errors.append(CliError("only one of -f or -k can be specified"))
+    filenames = [] if errors else _filenames(given, errors)
     selector, fields = selector.strip(), given.flag("field-selector", "").strip()
     if everything and (selector or fields):
         errors.append(CliError("setting 'all' parameter but found a non empty selector. "))
@@ -386,17 +387,18 @@ def _by_paths(session: Session, query: Query, latest: bool) -> Result:
 
 
 def _settled(session: Session, query: Query, found: Iterable[Found], latest: bool) -> Iterator[Found]:
-    """Objects of files with their namespaces set, filtered by -l, and (``latest``) read from the cluster."""
+    """Objects of files, filtered by -l; with their namespaces set unless this is ``local``, and (``latest``) read from
+    the cluster."""
     matches = _matcher(query.selector)
     for one in found:
         if isinstance(one, Exception):
             yield one
         elif not matches(one):
             continue
-        elif (problem := _place(one, query)) is not None:
+        elif not query.local and (problem := _place(one, query)) is not None:
             yield problem
         else:
-            yield _retrieved(session, one) if latest and one.name else one
+            yield _retrieved(session, one) if latest else one
 
 
 def _matcher(selector: str | None) -> Callable[[Info], bool]:

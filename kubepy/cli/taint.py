@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.errors import CliError, UnprefixedError, raise_all
 from kubepy.cli.flags import boolean
 from kubepy.cli.flagsets import (
     CLIENT,
@@ -19,7 +19,7 @@ from kubepy.cli.flagsets import (
     validate_flag,
 )
 from kubepy.cli.output import printer_for
-from kubepy.cli.resources import Info, find, resource_of
+from kubepy.cli.resources import Info, find
 from kubepy.cli.session import Session
 from kubepy.cli.taints import Changes, change_taints, parse_changes, require_no_conflict
 from kubepy.cli.two_way import two_way_patch
@@ -62,7 +62,8 @@ def taint(session: Session, given: Invocation) -> None:
     _validate(session, given, words, changes)
     selects = given.all or given.selector
     strategy = dry_run(session, given)
-    find(session, given, args=["nodes"] if selects else ["nodes", *words[1:]]).visit(
+    printer_for(session, given)  # a wrong format is told before anything is written
+    find(session, given, args=["nodes"] if selects else ["nodes", *words[1:]], everything=given.all).visit(
         lambda info: _change(session, given, info, changes, strategy))
 
 
@@ -81,7 +82,10 @@ def split_words(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _validate(session: Session, given: Invocation, words: list[str], changes: Changes) -> None:
-    if resource_of(session, words[0]).key != "nodes":
+    found = session.scheme.find(words[0])
+    if found is None:
+        raise UnprefixedError(f'the server doesn\'t have a resource type "{words[0].lower().partition(".")[0]}"')
+    if found.key != "nodes":
         raise CliError(f"invalid resource type {words[0].lower()}, only node types are supported")
     require_no_conflict(changes)
     if given.all and given.selector:
@@ -102,4 +106,4 @@ def _change(session: Session, given: Invocation, info: Info, changes: Changes, s
         patch, patch_type = two_way_patch(node, wanted)
         wanted = session.client.patch("nodes", info.name, patch, patch_type, dry_run=strategy == SERVER,
                                       field_manager=given.field_manager, field_validation=field_validation(given))
-    printer_for(session, given, changed.operation, strategy)(wanted)
+    printer_for(session, given, changed.operation, strategy, sort_keys=False)(wanted)

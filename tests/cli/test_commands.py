@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -148,3 +149,107 @@ def test_a_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Pa
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
     assert done.stderr == 'Error from server (NotFound): daemonsets.apps "x" not found\n'
+
+
+# --- told before anything changes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [
+    "label node node-1 a=b", "annotate node node-1 a=b", "taint node node-1 a=b:NoSchedule",
+    "patch node node-1 -p {\"spec\":{\"unschedulable\":true}}", "rollout undo ds/x", "set image ds/x a=b",
+])
+def test_a_wrong_output_format_is_told_before_anything_changes(bare: Kubepy, words: str) -> None:
+    assert bare("init", "--nodes", "1").status == 0
+    before = bare("get", "node", "node-1", "-o", "yaml").out
+    done = bare(*words.split(), "-o", "bogus")
+    assert (done.out, done.status) == ("", 1)
+    assert done.err.startswith('error: unable to match a printer suitable for the output format "bogus"')
+    assert bare("get", "node", "node-1", "-o", "yaml").out == before
+
+
+def test_files_and_a_kustomization_exclude_each_other(kubepy: Kubepy) -> None:
+    assert kubepy("get", "-f", "a", "-k", "b") == Done("", "error: only one of -f or -k can be specified\n", 1)
+
+
+# --- what words name ------------------------------------------------------------------------------------------------
+
+
+def test_all_takes_names_as_they_are(bare: Kubepy) -> None:
+    assert bare("init", "--nodes", "2").status == 0
+    assert bare("label", "nodes", "node-1", "--all", "a=b").out == "node/node-1 labeled\n"
+    assert bare("label", "nodes", "--all", "c=d").out == "node/node-1 labeled\nnode/node-2 labeled\n"
+    assert bare("delete", "nodes", "node-1", "--all").err == (
+        "error: name cannot be provided when a selector is specified\n")
+
+
+def test_nodes_to_cordon_may_say_their_type(bare: Kubepy) -> None:
+    assert bare("init", "--nodes", "2").status == 0
+    assert bare("cordon", "node/node-1", "node-2").out == "node/node-1 cordoned\nnode/node-2 cordoned\n"
+    assert bare("uncordon", "node/node-1", "pods/x").err == "error: you may only specify a single resource type\n"
+    assert bare("uncordon", "ns/default").err == (
+        'error: expected resource of type node, got "/v1, Resource=namespaces"\n')
+
+
+def test_a_selector_of_pods_to_drain_is_checked_first(bare: Kubepy) -> None:
+    assert bare("init", "--nodes", "1").status == 0
+    assert bare("drain", "node-1", "--pod-selector=a=b=c") == Done(
+        "", "error: --pod-selector=<pod_selector> must be a valid label selector\n", 1)
+    assert "unschedulable" not in bare("get", "node", "node-1", "-o", "yaml").out
+
+
+def test_a_type_may_be_given_with_version_and_group(kubepy: Kubepy) -> None:
+    assert kubepy("get", "namespaces.v1.", "default", "-o", "name").out == "namespace/default\n"
+    assert kubepy("get", "namespaces.v1", "default").err == (
+        'error: the server doesn\'t have a resource type "namespaces"\n')
+
+
+def test_a_type_that_taint_does_not_know(kubepy: Kubepy) -> None:
+    assert kubepy("taint", "foo", "x", "a=b:NoSchedule").err == 'the server doesn\'t have a resource type "foo"\n'
+
+
+def test_rollout_status_goes_on_after_an_object_that_is_missing(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "ds.yaml").write_text(DAEMONSET)
+    assert kubepy("apply", "-f", "ds.yaml").status == 0
+    assert kubepy("rollout", "status", "ds/absent", "ds/agent") == Done(
+        'daemon set "agent" successfully rolled out\n',
+        'Error from server (NotFound): daemonsets.apps "absent" not found\n', 1)
+
+
+# --- what is printed of files ---------------------------------------------------------------------------------------
+
+DAEMONSET = """apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: agent, image: agent}]}
+"""
+
+
+def test_objects_of_files_get_no_namespace_without_the_cluster(bare: Kubepy, folder: Path) -> None:
+    (folder / "cm.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
+    assert bare("label", "--local", "-f", "cm.yaml", "a=b", "-o", "jsonpath={.metadata}").out == (
+        '{"labels":{"a":"b"},"name":"x"}')
+
+
+def test_set_prints_a_file_as_its_type_in_go(bare: Kubepy, folder: Path) -> None:
+    (folder / "ds.yaml").write_text(DAEMONSET.replace("image: agent}", "image: agent, imag: typo}"))
+    done = bare("set", "image", "--local", "-f", "ds.yaml", "agent=agent:2", "-o", "json")
+    printed = json.loads(done.out)
+    assert list(printed) == ["kind", "apiVersion", "metadata", "spec", "status"]
+    assert printed["spec"]["template"]["spec"]["containers"] == [
+        {"name": "agent", "image": "agent:2", "resources": {}}]
+    assert printed["status"] == {"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0,
+                                 "numberReady": 0}
+
+
+@pytest.mark.parametrize("output", ["", "wide"])
+def test_a_table_of_one_object_is_sorted_by_anything(kubepy: Kubepy, output: str) -> None:
+    assert kubepy("get", "ns", "default", "--sort-by={.x", "-o", output).out.startswith("NAME")
+
+
+def test_several_objects_without_the_field_to_sort_by(kubepy: Kubepy) -> None:
+    assert kubepy("get", "ns", "--sort-by={.x").err == "No resources found\n"
+    assert kubepy("get", "ns", "--sort-by={.x", "-o", "name").err.startswith("error: unexpected path string")

@@ -92,3 +92,11 @@ def test_a_file_that_is_missing_stops_everything(kubepy: Kubepy, manifests: Path
     assert kubepy("apply", "-f", "set/b.yaml", "-f", "absent.yaml") == Done(
         "", 'error: the path "absent.yaml" does not exist\n', 1)
     assert kubepy("get", "cm", "b").status == 1
+
+
+def test_an_item_of_a_list_that_does_not_say_what_it_is_keeps_all_of_it_out(kubepy: Kubepy) -> None:
+    text = ("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
+            "- {metadata: {name: b}}\n")
+    assert kubepy("create", "-f", "-", stdin=text) == Done(
+        "", 'error: error validating "STDIN": error validating data: [apiVersion not set, kind not set]; if you choose '
+        "to ignore these errors, turn validation off with --validate=false\n", 1)

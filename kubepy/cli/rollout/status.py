@@ -36,10 +36,15 @@ def status(session: Session, given: Invocation) -> None:
     """
     require_resources(given)
     require_revision(given)
-    infos = latest_objects(session, given).all_infos()
-    for info in infos:
+    found = False
+
+    def follow(info: Info) -> None:
+        nonlocal found
+        found = True
         Following(session, given, info, viewer_for(info.resource)).run()
-    if not infos:
+
+    latest_objects(session, given).visit(follow)
+    if not found:
         session.say(f"No resources found in {session.namespace} namespace.")
 
 

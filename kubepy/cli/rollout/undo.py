@@ -39,6 +39,7 @@ def undo(session: Session, given: Invocation) -> None:
     """Roll back to a previous rollout."""
     require_resources(given)
     strategy = dry_run(session, given)
+    printer_for(session, given)  # a wrong format is told before anything is written
 
     def roll_back(info: Info) -> None:
         if LAST_APPLIED in annotations_of(info.content):
@@ -47,7 +48,7 @@ def undo(session: Session, given: Invocation) -> None:
         revisions = revisions_of(session.client, info.resource, info.content)
         plan = plan_rollback(info.content, revisions, given.to_revision)
         result = carry_out(session, given, info, plan, strategy)
-        printer_for(session, given, result, strategy)(info.content)
+        printer_for(session, given, result, strategy, sort_keys=False)(info.content)
 
     latest_objects(session, given).visit(roll_back)
 

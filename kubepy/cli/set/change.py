@@ -50,7 +50,21 @@ def refuse_contradictions(session: Session, given: Invocation) -> None:
 
 
 def infos_for(session: Session, given: Invocation, args: Sequence[str]) -> list[Info]:
-    return find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local).all_infos()
+    infos = find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local).all_infos()
+    if given.local:
+        for info in infos:
+            info.object = _typed(info)
+    return infos
+
+
+def _typed(info: Info) -> Object:
+    """The object of a file as Go's type of its kind writes it: fields that it does not know are gone, structs are there."""
+    from kubepy.cluster.types import DecodeError, decode
+
+    try:
+        return decode(info.content).object
+    except DecodeError as error:
+        raise CliError(f'unable to decode "{info.source}": {error}') from None
 
 
 def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, *, done: str, failed: str,
@@ -64,7 +78,7 @@ def change_each(session: Session, given: Invocation, infos: Sequence[Info], chan
     """
     errors = [] if errors is None else errors
     strategy = dry_run(session, given)
-    printer = printer_for(session, given, done, strategy)
+    printer = printer_for(session, given, done, strategy, sort_keys=False)
     for info in infos:
         try:
             changed = _changed(given, info, change)

@@ -39,11 +39,15 @@ def decode(obj: Object) -> Decoded:
 
     Raises DecodeError for values of the wrong type.
     """
+    type_name = type_of(obj)
+    return decode_as(type_name, obj) if type_name else _decode_unknown_kind(obj)
+
+
+def type_of(obj: Object) -> str | None:
+    """The Go type of an object: ``apps/v1.DaemonSet``; None for kinds without a table."""
     package = table.package_of(obj.get("apiVersion", ""))
     type_name = f"{package}.{obj.get('kind')}"
-    if package is None or not table.is_struct(type_name):
-        return _decode_unknown_kind(obj)
-    return decode_as(type_name, obj)
+    return type_name if package is not None and table.is_struct(type_name) else None
 
 
 def decode_as(type_name: str, value: Any) -> Decoded:

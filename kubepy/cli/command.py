@@ -1,4 +1,4 @@
-"""What a verb is: flags, arguments and a function; and how a command line finds its verb.
+"""What a verb is: flags, arguments and a function, as a command of click.
 
 A verb file declares one command and writes one function::
 
@@ -6,14 +6,16 @@ A verb file declares one command and writes one function::
     def cordon(session: Session, given: Invocation) -> None:
         '''Mark node as unschedulable.'''
 
-Commands and flags behave as kubectl's do (cobra and pflag): global flags stand anywhere, and the first words that are
-no flags name the command. That leaves nothing for click to do, whose import takes as long as all the rest of a ``get``.
+click gives the tree of commands and their contexts. Words are read by :mod:`kubepy.cli.flags`, as kubectl's cobra and
+pflag read them: global flags stand anywhere, and the first words that are no flags name the command.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
+
+import click
 
 from kubepy.cli.errors import CliError, FlagError, SilentExit, UsageError
 from kubepy.cli.flags import Flag, FlagSyntaxError, HelpRequested, Parser
@@ -74,7 +76,7 @@ class Invocation:
 Run = Callable[[Session, Invocation], None]
 
 
-class Verb:
+class Verb(click.Group):
     """A command, its sub-commands, or both (``create -f``, ``create namespace``).
 
     ``creates``: it may make new objects, and so the cluster that is to hold them.
@@ -82,9 +84,8 @@ class Verb:
 
     def __init__(self, name: str, usage: str, run: Run | None, *, flags: Sequence[Flag] = (), examples: str = "",
                  help: str = "", creates: bool = False, entries: Mapping[str, Entry] | None = None) -> None:
-        self.name = name
+        super().__init__(name, help=help, add_help_option=False)
         self.usage = usage
-        self.help = help
         self.run = run
         self.flags = tuple(flags)
         self.examples = examples
@@ -93,9 +94,12 @@ class Verb:
 
     # --- sub-commands, imported when they are asked for
 
-    def child(self, word: str) -> Verb | None:
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Verb | None:
         """The sub-command that a word names."""
-        name = self.canonical(word)
+        name = self.canonical(cmd_name)
         return load(name, self.entries[name]) if name else None
 
     def canonical(self, word: str) -> str:
@@ -106,22 +110,30 @@ class Verb:
 
     # --- running
 
-    def execute(self, session: Session, path: str, words: Sequence[str]) -> None:
-        """Run what the words say: a sub-command, or this one. ``path`` is the command so far (``kubepy create``)."""
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the sub-command that the words name, or read them as this command's own."""
         parser = Parser([*self.flags, *GLOBAL_FLAGS])
-        position = parser.first_word(words) if self.entries else None
-        child = self.child(words[position]) if position is not None else None
+        position = parser.first_word(args) if self.entries else None
+        child = self.get_command(ctx, args[position]) if position is not None else None
         if child is not None and position is not None:
-            child.execute(session, f"{path} {child.name}", [*words[:position], *words[position + 1:]])
-            return
+            ctx.params = {"child": child, "words": [*args[:position], *args[position + 1:]]}
+            return []
         try:
-            given = Invocation(path, *parser.parse(words))
+            ctx.params = {"given": Invocation(ctx.command_path, *parser.parse(args))}
         except HelpRequested:
-            self.show_help(session, path)
+            ctx.params = {}
         except FlagSyntaxError as error:
-            raise FlagError(path, str(error)) from None
+            raise FlagError(ctx.command_path, str(error)) from None
+        return []
+
+    def invoke(self, ctx: click.Context) -> None:
+        if child := ctx.params.get("child"):
+            with child.make_context(child.name, ctx.params["words"], parent=ctx) as inner:
+                child.invoke(inner)
+        elif given := ctx.params.get("given"):
+            self._run(ctx.obj, given)
         else:
-            self._run(session, given)
+            self.show_help(ctx.obj, ctx.command_path)
 
     def _run(self, session: Session, given: Invocation) -> None:
         self._warn_of_deprecated(session, given)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import click
+
 from kubepy.cli.command import Entry, Invocation, Verb, load, verb
 from kubepy.cli.errors import is_expected
 from kubepy.cli.flags import Flag, Parser
@@ -92,15 +94,19 @@ def completion(session: Session, given: Invocation) -> None:
 class _Complete(Verb):
     """Takes one argument, the command line so far, whatever it looks like."""
 
-    def execute(self, session: Session, path: str, words: Sequence[str]) -> None:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.params = {"line": args[0] if args else ""}
+        return []
+
+    def invoke(self, ctx: click.Context) -> None:
         try:
-            found = candidates(session, split(words[0] if words else ""))
+            found = candidates(ctx.obj, split(ctx.params["line"]))
         except Exception as error:
             if not is_expected(error):
                 raise
             return
         for word in found:
-            session.print(word)
+            ctx.obj.print(word)
 
 
 complete = _Complete("__complete", "__complete LINE", None)
@@ -140,7 +146,7 @@ def _command_of(words: list[str], entries: dict[str, Entry]) -> tuple[Verb | Non
     name = words[position]
     command, rest = load(name, entries[name]), words[:position] + words[position + 1:]
     while command.entries and (at := Parser([*command.flags, *GLOBAL_FLAGS]).first_word(rest)) is not None:
-        child = command.child(rest[at])
+        child = command.get_command(click.Context(command), rest[at])
         if child is None:
             break
         command, rest = child, rest[:at] + rest[at + 1:]

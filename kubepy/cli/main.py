@@ -38,8 +38,12 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
     if line[:1] == ["help"]:
         line = [*line[1:], "--help"]
 
+    def execute() -> None:
+        with root.make_context(PROGRAM, line, obj=session) as context:
+            root.invoke(context)
+
     try:
-        return guarded(lambda: root.execute(session, PROGRAM, line), session.say)
+        return guarded(execute, session.say)
     finally:
         session.close()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import click
 
 from kubepy.cli.command import Invocation, Run, Verb
 from kubepy.cli.errors import CliError
@@ -22,8 +22,8 @@ def _refusing(name: str, why: str) -> Verb:
 class _AnyWords(Verb):
     """A command that takes any words and flags, since it does nothing with them."""
 
-    def execute(self, session: Session, path: str, words: Sequence[str]) -> None:
-        super().execute(session, path, ["--help"] if {"-h", "--help"} & set(words) else [])
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, ["--help"] if {"-h", "--help"} & set(args) else [])
 
 
 top = _refusing("top", "nothing uses cpu or memory here, since pods are simulated")

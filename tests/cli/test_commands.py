@@ -66,8 +66,12 @@ def test_init_refuses_a_folder_that_holds_a_cluster(kubepy: Kubepy) -> None:
     assert kubepy("init") == Done("", 'error: there is a cluster in "state" already\n', 1)
 
 
-def test_init_makes_ready_nodes(bare: Kubepy) -> None:
-    assert bare("init", "--nodes=2").out == "cluster created in state\nnode/node-1 created\nnode/node-2 created\n"
+def test_init_makes_ready_nodes_and_a_default_storage_class(bare: Kubepy) -> None:
+    assert bare("init", "--nodes=2").out == ("cluster created in state\nstorageclass.storage.k8s.io/standard created\n"
+                                             "node/node-1 created\nnode/node-2 created\n")
+    classes = bare("get", "sc").out.splitlines()
+    assert [line.split()[:5] for line in classes[1:]] == [
+        ["standard", "(default)", "kubepy.dev/simulated", "Delete", "WaitForFirstConsumer"]]
     ready = "{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=='Ready')].status}{'\\n'}{end}"
     assert bare("get", "nodes", "-o", f"jsonpath={ready}").out == "node-1 True\nnode-2 True\n"
 
@@ -143,7 +147,7 @@ def test_a_reader_that_leaves_ends_the_program_quietly(kubepy: Kubepy) -> None:
 def test_a_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Path) -> None:
     os.utime(folder / "state" / "kubepy.yaml", (1e9, 1e9))  # what has just been written is read again for a moment
     kubepy("get", "nodes")
-    slow = {"click", "tabulate", "filelock", "ruamel", "jsonpatch", "dataclasses", "inspect", "asyncio", "random"}
+    slow = {"tabulate", "filelock", "ruamel", "jsonpatch", "dataclasses", "asyncio", "random"}
     code = ("import sys; from kubepy.cli.main import main; main(['get', 'ds', 'x']); "
             f"print(sorted({slow} & set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -26,6 +26,7 @@ completions: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m compileall -q kubepy
 	touch $@
 
 docs: $(VENV)/.installed

@@ -1,4 +1,4 @@
-"""``kubepy init``: make a cluster, with nodes if asked for."""
+"""``kubepy init``: make a cluster with a default StorageClass, and with nodes if asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ kubepy init
 kubepy --state /tmp/lab init --nodes=3
 """)
 def init(session: Session, given: Invocation) -> None:
-    """Make a cluster: a new state folder.
+    """Make a cluster: a new state folder with a default StorageClass, "standard".
 
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet."""
     if given.args:
@@ -31,10 +31,12 @@ def init(session: Session, given: Invocation) -> None:
         raise CliError(f'there is a cluster in "{session.folder}" already')
     names = [f"node-{number}" for number in range(1, given.nodes + 1)]
     with session.client.joined():
+        session.client.create("storageclasses.storage.k8s.io", standard_class())
         for name in names:
             session.client.create("nodes", new_node(name))
     _settle(session)
     session.print(f"cluster created in {session.folder}")
+    session.print("storageclass.storage.k8s.io/standard created")
     for name in names:
         session.print(f"node/{name} created")
 
@@ -43,6 +45,14 @@ def new_node(name: str) -> Object:
     """A node with the labels that a kubelet on Linux gives its own."""
     labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+def standard_class() -> Object:
+    """The default StorageClass: every claim that a pod uses gets a simulated volume."""
+    marked = {"storageclass.kubernetes.io/is-default-class": "true"}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {"name": "standard", "annotations": marked}, "provisioner": "kubepy.dev/simulated",
+            "reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer"}
 
 
 def _settle(session: Session) -> None:

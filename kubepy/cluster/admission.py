@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubepy.cluster import errors
-from kubepy.cluster.meta import Object, annotations_of
+from kubepy.cluster.meta import Object
 from kubepy.cluster.server import Server, Target
 from kubepy.cluster.sessions import Session
 from kubepy.storage import Key
@@ -19,9 +19,6 @@ IMMORTAL_NAMESPACES = frozenset(("default", "kube-system", "kube-public"))
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 TOLERATION_SECONDS = 300
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
-STORAGE_CLASSES = "storageclasses.storage.k8s.io"
-_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-_OLD_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 
 Plugin = Callable[[Session, Target, Object], None]
 
@@ -144,19 +141,12 @@ def _protect(finalizer: str) -> Plugin:
 
 
 def _set_default_class(session: Session, target: Target, claim: Object) -> None:
-    """A claim that names no class gets the default one; of several the newest (``storageclass/setdefault``)."""
+    """A claim that names no class gets the default one (``storageclass/setdefault``)."""
+    from kubepy.cluster.volumes import CLASSES, default_class, has_class
+
     spec = claim.setdefault("spec", {})
-    if "storageClassName" in spec:
-        return
-    defaults = [one for one in session.list(STORAGE_CLASSES) if _is_default_class(one)]
-    newest = sorted(defaults, key=lambda one: str(one["metadata"]["creationTimestamp"]), reverse=True)
-    if newest:
-        spec["storageClassName"] = newest[0]["metadata"]["name"]
-
-
-def _is_default_class(storage_class: Object) -> bool:
-    annotations = annotations_of(storage_class)
-    return "true" in (annotations.get(_DEFAULT_CLASS), annotations.get(_OLD_DEFAULT_CLASS))
+    if not has_class(claim) and (default := default_class(session.list(CLASSES))) is not None:
+        spec["storageClassName"] = default["metadata"]["name"]
 
 
 _ON_CREATION: dict[str, tuple[Plugin, ...]] = {

@@ -10,18 +10,18 @@ from kubepy.cluster.events import Recorder
 from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.cluster.pods import is_pod_terminal, node_name, priority, set_condition
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.cluster.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo, pod_info
 from kubepy.scheduler.changes import node_event, pod_event, volume_event, waiting_pod_event
 from kubepy.scheduler.fit import Diagnosis, Search, fit_message, search
 from kubepy.scheduler.framework import ClusterEvent, View
 from kubepy.scheduler.plugins import PLUGINS
-from kubepy.scheduler.plugins.volumes import CLAIMS, CLASSES, VOLUMES, Claims, VolumeBinding
+from kubepy.scheduler.plugins.volumes import Claims, Plan, VolumeBinding, plan
 from kubepy.scheduler.preemption import BUDGETS, PREEMPTED, Candidate, Preemption, preempt
 from kubepy.scheduler.queue import Rank, SchedulingQueue, Waiting, WaitingPods
 from kubepy.scheduler.scores import best_node
 
 NO_NODES = "no nodes available to schedule pods"
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
 READ_ONLY = ("namespaces", "services", "replicasets.apps", "statefulsets.apps", BUDGETS)  # looked at, wake nobody
 
 BY_NAME = {plugin.name: plugin for plugin in PLUGINS}
@@ -151,21 +151,24 @@ class Scheduler:
 
     def _place(self, found: Search, node: NodeInfo) -> None:
         key = found.cycle.pod.key
-        if unbound := _claims_to_bind(found):
-            self._select_node(key, unbound, node.name)
+        if (wanted := _volumes_to_bind(found, node)) is not None:
+            self._bind_volumes(key, wanted, node.name)
             return
         self._client.bind(key.name, node.name, namespace=key.namespace)
         message = f"Successfully assigned {key.namespace}/{key.name} to {node.name}"
         self._recorder.event(found.cycle.pod.pod, "Normal", "Scheduled", message)
 
-    def _select_node(self, key: Key, claims: list[Object], node: str) -> None:
-        """Ask the claims' provisioner for volumes on this node; the pod is tried again when they are bound."""
+    def _bind_volumes(self, key: Key, wanted: Plan, node: str) -> None:
+        """Reserve the volumes that are there and ask for the others; the pod is tried again when all are bound."""
         self._waiting.add(key, Waiting(frozenset({VolumeBinding.name}), None))
-        for claim in claims:
-            if annotations_of(claim).get(SELECTED_NODE) == node:
-                continue
-            meta = {**claim["metadata"], "annotations": {**annotations_of(claim), SELECTED_NODE: node}}
-            self._client.update(CLAIMS, {**claim, "metadata": meta}, namespace=key.namespace)
+        for volume, claim in wanted.bindings:
+            bound = with_claim(volume, claim)
+            if bound is not volume:
+                self._client.update(VOLUMES, bound)
+        for claim in wanted.provisions:
+            if annotations_of(claim).get(SELECTED_NODE) != node:
+                meta = {**claim["metadata"], "annotations": {**annotations_of(claim), SELECTED_NODE: node}}
+                self._client.update(CLAIMS, {**claim, "metadata": meta}, namespace=key.namespace)
 
     def _reject(self, key: Key, found: Search, number: int) -> None:
         preemption = preempt(found.cycle, found.diagnosis)
@@ -225,9 +228,10 @@ class Scheduler:
         self._recorder.event(victim.pod, "Normal", "Preempted", text)
 
 
-def _claims_to_bind(found: Search) -> list[Object]:
-    states = (state for _, state in found.cycle.states if isinstance(state, Claims))
-    return [claim for state in states for claim in state.delayed]
+def _volumes_to_bind(found: Search, node: NodeInfo) -> Plan | None:
+    """What must be done about the pod's claims before it can go to the node; None for nothing."""
+    states = (state for _, state in found.cycle.states if isinstance(state, Claims) and state.delayed)
+    return next((plan(state, node.node or {}) for state in states), None)
 
 
 def _ignore(event: WatchEvent) -> None:

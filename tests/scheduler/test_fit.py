@@ -227,7 +227,8 @@ def volume(name: str, zone: str, storage_class: str = "") -> dict[str, Any]:
     terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]
     spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "storageClassName": storage_class,
             "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}  # fmt: skip
-    return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+    status = {"phase": "Available"}
+    return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec, "status": status}
 
 
 def mounting(name: str) -> dict[str, Any]:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, is_controlled_by, labels_of, name_of
-from kubepy.cluster.nodes import node_selector_matches
-from kubepy.cluster.quantity import Quantity
 from kubepy.cluster.reconcile import Key
-from kubepy.cluster.selectors import from_label_selector
+from kubepy.cluster.volumes import (
+    CLAIMS,
+    CLASSES,
+    SELECTED_NODE,
+    VOLUMES,
+    best_match,
+    class_of,
+    is_bound,
+    reaches,
+    requested_size,
+    waits_for_consumer,
+)
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
     NODE_ADD,
@@ -25,8 +34,6 @@ from kubepy.scheduler.framework import (
     View,
 )
 
-CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
-BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 ZONE_LABELS = (
     "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
@@ -49,16 +56,19 @@ def claims_of(pod: PodInfo) -> Iterator[Use]:
             yield Use(f"{name_of(pod.pod)}-{volume['name']}", True)
 
 
-def is_bound(claim: Mapping[str, Any]) -> bool:
-    return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
-
-
 class Claims(NamedTuple):
     """The claims of a pod, and the view in which to find volumes and classes."""
 
     view: View
     bound: list[Object]
     delayed: list[Object]  # to be bound when the pod has a node
+
+
+class Plan(NamedTuple):
+    """How to serve the delayed claims of a pod on one node: by volumes that are free, and by new ones."""
+
+    bindings: list[tuple[Object, Object]]  # volume, claim
+    provisions: list[Object]
 
 
 class VolumeBinding(Plugin):
@@ -80,7 +90,7 @@ class VolumeBinding(Plugin):
         if not found:
             return SKIP
         claims = Claims(view, [one for one in found if is_bound(one)], [one for one in found if not is_bound(one)])
-        if any(not _waits_for_consumer(one, view) for one in claims.delayed):
+        if any(not waits_for_consumer(_class_of(one, view)) for one in claims.delayed):
             return Rejection(("pod has unbound immediate PersistentVolumeClaims",), False, self.name)
         return Admit(claims)
 
@@ -89,7 +99,7 @@ class VolumeBinding(Plugin):
         volumes = [state.view.informers.get(VOLUMES, "", claim["spec"]["volumeName"]) for claim in state.bound]
         if any(volume is not None and not reaches(volume, info.node or {}) for volume in volumes):
             reasons.append(self.ELSEWHERE)
-        if any(not bindable(claim, info.node or {}, state.view) for claim in state.delayed):
+        if plan(state, info.node or {}) is None:
             reasons.append(self.NOTHING_TO_BIND)
         if None in volumes:
             reasons.append(self.NO_VOLUME)
@@ -119,46 +129,35 @@ def _unusable(pod: PodInfo, use: Use, claim: Object | None) -> str:
     return ""
 
 
-def _class_of(claim: Mapping[str, Any], view: View) -> Object | None:
-    return view.informers.get(CLASSES, "", claim["spec"].get("storageClassName") or "")
+def _class_of(claim: Object, view: View) -> Object | None:
+    return view.informers.get(CLASSES, "", class_of(claim))
 
 
-def _waits_for_consumer(claim: Mapping[str, Any], view: View) -> bool:
-    found = _class_of(claim, view)
-    return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+def plan(claims: Claims, node: Object) -> Plan | None:
+    """How the delayed claims can be served on this node, or None (``FindPodVolumes``)."""
+    if not claims.delayed:
+        return Plan([], [])
+    chosen = [claim for claim in claims.delayed if SELECTED_NODE in annotations_of(claim)]
+    if any(annotations_of(claim)[SELECTED_NODE] != name_of(node) for claim in chosen):
+        return None  # a volume is being made for another node
+    volumes = claims.view.informers.list(VOLUMES)
+    bindings: list[tuple[Object, Object]] = []
+    for claim in sorted((one for one in claims.delayed if one not in chosen), key=requested_size):
+        taken = {name_of(volume) for volume, _ in bindings}
+        if (volume := best_match(claim, volumes, node, taken=taken)) is not None:
+            bindings.append((volume, claim))
+        else:
+            chosen.append(claim)
+    if all(_can_be_provisioned(claim, node, claims.view) for claim in chosen):
+        return Plan(bindings, chosen)
+    return None
 
 
-def reaches(volume: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
-    """Whether a volume's node affinity allows the node."""
-    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
-    return required is None or node_selector_matches(required, node)
-
-
-def bindable(claim: Object, node: Object, view: View) -> bool:
-    """Whether an unbound claim could be served on this node: by a free volume, or by its class's provisioner."""
-    if any(_serves(volume, claim) and reaches(volume, node) for volume in view.informers.list(VOLUMES)):
-        return True
+def _can_be_provisioned(claim: Object, node: Object, view: View) -> bool:
     found = _class_of(claim, view)
     if found is None or found.get("provisioner") in (None, "", NO_PROVISIONER):
         return False
     return _topology_fits(found.get("allowedTopologies"), labels_of(node))
-
-
-def _serves(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
-    """Whether a free volume fits a claim: class, modes, size and selector (``FindMatchingVolume``)."""
-    spec, wanted = volume["spec"], claim["spec"]
-    if (owner := spec.get("claimRef")) and owner.get("uid") not in (None, claim["metadata"].get("uid")):
-        return False
-    if is_being_deleted(volume) or (volume.get("status") or {}).get("phase") not in (None, "Available", "Pending"):
-        return False
-    same_class = (spec.get("storageClassName") or "") == (wanted.get("storageClassName") or "")
-    same_mode = spec.get("volumeMode", "Filesystem") == wanted.get("volumeMode", "Filesystem")
-    has_modes = set(wanted.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
-    if not (same_class and same_mode and has_modes):
-        return False
-    if wanted.get("selector") is not None and not from_label_selector(wanted["selector"]).matches(labels_of(volume)):
-        return False
-    return Quantity.parse(spec["capacity"]["storage"]) >= Quantity.parse(wanted["resources"]["requests"]["storage"])
 
 
 def _topology_fits(terms: list[Object] | None, labels: Mapping[str, str]) -> bool:

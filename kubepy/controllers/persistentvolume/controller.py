@@ -1,0 +1,286 @@
+"""Brings claims and volumes together, and keeps them so (``pv_controller.go``, ``pv_controller_base.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from kubepy.cluster.client import Client
+from kubepy.cluster.events import Recorder
+from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of, uid_of
+from kubepy.cluster.pods import get_condition, is_pod_terminal, node_name
+from kubepy.cluster.reconcile import Context, Handler, Informers, Key, WatchEvent
+from kubepy.cluster.volumes import (
+    BETA_STORAGE_PROVISIONER,
+    BIND_COMPLETED,
+    CLAIMS,
+    CLASSES,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    VOLUMES,
+    class_of,
+    default_class,
+    find_volume,
+    has_class,
+    is_bound_to,
+    mismatch,
+    modes_match,
+    waits_for_consumer,
+)
+from kubepy.controllers.persistentvolume import reclaim
+from kubepy.controllers.persistentvolume.binder import Binder, Said
+from kubepy.controllers.pvcprotection import claim_names
+
+NOTHING_TO_BIND = "no persistent volumes available for this claim and no storage class is set"
+LOST_NAME = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
+LOST_VOLUME = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
+MISBOUND = "Two claims are bound to the same volume, this one is bound incorrectly"
+IN_TREE = "kubernetes.io/"
+FIRST_CONSUMER = "waiting for first consumer to be created before binding"
+NO_PLUGIN = "no volume plugin matched name: {}"
+
+
+class PersistentVolumeController:
+    """A key is a claim's or a volume's. Where upstream looks again every 15 seconds, here something must have changed:
+    a volume that becomes free and a new class wake the claims that wait."""
+
+    name = "persistentvolume-binder-controller"
+
+    def __init__(self, context: Context) -> None:
+        self.queue = context.new_queue()
+        self._informers = context.informers
+        recorder = Recorder(context.client, "persistentvolume-controller")
+        self._claims = ClaimSync(context, recorder)
+        self._volumes = VolumeSync(context, recorder, self._enqueue_claim)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {CLAIMS: self._claim_changed, VOLUMES: self._volume_changed, CLASSES: self._class_changed,
+                "pods": self._pod_changed}
+
+    def _claim_changed(self, event: WatchEvent) -> None:
+        """The volume that a claim names, or named, may be its own no longer."""
+        if event.new is not None:
+            self.queue.add(event.key)
+        names = {claim["spec"].get("volumeName") for claim in (event.old, event.new) if claim is not None}
+        if event.new is None and event.old is not None:
+            names |= {name_of(one) for one in self._informers.list(VOLUMES) if is_bound_to(one, event.old)}
+        for name in sorted(name for name in names if name):
+            self.queue.add(Key(VOLUMES, "", name))
+
+    def _volume_changed(self, event: WatchEvent) -> None:
+        volume = event.new or event.old or {}
+        if event.new is not None:
+            self.queue.add(event.key)
+        if wanted := volume["spec"].get("claimRef"):
+            self._enqueue_claim(wanted)
+        elif event.new is not None and _became_available(event.old, event.new):
+            self._wake(self._unbound())
+
+    def _class_changed(self, event: WatchEvent) -> None:
+        if event.new is not None:
+            self._wake(one for one in self._unbound() if class_of(one) in ("", event.key.name))
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        """A claim that waits for its consumer says so when the scheduler has found no place for that."""
+        pod = event.new
+        if pod is None or node_name(pod) or not _was_rejected(pod) or (event.old and _was_rejected(event.old)):
+            return
+        for name in claim_names(pod):
+            claim = self._informers.get(CLAIMS, event.key.namespace, name)
+            if claim is not None and _is_unbound(claim):
+                self.queue.add(Key(CLAIMS, event.key.namespace, name))
+
+    def _unbound(self) -> list[Object]:
+        return [claim for claim in self._informers.list(CLAIMS) if _is_unbound(claim)]
+
+    def _wake(self, claims: Iterable[Object]) -> None:
+        for claim in claims:
+            self.queue.add(Key(CLAIMS, namespace_of(claim), name_of(claim)))
+
+    def _enqueue_claim(self, wanted: Object) -> None:
+        self.queue.add(Key(CLAIMS, wanted.get("namespace", ""), wanted.get("name", "")))
+
+    def sync(self, key: Key) -> None:
+        obj = self._informers.get(*key)
+        if obj is not None:
+            (self._claims if key.resource == CLAIMS else self._volumes).sync(obj)
+
+
+def _became_available(old: Object | None, new: Object) -> bool:
+    """Whether a volume can be bound now, or otherwise than before."""
+    if (new.get("status") or {}).get("phase") != "Available":
+        return False
+    if old is None or old["spec"] != new["spec"] or labels_of(old) != labels_of(new):
+        return True
+    return bool((old.get("status") or {}).get("phase") != "Available")
+
+
+def _is_unbound(claim: Object) -> bool:
+    return BIND_COMPLETED not in annotations_of(claim)
+
+
+def _was_rejected(pod: Object) -> bool:
+    scheduled = get_condition(pod, "PodScheduled")
+    return scheduled is not None and scheduled.get("status") == "False"
+
+
+class ClaimSync:
+    """What becomes of one claim."""
+
+    def __init__(self, context: Context, recorder: Recorder) -> None:
+        self._informers: Informers = context.informers
+        self._recorder = recorder
+        self._binder = Binder(context.client, recorder)
+
+    def sync(self, claim: Object) -> None:
+        """Raises Status."""
+        if not _is_unbound(claim):
+            self._sync_bound(claim)
+        elif claim["spec"].get("volumeName"):
+            self._sync_naming_volume(claim)
+        else:
+            self._sync_unbound(claim)
+
+    def _sync_bound(self, claim: Object) -> None:
+        """A binding that was completed is kept, or lost for good."""
+        name = claim["spec"].get("volumeName")
+        volume = self._informers.get(VOLUMES, "", name) if name else None
+        wanted = volume["spec"].get("claimRef") if volume is not None else None
+        if volume is not None and (not wanted or wanted.get("uid") == uid_of(claim)):
+            self._binder.bind(volume, claim)
+            return
+        reason = "ClaimLost" if volume is None else "ClaimMisbound"
+        message = MISBOUND if volume is not None else LOST_VOLUME if name else LOST_NAME
+        self._binder.set_claim_phase(claim, "Lost", None, Said("Warning", reason, message))
+
+    def _sync_naming_volume(self, claim: Object) -> None:
+        """A claim that asks for one volume gets that or none."""
+        name = claim["spec"]["volumeName"]
+        volume = self._informers.get(VOLUMES, "", name)
+        if volume is None:
+            self._binder.set_claim_phase(claim, "Pending")
+        elif is_bound_to(volume, claim):
+            self._binder.bind(volume, claim)
+        elif volume["spec"].get("claimRef"):
+            self._refuse(claim, "FailedBinding", f'volume "{name}" already bound to a different claim.')
+        elif why := mismatch(volume, claim):
+            self._refuse(claim, "VolumeMismatch", f'Cannot bind to requested volume "{name}": {why}')
+        else:
+            self._binder.bind(volume, claim)
+
+    def _refuse(self, claim: Object, reason: str, message: str) -> None:
+        self._recorder.event(claim, "Warning", reason, message)
+        self._binder.set_claim_phase(claim, "Pending")
+
+    def _sync_unbound(self, claim: Object) -> None:
+        """A volume that is there, the default class if one has come to be, or a volume made for it."""
+        waits = waits_for_consumer(self._class_of(claim))
+        volume = find_volume(claim, self._informers.list(VOLUMES), only_reserved=waits)
+        if volume is not None:
+            self._binder.bind(volume, claim)
+        elif not has_class(claim) and (default := default_class(self._informers.list(CLASSES))) is not None:
+            spec = {**claim["spec"], "storageClassName": name_of(default)}
+            self._binder.update_claim({**claim, "spec": spec}, annotations_of(claim))
+        elif waits and SELECTED_NODE not in annotations_of(claim):
+            self._say_what_it_waits_for(claim)
+        elif class_of(claim):
+            self._ask_for_volume(claim)
+        else:
+            self._recorder.event(claim, "Normal", "FailedBinding", NOTHING_TO_BIND)
+            self._binder.set_claim_phase(claim, "Pending")
+
+    def _class_of(self, claim: Object) -> Object | None:
+        return self._informers.get(CLASSES, "", class_of(claim))
+
+    def _say_what_it_waits_for(self, claim: Object) -> None:
+        pods = [name_of(pod) for pod in self._informers.list("pods", namespace_of(claim))
+                if _was_rejected(pod) and not node_name(pod) and not is_pod_terminal(pod) and _uses(pod, claim)]
+        if pods:
+            message = f"waiting for pod{'s' if len(pods) > 1 else ''} {','.join(pods)} to be scheduled"
+            self._recorder.event(claim, "Normal", "WaitForPodScheduled", message)
+        else:
+            self._recorder.event(claim, "Normal", "WaitForFirstConsumer", FIRST_CONSUMER)
+        self._binder.set_claim_phase(claim, "Pending")
+
+    def _ask_for_volume(self, claim: Object) -> None:
+        """Note on the claim whose work it is to make a volume (``provisionClaim``)."""
+        storage_class = self._class_of(claim)
+        provisioner = (storage_class or {}).get("provisioner", "")
+        if storage_class is None or provisioner.startswith(IN_TREE):
+            why = (NO_PLUGIN.format(provisioner) if storage_class
+                   else f'storageclass.storage.k8s.io "{class_of(claim)}" not found')
+            self._recorder.event(claim, "Warning", "ProvisioningFailed", why)
+        elif annotations_of(claim).get(STORAGE_PROVISIONER) != provisioner:
+            annotations = {**annotations_of(claim), BETA_STORAGE_PROVISIONER: provisioner,
+                           STORAGE_PROVISIONER: provisioner}
+            updated = self._binder.update_claim(claim, annotations)
+            self._recorder.event(updated, "Normal", "ExternalProvisioning", waiting_for(provisioner))
+
+
+def _uses(pod: Object, claim: Object) -> bool:
+    if name_of(claim) not in claim_names(pod):
+        return False
+    by_name = {(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in pod["spec"]["volumes"]}
+    return name_of(claim) in by_name or is_controlled_by(claim, pod)
+
+
+def waiting_for(provisioner: str) -> str:
+    return (f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the "
+            "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
+            "correctly registered.")
+
+
+class VolumeSync:
+    """What becomes of one volume."""
+
+    def __init__(self, context: Context, recorder: Recorder, wake_claim: Callable[[Object], None]) -> None:
+        self._client: Client = context.client
+        self._informers: Informers = context.informers
+        self._recorder = recorder
+        self._binder = Binder(context.client, recorder)
+        self._wake_claim = wake_claim
+
+    def sync(self, volume: Object) -> None:
+        """Raises Status."""
+        wanted = volume["spec"].get("claimRef")
+        if not wanted or not wanted.get("uid"):
+            self._binder.set_volume_phase(volume, "Available")
+            return
+        claim = self._informers.get(CLAIMS, wanted.get("namespace", ""), wanted["name"])
+        if claim is None or uid_of(claim) != wanted["uid"]:
+            self._release(volume)
+        elif not claim["spec"].get("volumeName"):
+            self._finish_binding(volume, claim)
+        elif claim["spec"]["volumeName"] == name_of(volume):
+            self._binder.set_volume_phase(volume, "Bound")
+        elif _is_provisioned(volume) and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
+            self._release(volume)  # it was made for a claim that found another
+        else:
+            self._binder.unbind(volume)
+
+    def _finish_binding(self, volume: Object, claim: Object) -> None:
+        """The claim's own sync binds it; a volume of the other mode never will be."""
+        if modes_match(claim, volume):
+            self._wake_claim(volume["spec"]["claimRef"])
+            return
+        self._recorder.event(volume, "Warning", "VolumeMismatch", "Cannot bind PersistentVolume to requested "
+                             f'PersistentVolumeClaim "{name_of(claim)}" due to incompatible volumeMode.')
+        self._recorder.event(claim, "Warning", "VolumeMismatch", f'Cannot bind PersistentVolume "{name_of(volume)}" to '
+                             "requested PersistentVolumeClaim due to incompatible volumeMode.")
+
+    def _release(self, volume: Object) -> None:
+        """A volume that has Failed stays so for everybody to see, but is tried again."""
+        if (volume.get("status") or {}).get("phase") != "Failed":
+            volume = self._binder.set_volume_phase(volume, "Released")
+        todo = reclaim.decide(volume)
+        if todo.action == "fail":
+            self._binder.set_volume_phase(volume, "Failed", Said("Warning", todo.reason, todo.message))
+        elif todo.action == "recycle":
+            self._recorder.event(volume, "Normal", "VolumeRecycled", "Volume recycled")
+            self._binder.unbind(volume)
+        elif todo.action == "delete" and not volume["metadata"].get("deletionTimestamp"):
+            self._client.delete(VOLUMES, name_of(volume))
+
+
+def _is_provisioned(volume: Object) -> bool:
+    return PROVISIONED_BY in annotations_of(volume)

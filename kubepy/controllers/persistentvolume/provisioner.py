@@ -1,0 +1,189 @@
+"""The storage behind StorageClasses whose provisioner is ``kubepy.dev/simulated``: a volume for every claim that asks.
+
+It works as the CSI external-provisioner does (``sig-storage-lib-external-provisioner``): a claim that the binder gave
+to it gets a volume reserved for that claim, and a released volume whose policy is Delete goes. The volumes are of a
+driver that every node reaches, unless the class names topologies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubepy.cluster.errors import Status
+from kubepy.cluster.events import Recorder, reference
+from kubepy.cluster.meta import (
+    Object,
+    annotations_of,
+    has_finalizer,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.cluster.volumes import (
+    BETA_STORAGE_PROVISIONER,
+    CLAIMS,
+    CLASSES,
+    PROVISIONED_BY,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    VOLUMES,
+    class_of,
+    waits_for_consumer,
+)
+from kubepy.controllers.persistentvolume.protection import without_finalizer
+
+PROVISIONER = "kubepy.dev/simulated"
+DRIVER = "simulated.kubepy.dev"
+FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer"
+
+
+class SimulatedProvisioner:
+    """A key is a claim's or a volume's."""
+
+    name = PROVISIONER
+
+    def __init__(self, context: Context) -> None:
+        self.queue = context.new_queue()
+        self._client = context.client
+        self._informers = context.informers
+        self._recorder = Recorder(context.client, PROVISIONER)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {CLAIMS: self._changed, VOLUMES: self._changed, CLASSES: _ignore, "nodes": _ignore}
+
+    def _changed(self, event: WatchEvent) -> None:
+        if event.new is not None and (is_asked(event.new) or is_own(event.new)):
+            self.queue.add(event.key)
+
+    def sync(self, key: Key) -> None:
+        obj = self._informers.get(*key)
+        if obj is None:
+            return
+        if key.resource == CLAIMS:
+            self._sync_claim(obj)
+        else:
+            self._sync_volume(obj)
+
+    # --- claims
+
+    def _sync_claim(self, claim: Object) -> None:
+        storage_class = self._informers.get(CLASSES, "", class_of(claim))
+        if storage_class is None or not should_provision(claim, storage_class):
+            return
+        if self._informers.get(VOLUMES, "", volume_name(claim)) is not None:
+            return
+        selected = annotations_of(claim).get(SELECTED_NODE)
+        node = self._informers.get("nodes", "", selected) if selected else None
+        subject = f'External provisioner is provisioning volume for claim "{namespace_of(claim)}/{name_of(claim)}"'
+        self._recorder.event(claim, "Normal", "Provisioning", subject)
+        try:
+            volume = self._client.create(VOLUMES, new_volume(claim, storage_class, node))
+        except Status as error:
+            why = f'failed to provision volume with StorageClass "{name_of(storage_class)}": {error}'
+            self._recorder.event(claim, "Warning", "ProvisioningFailed", why)
+            raise
+        self._recorder.event(claim, "Normal", "ProvisioningSucceeded",
+                             f"Successfully provisioned volume {name_of(volume)}")
+
+    # --- volumes
+
+    def _sync_volume(self, volume: Object) -> None:
+        if not is_own(volume):
+            return
+        volume = self._with_right_finalizer(volume)
+        if should_delete(volume):
+            self._delete(volume)
+
+    def _with_right_finalizer(self, volume: Object) -> Object:
+        """Volumes that are to be deleted with their claim are held until that is done; others are not."""
+        if volume["spec"].get("persistentVolumeReclaimPolicy") != "Delete":
+            if not has_finalizer(volume, FINALIZER):
+                return volume
+            return self._client.update(VOLUMES, without_finalizer(volume, FINALIZER))
+        if has_finalizer(volume, FINALIZER) or is_being_deleted(volume):
+            return volume
+        finalizers = [*(volume["metadata"].get("finalizers") or []), FINALIZER]
+        return self._client.update(VOLUMES, {**volume, "metadata": {**volume["metadata"], "finalizers": finalizers}})
+
+    def _delete(self, volume: Object) -> None:
+        """First the object is marked, then the hold on it goes; the protection of volumes lets go by itself."""
+        if not is_being_deleted(volume):
+            self._client.delete(VOLUMES, name_of(volume))
+            volume = self._client.get(VOLUMES, name_of(volume))
+        self._client.update(VOLUMES, without_finalizer(volume, FINALIZER))
+
+
+def is_asked(obj: Object) -> bool:
+    """Whether a claim was given to this provisioner."""
+    annotations = annotations_of(obj)
+    return (annotations.get(STORAGE_PROVISIONER) or annotations.get(BETA_STORAGE_PROVISIONER)) == PROVISIONER
+
+
+def is_own(obj: Object) -> bool:
+    """Whether this provisioner made a volume."""
+    return annotations_of(obj).get(PROVISIONED_BY) == PROVISIONER
+
+
+def should_provision(claim: Object, storage_class: Object) -> bool:
+    """Whether a volume is to be made now: one that waits for its consumer has to have a node first."""
+    if claim["spec"].get("volumeName") or not is_asked(claim) or is_being_deleted(claim):
+        return False
+    return not waits_for_consumer(storage_class) or bool(annotations_of(claim).get(SELECTED_NODE))
+
+
+def should_delete(volume: Object) -> bool:
+    """Released, to be deleted, and not yet done with."""
+    if (volume.get("status") or {}).get("phase") != "Released" or not has_finalizer(volume, FINALIZER):
+        return False
+    return bool(volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete")
+
+
+def volume_name(claim: Object) -> str:
+    return f"pvc-{uid_of(claim)}"
+
+
+def new_volume(claim: Object, storage_class: Object, node: Object | None) -> Object:
+    """The volume for a claim, reserved for it; ``node``: that of the pod that needs it, if it has one."""
+    name, wanted = volume_name(claim), claim["spec"]
+    metadata: Object = {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}}
+    spec: dict[str, Any] = {
+        "accessModes": wanted.get("accessModes") or [],
+        "capacity": {"storage": wanted["resources"]["requests"]["storage"]},
+        "claimRef": reference(claim),
+        "csi": {"driver": DRIVER, "volumeHandle": name},
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
+        "storageClassName": name_of(storage_class),
+        "volumeMode": wanted.get("volumeMode", "Filesystem"),
+    }
+    for field, value in (("mountOptions", storage_class.get("mountOptions")),
+                         ("volumeAttributesClassName", wanted.get("volumeAttributesClassName")),
+                         ("nodeAffinity", node_affinity(storage_class, node))):
+        if value:
+            spec[field] = value
+    if spec["persistentVolumeReclaimPolicy"] == "Delete":
+        metadata["finalizers"] = [FINALIZER]
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec}
+
+
+def node_affinity(storage_class: Object, node: Object | None) -> Object | None:
+    """Where a volume of the class can be used: in its topologies, those of the node if one is given."""
+    terms = storage_class.get("allowedTopologies") or []
+    if node is not None:
+        terms = [term for term in terms if term_fits(term, node)]
+    if not terms:
+        return None
+    return {"required": {"nodeSelectorTerms": [
+        {"matchExpressions": [{"key": one["key"], "operator": "In", "values": one["values"]}
+                              for one in term.get("matchLabelExpressions") or []]} for term in terms]}}
+
+
+def term_fits(term: Object, node: Object) -> bool:
+    return all(labels_of(node).get(one["key"]) in one["values"] for one in term.get("matchLabelExpressions") or [])
+
+
+def _ignore(event: WatchEvent) -> None:
+    """For objects that are only looked at: the informers keep what somebody watches."""

@@ -36,7 +36,23 @@ def patch_object(server: Server, session: Session, target: Target, patch: Any, p
     match_namespace(new, target)
     match_name(new, target)
     drop_duplicate_owners(server, new)
-    return replace(server, session, target, new, old, subresource)
+    stored = replace(server, session, target, new, old, subresource)
+    if not subresource and _is_unchanged(stored, old) and _asks_for_other(server, target.resource, patched, old):
+        return session.touch(target.key, stored)
+    return stored
+
+
+def _is_unchanged(stored: Object, old: Object) -> bool:
+    return bool(stored["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion"))
+
+
+def _asks_for_other(server: Server, resource: Resource, patched: Object, old: Object) -> bool:
+    """Whether the server itself put back what the patch changed, as it drops the fields of features that are off.
+
+    Upstream has noted by then who wants those fields (``managedFields``), and so the object has a new version.
+    """
+    asked = decode_patched(server, resource, patched, "Ignore", _json_result(patched))
+    return bool(asked.get("spec") != old.get("spec"))
 
 
 def apply(resource: Resource, obj: Object, patch: Any, patch_type: str) -> Object:

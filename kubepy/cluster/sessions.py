@@ -67,6 +67,15 @@ class Session:
             self._events.append(WatchEvent(key, old, stored))
         return stored
 
+    def touch(self, key: Key, obj: Object) -> Object:
+        """Give an object, which stays as it is, a new version. Raises NotFound."""
+        if self.dry_run:
+            return obj
+        old = self.require(key)
+        stored = self._transaction.touch(key)
+        self._events.append(WatchEvent(key, old, stored))
+        return stored
+
     def delete(self, key: Key) -> Object:
         """Remove an object; returns its last state. Raises NotFound."""
         if self.dry_run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cli.command import Invocation, verb
-from kubepy.cli.editing import Editing, Round, place, without_managers
+from kubepy.cli.editing import Editing, Round, place
 from kubepy.cli.errors import CliError, is_status, raise_all
 from kubepy.cli.flags import boolean
 from kubepy.cli.flagsets import (
@@ -17,7 +17,7 @@ from kubepy.cli.flagsets import (
     validate_flag,
 )
 from kubepy.cli.last_applied import save_last_applied
-from kubepy.cli.output import printer_for
+from kubepy.cli.output import printer_for, without_managers
 from kubepy.cli.record import record
 from kubepy.cli.resources import Info, find
 from kubepy.cli.session import Session

@@ -16,7 +16,6 @@ from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status
 from kubepy.cli.output import no_printer, requested
 from kubepy.cli.resources import Info
 from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object
 
 OBJECT_HEADER = """\
 # Please edit the object below. Lines beginning with a '#' will be ignored,
@@ -190,11 +189,6 @@ def type_problem(text: str) -> str:
     except CliError as error:
         return str(error)
     return ""
-
-
-def without_managers(obj: Object) -> Object:
-    """A copy without managedFields, which nobody is to edit."""
-    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
 def place(session: Session, info: Info) -> None:

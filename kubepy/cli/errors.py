@@ -101,16 +101,16 @@ def _with_message(status: Status, message: str) -> Status:
 # --- messages -----------------------------------------------------------------------------------------------------
 
 
-def message_and_status(error: BaseException) -> tuple[str, int]:
-    """What to print on stderr, with or without the final newline, and the exit status."""
+def text_of(error: BaseException) -> str:
+    """What to print on stderr, with or without the final newline."""
     if isinstance(error, AggregateError):
-        return "".join(f"{message_for(one)}\n" for one in error.errors), 1
+        return "".join(f"{message_for(one)}\n" for one in error.errors)
     if is_status(error, "Invalid"):
-        return _invalid(error), 1  # type: ignore[arg-type]
+        return _invalid(error)  # type: ignore[arg-type]
     text = message_for(error)
     if is_status(error) or isinstance(error, UnprefixedError) or text.startswith("error: "):
-        return text, 1
-    return f"error: {text}", 1
+        return text
+    return f"error: {text}"
 
 
 def message_for(error: BaseException) -> str:
@@ -137,8 +137,9 @@ def _invalid(status: Status) -> str:
     return "\n".join([f"{head}: ", *(f"* {cause}" for cause in causes)])
 
 
-def guarded(run: Callable[[], None], say: Callable[[str], None]) -> int:
-    """Run a command; returns its exit status. Whatever it raised has been said, and never as a traceback."""
+def guarded(run: Callable[[], None], say: Callable[[str], None], failed: int = 1) -> int:
+    """Run a command; returns its exit status (``failed`` for errors). Whatever it raised has been said, and never as a
+    traceback."""
     try:
         run()
     except KeyboardInterrupt:
@@ -148,7 +149,8 @@ def guarded(run: Callable[[], None], say: Callable[[str], None]) -> int:
     except SilentExit as error:
         return error.status
     except Exception as error:
-        return _report(_worded(error), say)
+        say(text_of(_worded(error)).removesuffix("\n"))
+        return failed
     return 0
 
 
@@ -158,12 +160,6 @@ def _worded(error: Exception) -> Exception:
     if isinstance(error, RecursionError):
         return CliError("an object or expression is nested too deeply")
     return error if is_expected(error) else CliError(_unexpected(error))
-
-
-def _report(error: BaseException, say: Callable[[str], None]) -> int:
-    text, status = message_and_status(error)
-    say(text.removesuffix("\n"))
-    return status
 
 
 def os_error_text(error: OSError) -> str:

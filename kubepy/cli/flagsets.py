@@ -9,6 +9,7 @@ from kubepy.cli.session import Session
 
 # The managers that kubectl names itself as, by verb.
 CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
+SERVER_SIDE_APPLY = "kubectl"
 
 
 def filename_flags(what: str) -> list[Flag]:
@@ -67,6 +68,20 @@ def validate_flag() -> Flag:
 
 def field_manager_flag(default: str) -> Flag:
     return string("field-manager", default=default, help="Name of the manager used to track field ownership.")
+
+
+def server_side_flags() -> list[Flag]:
+    return [
+        boolean("server-side", help="If true, apply runs in the server instead of the client."),
+        boolean("force-conflicts", help="If true, server-side apply will force the changes against conflicts."),
+    ]
+
+
+def server_side_manager(given: Invocation) -> str:
+    """The manager of an apply: the flag's value if it was given, else one for each side that apply can run on."""
+    if given.server_side and not given.changed("field-manager"):
+        return SERVER_SIDE_APPLY
+    return str(given.field_manager)
 
 
 def save_config_flag() -> Flag:

@@ -19,14 +19,19 @@ def serialized(obj: Object) -> str:
 
 def configuration_of(obj: Object) -> str:
     """What a manifest's own last-applied annotation is: itself without it, with an ``annotations`` map in any case."""
-    meta = obj["metadata"]
-    kept = {key: value for key, value in (meta.get("annotations") or {}).items() if key != ANNOTATION}
-    return serialized({**obj, "metadata": {**meta, "annotations": kept}})
+    return serialized(without_annotation(obj))
 
 
 def modified_configuration(obj: Object) -> Object:
     """A manifest as apply sends it: with its own configuration as annotation (``GetModifiedConfiguration``)."""
     return annotated(obj, configuration_of(obj))
+
+
+def without_annotation(obj: Object) -> Object:
+    """A manifest with an ``annotations`` map in any case, and without the last-applied one in it."""
+    meta = obj["metadata"]
+    kept = {key: value for key, value in (meta.get("annotations") or {}).items() if key != ANNOTATION}
+    return {**obj, "metadata": {**meta, "annotations": kept}}
 
 
 def annotated(obj: Object, configuration: str) -> Object:

@@ -129,11 +129,12 @@ def shown(given: Invocation, obj: Object) -> Object:
     if given.flag("show-managed-fields"):
         return obj
     if is_list(obj):
-        return {**obj, "items": [_without_managers(item) for item in obj["items"]]}
-    return _without_managers(obj)
+        return {**obj, "items": [without_managers(item) for item in obj["items"]]}
+    return without_managers(obj)
 
 
-def _without_managers(obj: Object) -> Object:
+def without_managers(obj: Object) -> Object:
+    """The object without managedFields: itself if it has none."""
     meta = obj.get("metadata")
     if not isinstance(meta, dict) or "managedFields" not in meta:
         return obj

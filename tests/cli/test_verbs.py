@@ -78,11 +78,6 @@ def test_apply_of_what_create_made_warns_and_patches_the_annotation_in(kubepy: K
     assert kubepy("apply", "-f", "-", stdin=MANIFEST) == Done("configmap/palette unchanged\n", "", 0)
 
 
-def test_server_side_apply_is_refused_in_one_line(palette: Kubepy) -> None:
-    done = palette("apply", "--server-side", "-f", "cm.yaml")
-    assert done == Done("", "error: server-side apply is not supported: leave --server-side out\n", 1)
-
-
 # --- get ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,206 @@
+"""``kubepy diff``: the cluster as it is beside what ``apply`` would make of it, shown by diff(1).
+
+Upstream: ``kubectl/pkg/cmd/diff/diff.go``.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import subprocess
+from typing import Any
+
+from kubepy.cli.apply import Options, patch_to, warn_if_deleting
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.delete import Options as DeleteOptions
+from kubepy.cli.errors import CliError, SilentExit, guarded, is_status
+from kubepy.cli.flags import boolean, integer, string_array
+from kubepy.cli.flagsets import (
+    CLIENT_SIDE_APPLY,
+    NONE,
+    SERVER,
+    field_manager_flag,
+    filename_flags,
+    require_files,
+    selector_flag,
+    server_side_flags,
+    server_side_manager,
+)
+from kubepy.cli.last_applied import without_annotation
+from kubepy.cli.output import without_managers
+from kubepy.cli.prune import Visited, allowed_kinds, leftovers
+from kubepy.cli.resources import Info, Result, find
+from kubepy.cli.session import Session
+from kubepy.cli.temporary import create_folder
+from kubepy.cluster.meta import Object
+
+FLAGS = [
+    *filename_flags("contains the configuration to diff"),
+    selector_flag(),
+    *server_side_flags(),
+    field_manager_flag(CLIENT_SIDE_APPLY),
+    boolean("prune", help="Include resources that would be deleted by pruning: all, or those that -l selects."),
+    string_array("prune-allowlist", help="Overwrite the default allowlist with <group/version/kind> for --prune."),
+    boolean("show-managed-fields", help="If true, include managed fields in the diff."),
+    boolean("show-secrets", help="If true, do not mask secret values in the diff."),
+    integer("concurrency", default=1, help="Accepted as kubectl does; objects are read one after the other."),
+]
+FAILED = 2  # diff(1)'s status for trouble; 1 means that there are differences
+MASK, BEFORE, AFTER = "***", "*** (before)", "*** (after)"
+
+
+@verb("diff", "diff -f FILENAME", flags=FLAGS, examples="""
+# What apply would change
+kubepy diff -f manifests/nginx-ds.yaml
+
+# In colours
+KUBECTL_EXTERNAL_DIFF="diff -u --color=always" kubepy diff -f manifests/
+""")
+def diff(session: Session, given: Invocation) -> None:
+    """Show how the cluster would change if configurations were applied.
+
+    The program is "diff -u -N", or KUBECTL_EXTERNAL_DIFF. Exit status: 0 for no differences, 1 for differences, more for
+    an error."""
+    if status := guarded(lambda: run(session, given), session.say, FAILED):
+        raise SilentExit(status)
+
+
+def run(session: Session, given: Invocation) -> None:
+    """Raises SilentExit(1) for differences; other errors are of any kind that commands raise."""
+    if given.args:
+        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    require_files(given)
+    if given.force_conflicts and not given.server_side:
+        raise CliError("--force-conflicts only works with --server-side")
+    allowed = allowed_kinds(session, given.prune_allowlist) if given.prune else []
+    folders = create_folder("LIVE-"), create_folder("MERGED-")
+    try:
+        visited = _write_both(session, given, find(session, given), *folders)
+        if given.prune:
+            for info in leftovers(session, visited, allowed, given.selector):
+                _write(folders[0], info, info.content)
+        status = run_program(session, *folders)
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder)
+    if status:
+        raise SilentExit(status)
+
+
+def _write_both(session: Session, given: Invocation, found: Result, live: str, merged: str) -> Visited:
+    """Write what is there, and what would be, of every object. Raises the first error."""
+    visited = Visited(session)
+    infos, errors = found.infos()
+    for info in infos:
+        manifest = info.content
+        current = _current(session, info)
+        visited.add_namespace(info)
+        visited.add(current)
+        info.object = current
+        after: Object | None = would_be(session, given, info, manifest)
+        warn_if_deleting(session, info)
+        before, after = shown(given, current), shown(given, after)
+        if info.resource.kind == "Secret" and not given.show_secrets:
+            before, after = masked(before, after)
+        _write(live, info, before, null=info.resource.kind == "Secret" and not given.show_secrets)
+        _write(merged, info, after)
+    if errors:
+        raise errors[0]
+    return visited
+
+
+def _current(session: Session, info: Info) -> Object | None:
+    try:
+        return info.get(session)
+    except Exception as error:
+        if is_status(error, "NotFound"):
+            return None
+        raise
+
+
+def would_be(session: Session, given: Invocation, info: Info, manifest: Object) -> Object:
+    """The object as apply would leave it: nothing is written."""
+    manager = server_side_manager(given)
+    if given.server_side:
+        from kubepy.cluster.client import APPLY_PATCH
+
+        return session.client.patch(info.resource.key, info.name, manifest, APPLY_PATCH, namespace=info.namespace,
+                                    dry_run=True, field_manager=manager, force=given.force_conflicts)
+    if info.object is None:
+        return session.client.create(info.resource.key, manifest, namespace=info.namespace, dry_run=True)
+    options = Options(SERVER, "Ignore", manager, True, False, DeleteOptions(-1, False, "Background", NONE, False), 0)
+    return patch_to(session, info, info.content, without_annotation(manifest), options).object
+
+
+def shown(given: Invocation, obj: Object | None) -> Object | None:
+    return obj if obj is None or given.show_managed_fields else without_managers(obj)
+
+
+def masked(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:
+    """Both with stars for the values of a Secret; where they differ, the stars say so."""
+    old, new = data_of(before), data_of(after)
+
+    def stars(data: dict[str, Any], changed: str) -> dict[str, str]:
+        return {key: changed if key in old and key in new and old[key] != new[key] else MASK for key in data}
+
+    return _with_data(before, stars(old, BEFORE)), _with_data(after, stars(new, AFTER))
+
+
+def data_of(obj: Object | None) -> dict[str, Any]:
+    return (obj or {}).get("data") or {}
+
+
+def _with_data(obj: Object | None, data: dict[str, str]) -> Object | None:
+    return {**obj, "data": data} if obj and data else obj
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def _write(folder: str, info: Info, obj: Object | None, *, null: bool = False) -> None:
+    """One object as YAML; one that is not there as an empty file (``null`` for a masked Secret)."""
+    from kubepy.storage.yaml import dump
+
+    text = dump(obj) if obj is not None else "null\n" if null else ""
+    with open(os.path.join(folder, file_name(info)), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def file_name(info: Info) -> str:
+    """``apps.v1.DaemonSet.default.nginx``."""
+    resource = info.resource
+    parts = [resource.version, resource.kind, info.namespace, info.name]
+    return ".".join([resource.group, *parts] if resource.group else parts)
+
+
+def run_program(session: Session, before: str, after: str) -> int:
+    """Run diff on two folders: 0 the same, 1 different. Raises CliError for any other end."""
+    words = [*program(os.environ.get("KUBECTL_EXTERNAL_DIFF", "")), before, after]
+    session.stdout.flush()
+    try:
+        done = subprocess.run(words, check=False, stdout=None if _has_file(session) else subprocess.PIPE)
+    except FileNotFoundError:
+        raise CliError(f'failed to run "{words[0]}": exec: "{words[0]}": executable file not found in $PATH') from None
+    if done.stdout:
+        session.print(done.stdout.decode(), end="")
+    if done.returncode > 1:
+        raise CliError(f'failed to run "{words[0]}": exit status {done.returncode}')
+    return done.returncode
+
+
+def program(external: str) -> list[str]:
+    """The program and its flags. Of KUBECTL_EXTERNAL_DIFF only words of letters, digits, "-" and "=" are passed on."""
+    if not external:
+        return ["diff", "-u", "-N"]
+    name, *flags = external.split(" ")
+    return [name, *(flag for flag in flags if re.fullmatch("[a-zA-Z0-9-=]+", flag))]
+
+
+def _has_file(session: Session) -> bool:
+    try:
+        session.stdout.fileno()
+    except io.UnsupportedOperation:
+        return False
+    return True

@@ -116,10 +116,10 @@ NONE, CLIENT, SERVER = "none", "client", "server"
 
 
 def dry_run(session: Session, given: Invocation) -> str:
-    """``none``, ``client`` or ``server``; the old boolean values warn. A dry run never makes a cluster."""
+    """``none``, ``client`` or ``server``; the old boolean values warn."""
     strategy = _dry_run(session, given.dry_run)
     if strategy != NONE:
-        session.may_create = False
+        session.rehearse()
     return strategy
 
 

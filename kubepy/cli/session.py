@@ -11,6 +11,8 @@ from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.flags import Flag, boolean, integer, string, string_array
 
 if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
     from kubepy.cli.command import Invocation
     from kubepy.cli.driver import Driver
     from kubepy.cluster.client import Client
@@ -64,7 +66,8 @@ DEFAULT_NAMESPACE = "default"
 class Session:
     """One run of the command line. The cluster is opened when a command first asks for it.
 
-    ``may_create``: the command writes new objects, so a folder that is not there becomes a cluster.
+    ``may_create``: the command writes new objects, so a folder that is not there becomes a cluster; in a dry run it
+    stays away, and an empty cluster that is thrown away answers in its place.
     """
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
@@ -73,6 +76,7 @@ class Session:
         self.stdout = stdout or sys.stdout
         self.stderr = stderr or sys.stderr
         self.may_create = False
+        self._rehearses = False
         self.namespace = DEFAULT_NAMESPACE
         self.namespace_given = False
         self._state = ""
@@ -87,6 +91,11 @@ class Session:
         self.namespace = given.namespace or DEFAULT_NAMESPACE
         self._state, self._reconcile = given.state, given.reconcile
         self._warnings_as_errors = given.warnings_as_errors
+
+    def rehearse(self) -> None:
+        """This is a dry run: nothing may be left behind."""
+        self._rehearses = self._rehearses or self.may_create
+        self.may_create = False
 
     # --- the cluster
 
@@ -105,17 +114,28 @@ class Session:
         from kubepy.storage.errors import NoClusterError
 
         try:
-            cluster = Cluster.open(self.folder, create=self.may_create)
+            if self._rehearses and not self.has_cluster:
+                cluster = Cluster.open(self._scratch.name, create=True)
+            else:
+                cluster = Cluster.open(self.folder, create=self.may_create)
         except NoClusterError:
             raise CliError(f'no cluster in "{self.folder}": make one with "kubepy init", or name another folder with '
                            f"--state or $KUBEPY_STATE") from None
         cluster.client.warn = self.warn
         return cluster
 
+    @cached_property
+    def _scratch(self) -> TemporaryDirectory[str]:
+        from tempfile import TemporaryDirectory
+
+        return TemporaryDirectory()
+
     def close(self) -> None:
         """Let go of the cluster, if it was opened."""
         if "cluster" in self.__dict__:
             self.cluster.close()
+        if "_scratch" in self.__dict__:
+            self._scratch.cleanup()
 
     @property
     def client(self) -> Client:

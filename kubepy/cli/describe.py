@@ -56,8 +56,7 @@ def _describe_prefix(session: Session, given: Invocation, missing: Exception, wi
              if info.name.startswith(prefix)]
     if not infos:
         raise missing
-    for info in infos:
-        session.print(description(session, info, with_events))
+    session.print("\n".join(description(session, info, with_events) for info in infos), end="")
 
 
 def description(session: Session, info: Info, with_events: bool) -> str:

@@ -175,10 +175,10 @@ class GarbageCollector:
             self._delete(key, item, policy_of(item))
 
     def _classify(self, key: Key, references: list[Object]) -> Owners:
-        """Raises UnknownOwnerError, InvalidOwnerError."""
+        """Raises UnknownOwnerError, InvalidOwnerError, Status."""
         owners = Owners([], [], [])
         for reference in references:
-            owner = self._find_owner(key, reference)
+            owner = self._find_owner(key, reference) or self._confirm_absence(key, reference)
             if owner is None:
                 owners.dangling.append(reference)
             elif waits_for_dependents(owner):
@@ -199,6 +199,22 @@ class GarbageCollector:
             raise InvalidOwnerError
         owner = self._informers.get(resource.key, key.namespace if resource.namespaced else "", reference["name"])
         return owner if owner is not None and uid_of(owner) == reference["uid"] else None
+
+    def _confirm_absence(self, key: Key, reference: Object) -> Object | None:
+        """Ask the API for an owner that no informer knows, before anything is deleted for lack of it.
+
+        What can't be read now may well be there: then this raises, and the dependent stays until it can be read again.
+        """
+        resource = self._resource(reference)
+        assert resource is not None  # _find_owner has found it
+        namespace = key.namespace if resource.namespaced else ""
+        try:
+            owner = self._client.get(resource.key, reference["name"], namespace=namespace)
+        except Status as error:
+            if error.reason != "NotFound":
+                raise
+            return None
+        return owner if uid_of(owner) == reference["uid"] else None
 
     def _resource(self, reference: Object) -> Resource | None:
         kind = (reference["apiVersion"], reference["kind"])

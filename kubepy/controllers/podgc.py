@@ -85,9 +85,20 @@ class PodGarbageCollector:
         if left > timedelta(0):
             self.queue.add_after(key, left.total_seconds())
             return
-        for pod in pods:
-            self._delete(self._informers.get(*pod), "PodGC: node no longer exists")
+        if self._is_missing(key):
+            for pod in pods:
+                self._delete(self._informers.get(*pod), "PodGC: node no longer exists")
         self._missing.pop(key.name, None)
+
+    def _is_missing(self, key: Key) -> bool:
+        """Ask the API once more, before pods are deleted. Raises what keeps a node from being read."""
+        try:
+            self._client.get(NODES, key.name)
+        except Status as error:
+            if error.reason != "NotFound":
+                raise
+            return True
+        return False
 
     def _collect_terminating(self, key: Key) -> None:
         """``gcUnscheduledTerminating`` and ``gcTerminating``."""

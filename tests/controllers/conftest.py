@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ class Lab:
     """A cluster whose clock stands still until it is told to move, as between runs of ``controller --once``."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.cluster = Cluster.make(folder, {"clock": NOW, "seed": 1})
         self.client: Client = self.cluster.client
 
@@ -68,6 +70,13 @@ class Lab:
         obj = deepcopy(self.client.get(resource, name, namespace=namespace))
         change(obj)
         return self.client.update(resource, obj, namespace=namespace, subresource=subresource)
+
+    def file(self, resource: str, name: str, namespace: str = "") -> Path:
+        place = self.folder / "namespaces" / namespace if namespace else self.folder / "cluster"
+        return place / resource / f"{name}.yaml"
+
+    def forget_index(self) -> None:
+        rmtree(self.folder / ".kubepy")
 
     def pods_by_node(self) -> dict[str, Object]:
         return {pod["spec"].get("nodeName", ""): pod for pod in self.client.list("pods").items}

@@ -120,3 +120,20 @@ def test_orphaned_dependents_stay_without_their_owner(lab):
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["worker"]
     assert owners_of(lab, "worker") == []
+
+
+def test_dependents_stay_while_their_owners_file_cannot_be_read(lab):
+    """Nor are they lost when this machine's index is: what can't be read is not gone."""
+    boss = lab.config_map("boss")
+    lab.config_map("worker", owners=[reference(boss)])
+    lab.settle()
+    file = lab.file("configmaps", "boss", namespace="default")
+    text = file.read_text()
+    file.write_text(text + "<<<<<<< HEAD\n")
+    lab.forget_index()
+    summary = lab.settle()
+    assert lab.names(RESOURCE, "default") == ["worker"]
+    assert any("has merge conflict markers" in failure.why for failure in summary.failures)
+    file.write_text(text)
+    lab.settle()
+    assert lab.names(RESOURCE, "default") == ["boss", "worker"]

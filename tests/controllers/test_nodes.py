@@ -165,6 +165,23 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods(lab):
     assert lab.names("pods") == ["left"]
 
 
+def test_a_node_whose_file_cannot_be_read_keeps_its_pods(lab):
+    lab.node("node-1")
+    bare_pod(lab, "left", "node-1")
+    lab.settle()
+    file = lab.file("nodes", "node-1")
+    text = file.read_text()
+    file.write_text(text + "broken: [\n")
+    lab.forget_index()
+    for seconds in (30, 71, 200):
+        lab.pass_time(seconds)
+        lab.settle()
+    assert lab.names("pods") == ["left"]
+    file.write_text(text)
+    lab.settle()
+    assert lab.names("pods") == ["left"]
+
+
 def test_a_terminating_pod_on_a_node_that_is_out_of_service_is_removed(lab):
     lab.node("node-1")
     lab.create("pods", {"apiVersion": "v1", "kind": "Pod",

@@ -59,12 +59,14 @@ def _once(session: Session, given: Invocation) -> None:
     while True:
         checkpoint = settled_checkpoint(cluster, given.quiet_for, of_this_version=not others_run)
         if checkpoint is not None:
+            _warn_of_problems(session)
             _say_due(session, [(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
             return
         with holding(cluster) as ours, _signals() as received:
             if ours:
                 summary = build_manager(cluster).run_until_settled(given.quiet_for, lambda: bool(received))
                 _report(session, given, summary)
+                _warn_of_problems(session)
                 _say_due(session, summary.due)
                 if received:
                     raise SilentExit(128 + received[0])
@@ -86,12 +88,15 @@ def _watch(session: Session, given: Invocation) -> None:
             raise error
         session.say(f"error: {error}")
 
+    def settled(summary: Summary) -> None:
+        _report(session, given, summary)
+        _warn_of_problems(session)
+
     with holding(cluster) as ours, _signals() as received:
         if not ours:
             holder = cluster.store.holder(MANAGER_LOCK) or "another process"
             raise CliError(f"the controllers of {session.folder} are run by {holder} already")
-        build_manager(cluster).run(lambda: bool(received), lambda summary: _report(session, given, summary),
-                                   (FolderError, LockTimeoutError), failed)
+        build_manager(cluster).run(lambda: bool(received), settled, (FolderError, LockTimeoutError), failed)
         if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
 
@@ -127,6 +132,12 @@ def _report(session: Session, given: Invocation, summary: Summary) -> None:
     if given.v or given.changed("v"):
         for failure in summary.failures:
             session.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.why}")
+
+
+def _warn_of_problems(session: Session) -> None:
+    """Say which files could not be objects, and so played no part; each once."""
+    for problem in session.cluster.problems():
+        session.warn(f"{session.cluster.store.describe(problem)}: this file is left out")
 
 
 def _say_due(session: Session, remaining: Iterable[tuple[datetime, str, Key]]) -> None:

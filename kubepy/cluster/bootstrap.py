@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.client import Client
+from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -15,12 +16,20 @@ PRIORITY_CLASSES = (
 
 
 def bootstrap(client: Client) -> None:
-    """Create them, in one transaction."""
+    """Create them, in one transaction. Those that lie in the folder already stay as they are."""
     with client.joined():
         for name in NAMESPACES:
-            client.create("namespaces", {"metadata": {"name": name}})
+            _ensure(client, "namespaces", {"metadata": {"name": name}})
         for name, value, description in PRIORITY_CLASSES:
-            client.create("priorityclasses.scheduling.k8s.io", _priority_class(name, value, description))
+            _ensure(client, "priorityclasses.scheduling.k8s.io", _priority_class(name, value, description))
+
+
+def _ensure(client: Client, resource: str, obj: Object) -> None:
+    try:
+        client.create(resource, obj)
+    except Status as error:
+        if error.reason != "AlreadyExists":
+            raise
 
 
 def _priority_class(name: str, value: int, description: str) -> Object:

@@ -122,6 +122,8 @@ class Client:
         target = self._server.target(resource, namespace or "")
         within = target.namespace if namespace is not None and target.resource.namespaced else None
         revision, objects, problems = self._snapshot(resource, within)
+        for problem in problems:
+            self.warn(f"{self._store.describe(problem)}: this file is left out")
         if label_selector or field_selector:
             from kubepy.cluster.selection import select
 

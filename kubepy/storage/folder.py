@@ -164,7 +164,7 @@ class Folder:
         path = path_of(key)
         directory, _, file = path.rpartition("/")
         try:
-            found = {file: os.lstat(self._prefix + path)}
+            found = {file: os.lstat(self._prefix + path)} if self.is_inside(path) else {}
         except (FileNotFoundError, NotADirectoryError):
             found = {}
         return Listing(Directory(key.resource, key.namespace, directory), found)

@@ -15,6 +15,7 @@ from kubepy.storage.model import Object
 MAX_DEPTH = 200
 MAX_DECODED = 50_000  # objects kept in memory
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
+_PLACED = re.compile(r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?")  # the problem has its line
 _MERGE_MARKER = re.compile(rb"^(?:<<<<<<< |>>>>>>> |\|\|\|\|\|\|\| )", re.MULTILINE)
 
 
@@ -111,7 +112,7 @@ def parse(data: bytes) -> Content:
     try:
         documents = load_all(text)
     except YamlError as error:
-        raise ContentError(error.line, error.message.removeprefix("error converting YAML to JSON: ")) from None
+        raise ContentError(error.line, _PLACED.sub("", error.message)) from None
     except RecursionError:
         raise ContentError(0, "is nested too deeply") from None
     if len(documents) != 1:

@@ -124,6 +124,10 @@ class Store:
 
         return sorted([*self._reader.look(json=False).problems, *strays(self._folder)])
 
+    def describe(self, problem: Problem) -> str:
+        """A problem with the whole path of its file, as errors name it."""
+        return self._folder.absolute(str(problem))
+
     def check(self) -> Names:
         """Everything in which files, index, journal and change log disagree; empty when the folder is sound."""
         from kubepy.storage.check import check, check_leftovers

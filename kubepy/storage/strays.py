@@ -16,7 +16,9 @@ _DEPTHS = {CLUSTER: 1, NAMESPACES: 2}  # of folders below it that hold object fi
 
 def strays(folder: Folder) -> Iterator[Problem]:
     for entry in _entries(folder, ""):
-        if entry.name in _DEPTHS:
+        if entry.name in _DEPTHS and not entry.is_dir():
+            yield Problem(shown(entry.name), 0, "is not a folder")
+        elif entry.name in _DEPTHS:
             yield from _walk(folder, entry, entry.name, _DEPTHS[entry.name])
         elif entry.name.endswith(_ENDINGS) and entry.name != settings.FILE and entry.is_file(follow_symlinks=False):
             yield Problem(shown(entry.name), 0, "is not where an object's file can be")

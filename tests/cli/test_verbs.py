@@ -238,3 +238,22 @@ def test_fsck_names_file_and_reason_and_fails(palette: Kubepy, folder: Path) -> 
     done = palette("fsck")
     assert done.status == 1
     assert done.out.startswith("namespaces/default/configmaps/palette.yaml")
+
+
+# --- files that cannot be objects ---------------------------------------------------------------------------------
+
+
+def test_what_lists_or_reconciles_warns_of_files_that_cannot_be_objects(palette: Kubepy, folder: Path) -> None:
+    file = folder / "state/namespaces/default/configmaps/palette.yaml"
+    file.write_text("<<<<<<< HEAD\n" + file.read_text())
+    warning = f"Warning: {file.relative_to(folder)}:1: has merge conflict markers: this file is left out\n"
+    assert palette("get", "cm") == Done("", warning + "No resources found in default namespace.\n", 0)
+    assert palette("get", "cm", "palette").status == 1
+    assert palette("controller", "--once") == Done("", warning, 0)
+    assert palette("get", "ns", "default", "-o", "name") == Done("namespace/default\n", "", 0)
+
+
+def test_a_folder_that_lost_its_settings_becomes_a_cluster_again_with_all_that_is_in_it(palette: Kubepy,
+                                                                                       folder: Path) -> None:
+    (folder / "state/kubepy.yaml").unlink()
+    assert palette("apply", "-f", "cm.yaml") == Done("configmap/palette unchanged\n", "", 0)

@@ -9,7 +9,7 @@ demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
 
 test: $(VENV)/.installed
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n 4 --dist worksteal
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check kubepy tests tools

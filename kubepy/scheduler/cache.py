@@ -37,9 +37,12 @@ def resource_list(quantities: Mapping[str, Any] | None) -> Resources:
 class PodInfo:
     """A pod as the plugins see it: what it asks for, worked out once."""
 
-    __slots__ = ("key", "labels", "nonzero_cpu", "nonzero_memory", "pod", "ports", "priority", "requests", "terms")
+    __slots__ = (
+        "_signature", "key", "labels", "nonzero_cpu", "nonzero_memory", "pod", "ports", "priority", "requests", "terms",
+    )  # fmt: skip
 
     def __init__(self, key: Key, pod: Object) -> None:
+        self._signature = ""
         self.key = key
         self.pod = pod
         self.labels = labels_of(pod)
@@ -60,6 +63,14 @@ class PodInfo:
         return spec
 
 
+    @property
+    def signature(self) -> str:
+        """The same for pods of one template: what a node has to say to one it has to say to all (``SignPod``)."""
+        if not self._signature:
+            self._signature = repr((self.namespace, self.labels, self.spec))
+        return self._signature
+
+
 def _nonzero_requests(pod: Object, requests: Resources) -> tuple[int, int]:
     """CPU and memory where a container that asks for none counts with a default (``calculateResource``)."""
     containers = pod["spec"]["containers"]
@@ -70,15 +81,19 @@ def _nonzero_requests(pod: Object, requests: Resources) -> tuple[int, int]:
 
 
 class NodeInfo:
-    """A node and the sum of the pods on it. ``node`` is None while pods name a node that is not there."""
+    """A node and the sum of the pods on it. ``node`` is None while pods name a node that is not there.
+
+    ``memo`` is for whoever works out something of this node and its pods alone; any change of them clears it.
+    """
 
     __slots__ = (
-        "allocatable", "labels", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports", "requested",
+        "allocatable", "labels", "memo", "name", "node", "nonzero_cpu", "nonzero_memory", "pods", "ports", "requested",
         "taints", "unschedulable", "with_affinity", "with_anti_affinity",
     )  # fmt: skip
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.memo: dict[str, Any] = {}
         self.pods: dict[Key, PodInfo] = {}
         self.requested: Resources = {}
         self.nonzero_cpu = self.nonzero_memory = 0
@@ -88,6 +103,7 @@ class NodeInfo:
         self.set_node(None)
 
     def set_node(self, node: Object | None) -> None:
+        self.memo.clear()
         self.node = node
         shown: Object = node if node is not None else {"metadata": {}}
         self.allocatable: Resources = resource_list((shown.get("status") or {}).get("allocatable"))
@@ -96,6 +112,7 @@ class NodeInfo:
         self.unschedulable = is_unschedulable(shown)
 
     def add(self, pod: PodInfo) -> None:
+        self.memo.clear()
         self.pods[pod.key] = pod
         for name, amount in pod.requests.items():
             self.requested[name] = self.requested.get(name, 0) + amount
@@ -109,6 +126,7 @@ class NodeInfo:
             self.with_anti_affinity[pod.key] = pod
 
     def remove(self, key: Key) -> None:
+        self.memo.clear()
         pod = self.pods.pop(key)
         for name, amount in pod.requests.items():
             self.requested[name] -= amount
@@ -155,6 +173,9 @@ class Cache:
         info = self._infos.get(name)
         return info if info is not None and info.node is not None else None
 
+    def has_nominations(self) -> bool:
+        return bool(self._nominated)
+
     def nominated(self, node: str) -> Collection[PodInfo]:
         """The pods that wait for room on this node."""
         return self._nominated[node].values() if node in self._nominated else ()
@@ -191,10 +212,12 @@ class Cache:
         node = self._assigned.get(key)
         if node is None or is_pod_terminal(pod):
             return False
-        known = self._infos[node].pods[key]
+        info = self._infos[node]
+        known = info.pods[key]
         if known.pod["spec"] != pod["spec"] or known.labels != labels_of(pod):
             return False
         known.pod = pod
+        info.memo.clear()
         return True
 
     def _assign(self, pod: PodInfo, node: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import attrgetter
 from typing import Any
 
 from kubepy.scheduler.cache import NodeInfo, PodInfo
@@ -12,15 +14,26 @@ from kubepy.scheduler.framework import Plugin, Rejection, Skip, View
 
 MIN_NODES_TO_FIND = 100  # below that many every node is looked at
 MIN_PERCENTAGE = 5
+WORTH_REMEMBERING = 16  # with fewer nodes to look at, what they answer is not kept for the next pod of the template
+UNKNOWN: Any = object()
 
 
 @dataclass
 class Cycle:
-    """One attempt to place one pod: the plugins that have a say in it, each with its state."""
+    """One attempt to place one pod: the plugins that have a say in it, each with its state.
+
+    ``signature``: under what nodes remember the answer of the first plugins, those that look at the node only.
+    """
 
     pod: PodInfo
     view: View
     states: list[tuple[Plugin, Any]] = field(default_factory=list)
+    signature: str = ""
+    remembered: int = 0  # how many plugins those are
+
+    def remember(self) -> None:
+        self.signature = self.pod.signature
+        self.remembered = sum(1 for _ in takewhile(lambda state: state[0].looks_at_node_only, self.states))
 
     def clone(self) -> Cycle:
         return Cycle(self.pod, self.view, [(plugin, plugin.clone(state)) for plugin, state in self.states])
@@ -32,7 +45,17 @@ class Cycle:
 
     def rejection(self, info: NodeInfo) -> Rejection | None:
         """What the first plugin that minds this node says."""
-        for plugin, state in self.states:
+        if not self.signature:
+            return self._first(self.states, info)
+        found: Rejection | None = info.memo.get(self.signature, UNKNOWN)
+        if found is UNKNOWN:
+            found = info.memo[self.signature] = self._first(self.states[:self.remembered], info)
+        if found is not None or self.remembered == len(self.states):
+            return found
+        return self._first(self.states[self.remembered:], info)
+
+    def _first(self, states: Iterable[tuple[Plugin, Any]], info: NodeInfo) -> Rejection | None:
+        for plugin, state in states:
             if (found := plugin.filter(self.pod, state, info)) is not None:
                 return found
         return None
@@ -114,17 +137,20 @@ def search(pod: PodInfo, view: View, plugins: Iterable[Plugin], start: int = 0) 
     if (nominated := _nominated_node(pod, view)) is not None and cycle.rejection_with_nominated(nominated) is None:
         return Search(cycle, [nominated], diagnosis)
     nodes = _nodes_to_look_at(view, diagnosis, start)
+    if len(nodes) >= WORTH_REMEMBERING:
+        cycle.remember()
     wanted = nodes_to_find(len(nodes))
     feasible = []
+    ask = cycle.rejection_with_nominated if view.cache.has_nominations() else cycle.rejection
     for info in nodes:
-        if (found := cycle.rejection_with_nominated(info)) is not None:
+        if (found := ask(info)) is not None:
             diagnosis.nodes[info.name] = found
             continue
         feasible.append(info)
         if len(feasible) == wanted:
             break
     diagnosis.plugins |= {found.plugin for found in diagnosis.nodes.values()}
-    return Search(cycle, sorted(feasible, key=lambda info: info.name), diagnosis)
+    return Search(cycle, sorted(feasible, key=attrgetter("name")), diagnosis)
 
 
 def _nominated_node(pod: PodInfo, view: View) -> NodeInfo | None:

@@ -70,6 +70,7 @@ class Plugin:
     """One rule of where pods may run. Has no state of its own: everything is in its arguments."""
 
     name: ClassVar[str]
+    looks_at_node_only: ClassVar[bool] = False  # ``filter`` depends on the pod's template and this node's pods alone
     wakes_on: ClassVar[frozenset[str]] = frozenset()
 
     def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip | Rejection:

@@ -35,8 +35,7 @@ def best_node(pod: PodInfo, nodes: Nodes, view: View) -> NodeInfo:
     for weight, scorer in SCORERS:
         if (scores := scorer(pod, nodes, view)) is not None:
             totals = [total + weight * score for total, score in zip(totals, scores, strict=True)]
-    best = max(range(len(nodes)), key=lambda index: (totals[index], -index))
-    return nodes[best]
+    return nodes[totals.index(max(totals))]
 
 
 def _normalized(scores: Scores, *, reverse: bool = False) -> Scores:
@@ -73,15 +72,24 @@ def node_affinity_scores(pod: PodInfo, nodes: Nodes, view: View) -> Scores | Non
     ])  # fmt: skip
 
 
-def least_allocated_scores(pod: PodInfo, nodes: Nodes, view: View) -> Scores:
+def resource_scores(pod: PodInfo, nodes: Nodes, view: View) -> Scores:
+    """The two scores of resources, which have the same weight. Nodes remember them for pods of one template."""
+    key = f"resources {pod.signature}"
+    scores = []
+    for info in nodes:
+        score = info.memo.get(key)
+        if score is None:
+            score = info.memo[key] = least_allocated(pod, info) + balanced(pod, info)
+        scores.append(score)
+    return scores
+
+
+def least_allocated(pod: PodInfo, info: NodeInfo) -> int:
     """The more cpu and memory left over, the better (``leastResourceScorer``)."""
-    return [
-        _average(
-            _left_over(info.nonzero_cpu + pod.nonzero_cpu, info.allocatable.get("cpu", 0)),
-            _left_over(info.nonzero_memory + pod.nonzero_memory, info.allocatable.get("memory", 0)),
-        )
-        for info in nodes
-    ]
+    return _average(
+        _left_over(info.nonzero_cpu + pod.nonzero_cpu, info.allocatable.get("cpu", 0)),
+        _left_over(info.nonzero_memory + pod.nonzero_memory, info.allocatable.get("memory", 0)),
+    )
 
 
 def _left_over(requested: int, capacity: int) -> int | None:
@@ -95,12 +103,12 @@ def _average(*scores: int | None) -> int:
     return sum(found) // len(found) if found else 0
 
 
-def balanced_scores(pod: PodInfo, nodes: Nodes, view: View) -> Scores | None:
-    """Cpu and memory used in like proportion are better (``balancedResourceScorer``)."""
+def balanced(pod: PodInfo, info: NodeInfo) -> int:
+    """Cpu and memory used in like proportion are better (``balancedResourceScorer``); all alike without requests."""
     if not pod.requests.get("cpu") and not pod.requests.get("memory"):
-        return None
+        return 0
     half = MAX // 2
-    return [half + (half + _balance(info, pod.requests) - _balance(info, {})) // 2 for info in nodes]
+    return half + (half + _balance(info, pod.requests) - _balance(info, {})) // 2
 
 
 def _balance(info: NodeInfo, more: Mapping[str, int]) -> int:
@@ -135,29 +143,48 @@ def _constraint_scores(
     pod: PodInfo, constraint: Constraint, nodes: Nodes, view: View, required: Iterable[Constraint]
 ) -> list[float]:
     key = constraint.topology_key
+    if not any(key in info.labels for info in nodes):
+        return [0.0] * len(nodes)
     if key == HOSTNAME:
         size = len(nodes)
-        counts = {info.name: count_matching(info, constraint.selector, pod.namespace) for info in nodes}
+        counts = _like_pods(pod, constraint, nodes)
     else:
         domains = _domain_counts(pod, constraint, nodes, view, required)
         size = len(domains)
-        counts = {info.name: domains[info.labels.get(key, "")] for info in nodes}
-    weight = math.log(size + 2)
+        counts = [domains[info.labels.get(key, "")] for info in nodes]
+    weight, least = math.log(size + 2), constraint.max_skew - 1
     return [
-        counts[info.name] * weight + constraint.max_skew - 1 if key in info.labels else 0.0
-        for info in nodes
+        count * weight + least if key in info.labels else 0.0
+        for info, count in zip(nodes, counts, strict=True)
     ]  # fmt: skip
+
+
+def _like_pods(pod: PodInfo, constraint: Constraint, nodes: Nodes) -> list[int]:
+    """How many pods on each node the constraint means. Nodes remember it."""
+    key = f"like {pod.namespace} {constraint.selector}"
+    counts = []
+    for info in nodes:
+        count = info.memo.get(key)
+        if count is None:
+            count = info.memo[key] = count_matching(info, constraint.selector, pod.namespace)
+        counts.append(count)
+    return counts
 
 
 def _domain_counts(
     pod: PodInfo, constraint: Constraint, nodes: Nodes, view: View, required: Iterable[Constraint]
 ) -> dict[str, int]:
     """The like pods in each domain that one of the nodes is in, counted over all nodes there are."""
-    domains = {info.labels.get(constraint.topology_key, ""): 0 for info in nodes}
-    for info in view.cache.nodes():
-        domain = info.labels.get(constraint.topology_key, "")
-        if domain in domains and has_all_keys(info.labels, required) and constraint.includes(pod, info.node or {}):
-            domains[domain] += count_matching(info, constraint.selector, pod.namespace)
+    key = constraint.topology_key
+    domains = {info.labels.get(key, ""): 0 for info in nodes}
+    found = view.cache.nodes()
+    if required or not constraint.includes_all(pod):
+        found = [info for info in found
+                 if has_all_keys(info.labels, required) and constraint.includes(pod, info.node or {})]
+    for info, count in zip(found, _like_pods(pod, constraint, found), strict=True):
+        domain = info.labels.get(key, "")
+        if domain in domains:
+            domains[domain] += count
     return domains
 
 
@@ -239,8 +266,7 @@ def _score_terms(
 SCORERS: tuple[tuple[int, Scorer], ...] = (
     (3, taint_scores),
     (2, node_affinity_scores),
-    (1, least_allocated_scores),
+    (1, resource_scores),
     (2, spread_scores),
     (2, pod_affinity_scores),
-    (1, balanced_scores),
 )

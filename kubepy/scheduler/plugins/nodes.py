@@ -42,6 +42,7 @@ class NodeUnschedulable(Plugin):
     """Cordoned nodes take only pods that tolerate that."""
 
     name = "NodeUnschedulable"
+    looks_at_node_only = True
     wakes_on = frozenset({NODE_ADD, NODE_TAINT, SELF_UPDATE})
     REJECTION = Rejection(("node(s) were unschedulable",), False, name)
 
@@ -61,6 +62,7 @@ class NodeName(Plugin):
     """A pod that names its node goes nowhere else; the scheduler never sees one, but preemption may."""
 
     name = "NodeName"
+    looks_at_node_only = True
     wakes_on = frozenset({NODE_ADD})
     REJECTION = Rejection(("node(s) didn't match the requested node name",), False, name)
 
@@ -73,6 +75,7 @@ class NodeName(Plugin):
 
 class TaintToleration(Plugin):
     name = "TaintToleration"
+    looks_at_node_only = True
     wakes_on = frozenset({NODE_ADD, NODE_TAINT, SELF_UPDATE})
     REJECTION = Rejection(("node(s) had untolerated taint(s)",), False, name)
 
@@ -96,6 +99,7 @@ class NodeAffinity(Plugin):
     """nodeSelector and required node affinity. One that names nodes spares looking at any other."""
 
     name = "NodeAffinity"
+    looks_at_node_only = True
     wakes_on = frozenset({NODE_ADD, NODE_LABEL})
     REJECTION = Rejection(("node(s) didn't match Pod's node affinity/selector",), False, name)
     CONFLICT = Rejection(("pod affinity terms conflict",), False, name)
@@ -143,6 +147,7 @@ def _named_by(term: Mapping[str, Any]) -> frozenset[str] | None:
 
 class NodePorts(Plugin):
     name = "NodePorts"
+    looks_at_node_only = True
     wakes_on = frozenset({NODE_ADD, POD_DELETE})
     REJECTION = Rejection(("node(s) didn't have free ports for the requested pod ports",), True, name)
 

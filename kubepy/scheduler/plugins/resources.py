@@ -22,6 +22,7 @@ FIRST = ("cpu", "memory", "ephemeral-storage")  # upstream names these before th
 
 class NodeResourcesFit(Plugin):
     name = "NodeResourcesFit"
+    looks_at_node_only = True
     wakes_on = frozenset({NODE_ADD, NODE_ALLOCATABLE, POD_DELETE, POD_SCALE_DOWN, SELF_UPDATE})
 
     def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:

@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kubepy.cluster.meta import Object, is_being_deleted, labels_of, namespace_of, uid_of
-from kubepy.cluster.nodes import find_untolerated_taint, required_node_affinity_matches, taints_of
+from kubepy.cluster.nodes import (
+    find_untolerated_taint,
+    required_node_affinity_matches,
+    required_node_selector,
+    taints_of,
+)
 from kubepy.cluster.selectors import EQUALS, LabelSelector, Requirement, from_label_selector
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
@@ -41,6 +46,11 @@ class Constraint(NamedTuple):
     min_domains: int = 1
     honor_affinity: bool = True
     honor_taints: bool = False
+
+    def includes_all(self, pod: PodInfo) -> bool:
+        """Whether this pod's domains count every node."""
+        restricted = pod.spec.get("nodeSelector") or required_node_selector(pod.spec) is not None
+        return not self.honor_taints and not (self.honor_affinity and restricted)
 
     def includes(self, pod: PodInfo, node: Object) -> bool:
         if self.honor_affinity and not required_node_affinity_matches(pod.pod, node):

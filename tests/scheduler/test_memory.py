@@ -1,0 +1,77 @@
+"""Nodes remember what they said to a pod of a template; it must be what they would say if they were asked again."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubepy.cluster.reconcile import Key
+from kubepy.scheduler.fit import search
+from kubepy.scheduler.framework import View
+from kubepy.scheduler.plugins import PLUGINS
+from kubepy.scheduler.scores import SCORERS
+
+from .objects import info, node, pod, view
+
+NODES = [f"node-{number:02d}" for number in range(20)]
+TEMPLATES = [
+    {"requests": {"cpu": "1"}, "labels": {"app": "web"}},
+    {"requests": {"memory": "1Gi"}, "labels": {"app": "web"}, "nodeSelector": {"disk": "fast"}},
+    {"labels": {"app": "db"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]},
+    {"requests": {"cpu": "500m"}, "labels": {"app": "db"}, "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
+         "labelSelector": {"matchLabels": {"app": "db"}}}]},
+]
+CHANGES = st.lists(st.one_of(
+    st.tuples(st.just("place"), st.integers(0, 3)),
+    st.tuples(st.just("remove"), st.integers(0, 30)),
+    st.tuples(st.just("terminate"), st.integers(0, 30)),
+    st.tuples(st.just("taint"), st.integers(0, 19)),
+    st.tuples(st.just("label"), st.integers(0, 19)),
+    st.tuples(st.just("grow"), st.integers(0, 19)),
+), max_size=25)  # fmt: skip
+
+
+def labelled(name: str, *, cpu: str = "2", labels: dict[str, str] | None = None, **spec):
+    return node(name, cpu=cpu, labels={"kubernetes.io/hostname": name, **(labels or {})}, **spec)
+
+
+NODE_CHANGES = {
+    "taint": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]},
+    "label": {"labels": {"disk": "fast"}},
+    "grow": {"cpu": "8"},
+}
+
+
+def answers(incoming, seen: View):
+    """The nodes that fit with all their scores, and why the others do not."""
+    found = search(info(incoming), seen, PLUGINS)
+    scores = [scorer(found.cycle.pod, found.feasible, seen) for _, scorer in SCORERS] if found.feasible else []
+    rejected = {name: one.reasons for name, one in found.diagnosis.nodes.items()}
+    return [one.name for one in found.feasible], scores, rejected
+
+
+@settings(max_examples=60, deadline=None)
+@given(CHANGES)
+def test_what_nodes_remember_is_what_they_would_say(changes):
+    nodes = {name: labelled(name) for name in NODES}
+    pods: dict[str, dict] = {}
+    seen = view(*nodes.values())
+    for step, (what, number) in enumerate(changes):
+        name = NODES[number % 20]
+        if what == "place":
+            fitting = answers(pod("asking", **TEMPLATES[number]), seen)[0]
+            if fitting:
+                pods[f"pod-{step}"] = pod(f"pod-{step}", on=fitting[0], **TEMPLATES[number])
+                seen.cache.set_pod(Key("pods", "default", f"pod-{step}"), pods[f"pod-{step}"])
+        elif what in ("remove", "terminate") and pods:
+            victim = sorted(pods)[number % len(pods)]
+            key = Key("pods", "default", victim)
+            old = pods.pop(victim)
+            if what == "terminate":
+                pods[victim] = {**old, "metadata": {**old["metadata"], "deletionTimestamp": "2026-11-20T10:00:00Z"}}
+            seen.cache.set_pod(key, pods.get(victim))
+        elif what in NODE_CHANGES:
+            nodes[name] = labelled(name, **NODE_CHANGES[what])
+            seen.cache.set_node(name, nodes[name])
+        fresh = view(*nodes.values(), *pods.values())
+        for template in TEMPLATES:
+            assert answers(pod("asking", **template), seen) == answers(pod("asking", **template), fresh)

@@ -1,0 +1,24 @@
+"""Elastic tab stops."""
+
+from kubepy.cli.tabwriter import align
+
+
+def test_a_column_is_as_wide_as_its_widest_cell_and_the_padding() -> None:
+    assert align(["a\tb", "long\tc"], 2) == "a     b\nlong  c\n"
+
+
+def test_a_line_without_the_cell_ends_the_column() -> None:
+    assert align(["longer\t1", "break", "a\t2"], 2) == "longer  1\nbreak\na  2\n"
+
+
+def test_columns_to_the_right_are_measured_block_by_block() -> None:
+    lines = ["Port:\thttp\t80/TCP", "TargetPort:\t8080/TCP", "Port:\tdns\t53/UDP"]
+    assert align(lines, 2) == "Port:        http  80/TCP\nTargetPort:  8080/TCP\nPort:        dns  53/UDP\n"
+
+
+def test_the_last_piece_of_a_line_belongs_to_no_column() -> None:
+    assert align(["a\tvery long text", "b\tc"], 3) == "a   very long text\nb   c\n"
+
+
+def test_empty_cells_keep_their_place() -> None:
+    assert align(["Labels:\ta=b", "\tc=d"], 2) == "Labels:  a=b\n         c=d\n"

@@ -47,6 +47,10 @@ class WorkQueue(Generic[K]):
         self._order += 1
         heapq.heappush(self._delayed, (due, self._order, key))
 
+    def cancel(self, key: K) -> None:
+        """Drop what ``add_after`` has put off; a key that is ready stays."""
+        self._due.pop(key, None)
+
     def add_rate_limited(self, key: K) -> None:
         """Add the key after its back-off: 5 ms, doubled with every failure since ``forget``, at most 1000 s."""
         failures = self._failures.get(key, 0)

@@ -77,6 +77,7 @@ class DeploymentController:
     # --- sync
 
     def sync(self, key: Key) -> None:
+        self.queue.cancel(key)  # a deadline, which this sync sets anew if it still matters
         deployment = self.informers.get(*key)
         if deployment is None:
             return

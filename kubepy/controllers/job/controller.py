@@ -84,6 +84,7 @@ class JobController:
     # --- sync
 
     def sync(self, key: Key) -> None:
+        self.queue.cancel(key)  # a deadline or delay, which this sync sets anew if it still matters
         found = self._informers.get(*key)
         if found is None:
             return

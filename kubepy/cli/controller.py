@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
@@ -92,13 +92,20 @@ def _watch(session: Session, given: Invocation) -> None:
         _report(session, given, summary)
         _warn_of_problems(session)
 
-    with holding(cluster) as ours, _signals() as received:
-        if not ours:
-            holder = cluster.store.holder(MANAGER_LOCK) or "another process"
-            raise CliError(f"the controllers of {session.folder} are run by {holder} already")
-        build_manager(cluster).run(lambda: bool(received), settled, (FolderError, LockTimeoutError), failed)
+    with _signals() as received:
+        manager = build_manager(cluster)
+        while not received:
+            with holding(cluster) as is_lost:
+                if is_lost is None:
+                    holder = cluster.store.holder(MANAGER_LOCK) or "another process"
+                    raise CliError(f"the controllers of {session.folder} are run by {holder} already")
+                manager.run(_any(received, is_lost), settled, (FolderError, LockTimeoutError), failed)
         if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
+
+
+def _any(received: list[int], is_lost: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: bool(received) or is_lost()
 
 
 @contextmanager

@@ -87,16 +87,17 @@ def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool
 
 
 @contextmanager
-def holding(cluster: Cluster) -> Iterator[bool]:
-    """Hold the right to run the controllers of this folder; False when another process has it."""
+def holding(cluster: Cluster) -> Iterator[Callable[[], bool] | None]:
+    """Hold the right to run the controllers of this folder; the block is given what tells whether it was lost, or None
+    when another process has it."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(cluster.store.hold(MANAGER_LOCK))
+            is_lost = stack.enter_context(cluster.store.hold(MANAGER_LOCK))
         except LockTimeoutError:
-            yield False
+            yield None
         else:
             stack.enter_context(_without_warnings(cluster))
-            yield True
+            yield is_lost
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ class Lock:
         self.path = path
         self._holder_path = f"{path}.holder"
         self._lock: BaseFileLock | None = None
+        self._file: tuple[int, int] | None = None  # the lock file that was taken
 
     def acquire(self, timeout: float) -> bool:
         """Take the lock; returns whether its last holder died with it. Raises LockTimeoutError, FolderError."""
@@ -38,6 +39,7 @@ class Lock:
             raise LockTimeoutError(f"{self.path} is held by {holder} (waited {timeout:g} s)")
         try:
             was_left = os.path.exists(self._holder_path)
+            self._file = self._identify()
             self._write_holder()
         except OSError as error:
             self.drop()
@@ -57,12 +59,24 @@ class Lock:
         self._lock = lock
         return True
 
+    def is_lost(self) -> bool:
+        """Whether the folder of locks was removed meanwhile, so that another process may hold a lock of this name."""
+        return self._identify() != self._file
+
+    def _identify(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found.st_dev, found.st_ino
+
     def release(self) -> None:
         assert self._lock is not None
         try:
-            os.unlink(self._holder_path)
-        except FileNotFoundError:  # the folder of locks was removed meanwhile
-            pass
+            if not self.is_lost():
+                os.unlink(self._holder_path)
+        except FileNotFoundError:
+            pass  # the folder was removed this very moment
         finally:
             self._lock.release()
             self._lock = None
@@ -103,11 +117,14 @@ def _command() -> str:
 
 
 @contextmanager
-def hold(path: str) -> Iterator[None]:
-    """Hold a lock for the length of a block. Raises LockTimeoutError at once when another process has it."""
+def hold(path: str) -> Iterator[Callable[[], bool]]:
+    """Hold a lock for the length of a block, which is given a function that tells whether it was lost meanwhile.
+
+    Raises LockTimeoutError at once when another process has it.
+    """
     lock = Lock(path)
     lock.acquire(AT_ONCE)
     try:
-        yield
+        yield lock.is_lost
     finally:
         lock.release()

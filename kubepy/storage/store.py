@@ -202,8 +202,9 @@ class Store:
 
     # --- other locks ---
 
-    def hold(self, name: str) -> AbstractContextManager[None]:
-        """Hold a lock of the folder that dies with this process (``manager.lock``) for the length of a block.
+    def hold(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
+        """Hold a lock of the folder that dies with this process (``manager.lock``) for the length of a block, which is
+        given a function that tells whether the lock was lost: ``.kubepy/`` may be removed at any time.
 
         Raises LockTimeoutError, which says who holds it, at once; FolderError.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -176,3 +177,19 @@ def test_what_waits_ends_when_its_time_is_over(kubepy):
     assert done.returncode == 1
     assert "timed out waiting for the condition" in done.stderr
     assert 1 <= time.monotonic() - start < 10
+
+
+def test_a_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(kubepy: Run, tmp_path: Path) -> None:
+    assert kubepy("init", "--nodes", "1").returncode == 0
+    with watching(tmp_path, "-q") as first:
+        holder = tmp_path / "state/.kubepy/manager.lock.holder"
+        until(holder.exists)
+        shutil.rmtree(holder.parent)
+        until(holder.exists)
+        second = kubepy("controller", "--watch")
+        assert (second.returncode, f"are run by process {first.pid}" in second.stderr) == (1, True)
+        assert kubepy("apply", "-f", "-", stdin=DAEMON_SET).returncode == 0
+        assert kubepy("rollout", "status", "ds/agent", "--timeout=20s").returncode == 0
+        first.terminate()
+        assert first.wait(20) == 0
+    assert kubepy("fsck").returncode == 0

@@ -22,12 +22,13 @@ kubepy --state /tmp/lab init --nodes=3
 def init(session: Session, given: Invocation) -> None:
     """Make a cluster: a new state folder with a default StorageClass, "standard".
 
-    The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet."""
+    The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
+    clock and a seed."""
     if given.args:
         given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
     if given.nodes < 0:
         raise CliError(f"--nodes={given.nodes} is invalid: must be greater than or equal to 0")
-    if session.has_cluster:
+    if session.has_cluster and not _is_bare(session):
         raise CliError(f'there is a cluster in "{session.folder}" already')
     names = [f"node-{number}" for number in range(1, given.nodes + 1)]
     with session.client.joined():
@@ -39,6 +40,16 @@ def init(session: Session, given: Invocation) -> None:
     session.print("storageclass.storage.k8s.io/standard created")
     for name in names:
         session.print(f"node/{name} created")
+
+
+def _is_bare(session: Session) -> bool:
+    from kubepy.cluster.cluster import Cluster
+
+    cluster = Cluster.open(session.folder)
+    try:
+        return cluster.is_bare()
+    finally:
+        cluster.close()
 
 
 def new_node(name: str) -> Object:

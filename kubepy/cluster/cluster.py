@@ -33,23 +33,40 @@ class Cluster:
 
     @classmethod
     def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> Cluster:
-        """Open a state folder. ``create``: make the cluster if there is none. Raises NoClusterError, FolderError."""
+        """Open a state folder. ``create``: make the cluster if there is none, or only settings written by hand.
+
+        Raises NoClusterError, FolderError.
+        """
         try:
-            return cls(folder, lock_timeout)
+            cluster = cls(folder, lock_timeout)
         except NoClusterError:
             if not create:
                 raise
-        return cls.make(folder, {}, lock_timeout=lock_timeout)
+            return cls.make(folder, {}, lock_timeout=lock_timeout)
+        if create and cluster.is_bare():
+            cluster.bootstrap()
+        return cluster
 
     @classmethod
     def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> Cluster:
         """A new cluster with these settings (``clock``, ``seed``) and what every cluster has. Raises FolderError."""
-        from kubepy.cluster.bootstrap import bootstrap
-
         Store.initialize(folder, settings)
         cluster = cls(folder, lock_timeout)
-        bootstrap(cluster.client)
+        cluster.bootstrap()
         return cluster
+
+    def is_bare(self) -> bool:
+        """Whether the folder has nothing but settings so far."""
+        try:
+            return self.store.get(Key("namespaces", "", "default")) is None and not self.store.resources()
+        except FolderError:  # something is there, though it can't be read
+            return False
+
+    def bootstrap(self) -> None:
+        """Make what every cluster has."""
+        from kubepy.cluster.bootstrap import bootstrap
+
+        bootstrap(self.client)
 
     def problems(self) -> list[Problem]:
         """Files that cannot be objects."""

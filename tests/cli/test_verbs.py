@@ -257,3 +257,11 @@ def test_a_folder_that_lost_its_settings_becomes_a_cluster_again_with_all_that_i
                                                                                        folder: Path) -> None:
     (folder / "state/kubepy.yaml").unlink()
     assert palette("apply", "-f", "cm.yaml") == Done("configmap/palette unchanged\n", "", 0)
+
+
+def test_init_takes_a_folder_with_nothing_but_settings(bare: Kubepy, folder: Path) -> None:
+    (folder / "state").mkdir()
+    (folder / "state/kubepy.yaml").write_text("formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n")
+    assert bare("init").out.startswith("cluster created in state\n")
+    assert field(bare, ".metadata.creationTimestamp", "ns", "default") == "2026-01-01T00:00:00Z"
+    assert bare("init").err == 'error: there is a cluster in "state" already\n'

@@ -109,3 +109,16 @@ def test_a_custom_resource_is_served_as_its_definition_says(client: Client, clus
     assert cluster.scheme.find("bt") is not None
     client.update(definitions, {**going, "metadata": {**going["metadata"], "finalizers": []}})
     assert cluster.scheme.find("bt") is None
+
+
+def test_settings_written_by_hand_become_a_whole_cluster_that_repeats(tmp_path: Path) -> None:
+    uids = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kubepy.yaml").write_text("formatVersion: 1\nclock: 2026-01-01T00:00:00Z\nseed: 7\n")
+        with pytest.raises(Status):
+            Cluster.open(tmp_path / name).client.get("namespaces", "default")
+        cluster = Cluster.open(tmp_path / name, create=True)
+        uids.append(cluster.client.get("namespaces", "default")["metadata"]["uid"])
+        cluster.close()
+    assert uids[0] == uids[1]

@@ -146,7 +146,8 @@ class Transaction:
         """Give an object a new resourceVersion, though it stays as it is. Raises MissingError, FolderError."""
         entry = self._existing(key, None)
         current = self._object(key, entry)
-        assert current is not None and entry.json is not None
+        assert current is not None
+        assert entry.json is not None
         return self._put(key, entry, {**current, "metadata": dict(current["metadata"])}, entry.json)
 
     def delete(self, key: Key, *, expected: str | None = None) -> Object:

@@ -1,8 +1,8 @@
 """The transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``.
 
 The cases of the command line begin in a cluster that is there (``kubepy init``) and whose controllers run, as they did
-when they were recorded. ``pending.txt`` names the cases that do not hold yet, ``folder/name`` a line. A case listed there
-that does hold fails its test, so that the list can only shrink.
+when they were recorded. ``pending.txt`` names the cases that do not hold yet, ``folder/name`` a line. A case listed
+there that does hold fails its test, so that the list can only shrink.
 """
 
 import argparse

@@ -9,14 +9,14 @@ set by hand stays as it was set.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.clock import format_time
+from kubepy.cluster.clock import format_micro_time, format_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, controller_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.cluster.nodes import is_node_ready
 from kubepy.cluster.pods import is_pod_terminal, is_restartable_init_container, node_name
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
@@ -339,6 +339,44 @@ class PodAddresses:
         raise RuntimeError(f"every address of {POD_NETWORK.format(0, 0)}/16 belongs to a pod")
 
 
+# --- pods that end as soon as they begin --------------------------------------------------------------------------
+
+
+class Endings:
+    """How many pods of each controller have ended lately: the more, the longer the next one takes to.
+
+    A controller replaces a pod that ended, and pods that are to end do so as soon as they begin: it would go on for
+    ever. (A real kubelet restarts their containers with a back-off, which is not played here.)
+    """
+
+    FREE = 20  # that end without delay
+    LONGEST = timedelta(minutes=5)
+    FORGOTTEN_AFTER = timedelta(minutes=10)
+
+    def __init__(self) -> None:
+        self._ended: dict[str, tuple[int, datetime]] = {}  # by the controller's uid: how many, and the last one
+
+    def delay(self, controller: str, now: datetime) -> float:
+        """Seconds until the next pod may end: none for the first ones, then 1, 2, 4 … since the last."""
+        number, last = self._ended.get(controller, (0, now))
+        if number < self.FREE or now - last > self.FORGOTTEN_AFTER:
+            return 0.0
+        length = min(timedelta(seconds=2 ** min(number - self.FREE, 10)), self.LONGEST)
+        return max((last + length - now).total_seconds(), 0.0)
+
+    def note(self, controller: str, now: datetime) -> None:
+        self._ended = {one: ended for one, ended in self._ended.items() if now - ended[1] <= self.FORGOTTEN_AFTER}
+        number, _ = self._ended.get(controller, (0, now))
+        self._ended[controller] = (number + 1, now)
+
+    def remember(self) -> Any:
+        return {one: [number, format_micro_time(last)] for one, (number, last) in sorted(self._ended.items())}
+
+    def recall(self, memory: Any) -> None:
+        for one, (number, last) in memory.items():
+            self._ended.setdefault(one, (number, parse_time(last)))
+
+
 # --- the reconciler -----------------------------------------------------------------------------------------------
 
 
@@ -358,6 +396,8 @@ class Kubelet:
         self._clock = context.clock
         self._recorder = Recorder(context.client, self.name)
         self._addresses: PodAddresses | None = None  # known once one is needed
+        self._endings = Endings()
+        self.remember, self.recall = self._endings.remember, self._endings.recall
 
     def handlers(self) -> Mapping[str, Handler]:
         return {"nodes": self._node_changed, "pods": self._pod_changed}
@@ -409,13 +449,27 @@ class Kubelet:
             case Remove():
                 self._remove(pod)
             case Start(outcome):
-                self._write_status(pod, node or {}, outcome)
+                if not self._must_wait(key, pod, outcome):
+                    self._write_status(pod, node or {}, outcome)
             case Regate():
                 self._write_status(pod, node or {}, RUNNING)
             case Refuse(outcome):
                 known = ", ".join([*OUTCOMES, PENDING])
                 message = f'Outcome "{outcome}" is not known: it must be one of {known}'
                 self._recorder.event(pod, "Warning", "UnknownOutcome", message)
+
+    def _must_wait(self, key: Key, pod: Object, outcome: Outcome) -> bool:
+        """Whether a pod that would end, and be replaced, is to take its time."""
+        controller = controller_of(pod)
+        if controller is None or outcome.state != "terminated" or pod["spec"].get("restartPolicy") != "Always":
+            return False
+        now = self._clock.now()
+        delay = self._endings.delay(controller["uid"], now)
+        if delay > 0:
+            self.queue.add_after(key, delay)
+            return True
+        self._endings.note(controller["uid"], now)
+        return False
 
     def _write_status(self, pod: Object, node: Object, outcome: Outcome) -> None:
         host_ip = internal_ip(node)

@@ -14,6 +14,7 @@ from kubepy.cli.flagsets import (
     CLIENT,
     CLIENT_SIDE_APPLY,
     SERVER,
+    UNNAMED,
     dry_run,
     dry_run_flag,
     field_manager_flag,
@@ -123,7 +124,7 @@ def _without_annotation(obj: Object) -> Object:
 
 
 def _annotate(session: Session, info: Info, configuration: str, *, dry_run: bool = False,
-              manager: str = "") -> Object:
+              manager: str = UNNAMED) -> Object:
     from kubepy.cluster.client import MERGE_PATCH
 
     patch = {"metadata": {"annotations": {ANNOTATION: configuration}}}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kubepy.cli.apply import Options
 
 LAST_APPLIED_MANAGER = "kubectl-last-applied"
+ANNOTATION_PATH = ("metadata", "annotations", ANNOTATION)
 ADVICE = """
 Please review the fields above--they currently have other managers. Here
 are the ways you can resolve this warning:
@@ -60,11 +61,10 @@ def _send(session: Session, info: Info, obj: Object, options: Options, manager: 
 
 def _keep_annotation(session: Session, info: Info, options: Options) -> None:
     """What apply on the client has left stays for those who go back to it: a manager of its own holds it."""
-    from kubepy.cluster.managedfields import owners_of
+    from kubepy.cluster.managedfields.upgrade import managers_of_field
 
     annotation = annotations_of(info.content).get(ANNOTATION)
-    path = ("metadata", "annotations", ANNOTATION)
-    if annotation is None or owners_of(info.content, path, "Apply"):
+    if annotation is None or managers_of_field(info.content, ANNOTATION_PATH, "Apply"):
         return
     meta = info.content["metadata"]
     identity = {key: meta[key] for key in ("name", "namespace") if key in meta}
@@ -76,10 +76,10 @@ def _keep_annotation(session: Session, info: Info, options: Options) -> None:
 def _take_over(session: Session, info: Info, options: Options) -> bool:
     """The fields that apply on the client managed become those of this manager; whether there were any."""
     from kubepy.cluster.client import JSON_PATCH
-    from kubepy.cluster.managedfields import owners_of, upgrade_patch
+    from kubepy.cluster.managedfields.upgrade import managers_of_field, upgrade_patch
 
-    managers = {one["manager"] for one in owners_of(info.content, ("metadata", "annotations", ANNOTATION), "Update")}
-    patch = upgrade_patch(info.content, managers, options.manager)
+    clients = dict.fromkeys(managers_of_field(info.content, ANNOTATION_PATH, "Update"))
+    patch = upgrade_patch(info.content, clients, options.manager)
     if patch is None:
         return False
     info.refresh(session.client.patch(info.resource.key, info.name, patch, JSON_PATCH, namespace=info.namespace,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError
-from kubepy.cli.output import Printer, is_list
+from kubepy.cli.output import Printer, is_list, told
 from kubepy.cli.session import Session
 from kubepy.cli.tables import format_lines
 from kubepy.cluster.jsonpath import JSONPath, JSONPathError, cell, parse, relaxed
@@ -15,8 +15,11 @@ from kubepy.cluster.meta import Object
 
 
 class Column(NamedTuple):
+    """``of_managers``: it may show managedFields, which objects have only when they are asked for."""
+
     header: str
     path: JSONPath
+    of_managers: bool = False
 
 
 # --- custom columns -----------------------------------------------------------------------------------------------
@@ -57,7 +60,7 @@ def columns_of_file(name: str) -> list[Column]:
 
 def _column(header: str, path: str) -> Column:
     try:
-        return Column(header, parse(relaxed(path), True))
+        return Column(header, parse(relaxed(path), True), "managedFields" in path)
     except JSONPathError as error:
         raise CliError(str(error)) from None
 
@@ -65,7 +68,8 @@ def _column(header: str, path: str) -> Column:
 def columns_printer(session: Session, columns: list[Column], *, headers: bool = True) -> Printer:
     def print_columns(obj: Object) -> None:
         text = ["\t".join(column.header for column in columns)] if headers else []
-        objects = obj["items"] if is_list(obj) else [obj]
+        asked = told(session, obj, managers=any(column.of_managers for column in columns))
+        objects = asked["items"] if is_list(asked) else [asked]
         text += ["\t".join(_cell(column, one) for column in columns) for one in objects]
         session.print(format_lines(text), end="")
 

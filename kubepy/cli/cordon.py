@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cli.command import Invocation, verb
 from kubepy.cli.errors import CliError
-from kubepy.cli.flagsets import CLIENT, SERVER, dry_run, dry_run_flag, selector_flag
+from kubepy.cli.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.output import printer_for
 from kubepy.cli.resources import Info, find, resource_text
 from kubepy.cli.session import Session
@@ -62,4 +62,4 @@ def mark_each(session: Session, given: Invocation, infos: list[Info], *, unsched
             continue
         patch = {"spec": {"unschedulable": True if unschedulable else None}}
         session.client.patch("nodes", info.name, patch, STRATEGIC_MERGE_PATCH, dry_run=strategy == SERVER,
-                             field_manager="kubectl-drain")
+                             field_manager=UNNAMED)

@@ -61,8 +61,8 @@ KUBECTL_EXTERNAL_DIFF="diff -u --color=always" kubepy diff -f manifests/
 def diff(session: Session, given: Invocation) -> None:
     """Show how the cluster would change if configurations were applied.
 
-    The program is "diff -u -N", or KUBECTL_EXTERNAL_DIFF. Exit status: 0 for no differences, 1 for differences, more for
-    an error."""
+    The program is "diff -u -N", or KUBECTL_EXTERNAL_DIFF. Exit status: 0 for no differences, 1 for differences, more
+    for an error."""
     if status := guarded(lambda: run(session, given), session.say, FAILED):
         raise SilentExit(status)
 
@@ -101,7 +101,7 @@ def _write_both(session: Session, given: Invocation, found: Result, live: str, m
         info.object = current
         after: Object | None = would_be(session, given, info, manifest)
         warn_if_deleting(session, info)
-        before, after = shown(given, current), shown(given, after)
+        before, after = shown(session, given, current), shown(session, given, after)
         if info.resource.kind == "Secret" and not given.show_secrets:
             before, after = masked(before, after)
         _write(live, info, before, null=info.resource.kind == "Secret" and not given.show_secrets)
@@ -134,8 +134,11 @@ def would_be(session: Session, given: Invocation, info: Info, manifest: Object) 
     return patch_to(session, info, info.content, without_annotation(manifest), options).object
 
 
-def shown(given: Invocation, obj: Object | None) -> Object | None:
-    return obj if obj is None or given.show_managed_fields else without_managers(obj)
+def shown(session: Session, given: Invocation, obj: Object | None) -> Object | None:
+    """The object with its managers if they are asked for, else without them."""
+    if obj is None or not given.show_managed_fields:
+        return obj and without_managers(obj)
+    return session.client.with_managed_fields(obj)
 
 
 def masked(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:

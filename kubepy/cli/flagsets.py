@@ -10,6 +10,7 @@ from kubepy.cli.session import Session
 # The managers that kubectl names itself as, by verb.
 CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
 SERVER_SIDE_APPLY = "kubectl"
+UNNAMED = "kubectl"  # of verbs that name no manager, by the program's name
 
 
 def filename_flags(what: str) -> list[Flag]:

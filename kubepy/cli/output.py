@@ -98,7 +98,7 @@ def name_of_kind(obj: Object) -> str:
 
 def json_printer(session: Session, given: Invocation, *, sort_keys: bool = True) -> Printer:
     order = (lambda obj: obj) if sort_keys else in_go_order
-    return lambda obj: session.print(to_json(order(shown(given, obj)), indent=4, sort_keys=sort_keys))
+    return lambda obj: session.print(to_json(order(shown(session, given, obj)), indent=4, sort_keys=sort_keys))
 
 
 def in_go_order(obj: Object) -> Object:
@@ -119,17 +119,22 @@ def yaml_printer(session: Session, given: Invocation) -> Printer:
     def print_yaml(obj: Object) -> None:
         nonlocal printed
         printed += 1
-        session.print(("---\n" if printed > 1 else "") + dump(shown(given, obj)), end="")
+        session.print(("---\n" if printed > 1 else "") + dump(shown(session, given, obj)), end="")
 
     return print_yaml
 
 
-def shown(given: Invocation, obj: Object) -> Object:
+def shown(session: Session, given: Invocation, obj: Object) -> Object:
     """The object without managedFields, unless they are asked for (``OmitManagedFieldsPrinter``)."""
-    if given.flag("show-managed-fields"):
-        return obj
+    return told(session, obj, managers=bool(given.flag("show-managed-fields")))
+
+
+def told(session: Session, obj: Object, *, managers: bool) -> Object:
+    """An object or a list of objects, each with all its managedFields or without any."""
     if is_list(obj):
-        return {**obj, "items": [without_managers(item) for item in obj["items"]]}
+        return {**obj, "items": [told(session, item, managers=managers) for item in obj["items"]]}
+    if managers and session.has_cluster and isinstance(obj.get("metadata"), dict):
+        return session.client.with_managed_fields(obj)
     return without_managers(obj)
 
 
@@ -164,10 +169,11 @@ def _jsonpath_printer(session: Session, given: Invocation, style: str, template:
         raise CliError(f"error parsing jsonpath {template}, {error}") from None
 
     def print_path(obj: Object) -> None:
+        asked = told(session, obj, managers="managedFields" in template)
         try:
-            text = path.print_as_json(obj) if style == "jsonpath-as-json" else path.print(obj)
+            text = path.print_as_json(asked) if style == "jsonpath-as-json" else path.print(asked)
         except JSONPathError as error:
-            raise CliError(path.explain(obj, error)) from None
+            raise CliError(path.explain(asked, error)) from None
         session.print(text, end="")
 
     return print_path
@@ -184,11 +190,12 @@ def _template_printer(session: Session, given: Invocation, style: str, template:
         raise CliError(f"error parsing template {template}, {error}") from None
 
     def print_template(obj: Object) -> None:
+        asked = told(session, obj, managers="managedFields" in template)
         try:
-            text = parsed.render(obj, missing_ok=given.flag("allow-missing-template-keys", True))
+            text = parsed.render(asked, missing_ok=given.flag("allow-missing-template-keys", True))
         except ExecutionError as error:
-            told, message = parsed.explain(obj, error)
-            session.print(told, end="")
+            begun, message = parsed.explain(asked, error)
+            session.print(begun, end="")
             raise CliError(message) from None
         session.print(text, end="")
 

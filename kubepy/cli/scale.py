@@ -9,6 +9,7 @@ from kubepy.cli.flagsets import (
     CLIENT,
     NONE,
     SERVER,
+    UNNAMED,
     dry_run,
     dry_run_flag,
     filename_flags,
@@ -80,7 +81,7 @@ def scale_one(session: Session, given: Invocation, info: Info, *, dry_run: bool)
         current = client.get_scale(key, info.name, namespace=info.namespace)
         _check(given, current)
         wanted = {**current, "spec": {**current.get("spec", {}), "replicas": given.replicas}}
-        client.update_scale(key, wanted, namespace=info.namespace, dry_run=dry_run)
+        client.update_scale(key, wanted, namespace=info.namespace, dry_run=dry_run, field_manager=UNNAMED)
 
 
 def _check(given: Invocation, current: Object) -> None:

@@ -158,13 +158,16 @@ class Client:
                field_manager: str = "", field_validation: str = "Ignore") -> Object:
         """Create an object; returns it as stored. ``field_validation``: Strict, Warn or Ignore (unknown fields).
 
+        ``field_manager``: the client that does it, here and in other requests; controllers name none, and so their
+        writes cost nothing to track.
+
         Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no such namespace).
         """
         from kubepy.cluster.creation import create
 
         with self.session(dry_run) as session:
             return create(self._server, session, self._target_of(resource, namespace, obj)._replace(name=""), obj,
-                          field_validation)
+                          field_validation, field_manager)
 
     def update(self, resource: str, obj: Object, *, namespace: str = "", subresource: str = "", dry_run: bool = False,
                field_manager: str = "", field_validation: str = "Ignore") -> Object:
@@ -175,10 +178,10 @@ class Client:
         from kubepy.cluster.updating import update
 
         if subresource == "scale":
-            return self.update_scale(resource, obj, namespace=namespace, dry_run=dry_run)
+            return self.update_scale(resource, obj, namespace=namespace, dry_run=dry_run, field_manager=field_manager)
         with self.session(dry_run) as session:
             return update(self._server, session, self._target_of(resource, namespace, obj), obj, subresource,
-                          field_validation)
+                          field_validation, field_manager)
 
     def _target_of(self, resource: str, namespace: str, obj: Object) -> Target:
         """The object that a request carries; without a namespace of its own it is in that of the object."""
@@ -195,7 +198,8 @@ class Client:
 
         target = self._server.target(resource, namespace, name)
         with self.session(dry_run) as session:
-            return patch_object(self._server, session, target, patch, patch_type, subresource, field_validation)
+            return patch_object(self._server, session, target, patch, patch_type, subresource, field_validation,
+                                field_manager, force)
 
     def delete(self, resource: str, name: str, *, namespace: str = "",
                options: DeleteOptions = NO_OPTIONS) -> Object:
@@ -221,6 +225,16 @@ class Client:
                 return [delete(server, session, server.target(resource, namespace, one["metadata"]["name"]), options)
                         for one in chosen]
 
+    # --- managers ---------------------------------------------------------------------------------------------------
+
+    def with_managed_fields(self, obj: Object) -> Object:
+        """An object with its managedFields as the API shows them; storage keeps less of them."""
+        from kubepy.cluster.managedfields.schema import field_schema
+        from kubepy.cluster.managedfields.tracking import shown
+
+        resource = self._server.scheme.for_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        return shown(resource, field_schema(self._server, resource), obj) if resource else obj
+
     # --- subresources -----------------------------------------------------------------------------------------------
 
     def get_scale(self, resource: str, name: str, *, namespace: str = "") -> Object:
@@ -230,12 +244,14 @@ class Client:
         paths = scale_paths(self._server.resource(resource))
         return scale_of(paths, self.get(resource, name, namespace=namespace))
 
-    def update_scale(self, resource: str, scale: Object, *, namespace: str = "", dry_run: bool = False) -> Object:
+    def update_scale(self, resource: str, scale: Object, *, namespace: str = "", dry_run: bool = False,
+                     field_manager: str = "") -> Object:
         """Set the replicas of an object through its scale. Raises as get_scale, Conflict, Invalid."""
         from kubepy.cluster.scaling import update_scale
 
         with self.session(dry_run) as session:
-            return update_scale(self._server, session, self._target_of(resource, namespace, scale), scale)
+            return update_scale(self._server, session, self._target_of(resource, namespace, scale), scale,
+                                field_manager)
 
     def evict(self, name: str, *, namespace: str, options: DeleteOptions = NO_OPTIONS) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster import admission, errors
 from kubepy.cluster.decoding import decode_request
+from kubepy.cluster.managedfields.stamps import stamp
 from kubepy.cluster.meta import Object
 from kubepy.cluster.server import Server, Target, drop_duplicate_owners, match_namespace
 from kubepy.cluster.sessions import Session
@@ -21,16 +22,26 @@ _SYSTEM_FIELDS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGrac
                   "resourceVersion", "managedFields")
 
 
-def create(server: Server, session: Session, target: Target, obj: Object, field_validation: str = "Ignore") -> Object:
+def create(server: Server, session: Session, target: Target, obj: Object, field_validation: str = "Ignore",
+           manager: str = "") -> Object:
     """A new object as it is stored. ``obj`` is not changed.
 
+    ``manager`` is the client that creates it, "" for a controller.
     Raises BadRequest, NotFound (its namespace), Forbidden, Invalid, AlreadyExists.
     """
     new = decode_request(server, target.resource, obj, field_validation)
-    for field in _SYSTEM_FIELDS:
-        new["metadata"].pop(field, None)
+    managed = [stamp(manager, target.resource.api_version, server.clock.timestamp())] if manager else []
     match_namespace(new, target)
     drop_duplicate_owners(server, new)
+    return create_decoded(server, session, target, new, managed)
+
+
+def create_decoded(server: Server, session: Session, target: Target, new: Object, managed: list[Object]) -> Object:
+    """The same for an object that is decoded, and belongs to this call; ``managed`` are its managedFields."""
+    for field in _SYSTEM_FIELDS:
+        new["metadata"].pop(field, None)
+    if managed:
+        new["metadata"]["managedFields"] = managed
     admission.admit_creation(server, session, target, new)
     if not new["metadata"].get("name") and new["metadata"].get("generateName"):
         new["metadata"]["name"] = _generate_name(server, session, target, new["metadata"]["generateName"])

@@ -21,14 +21,16 @@ from kubepy.cluster.updating import replace
 
 
 def patch_object(server: Server, session: Session, target: Target, patch: Any, patch_type: str, subresource: str,
-                 field_validation: str) -> Object:
-    """Patch an object, its status or its scale; returns it as stored.
+                 field_validation: str, manager: str = "", force: bool = False) -> Object:
+    """Patch an object, its status or its scale; returns it as stored. ``manager`` as in ``updating.update``.
 
     Raises NotFound, BadRequest, Invalid, Conflict, UnsupportedMediaType.
     """
     expect_subresource(target.resource, subresource)
+    if patch_type == APPLY_PATCH:
+        return _apply_on_server(server, session, target, patch, subresource, field_validation, manager, force)
     if subresource == "scale":
-        return _patch_scale(server, session, target, patch, patch_type)
+        return _patch_scale(server, session, target, patch, patch_type, manager)
     old = session.require(target.key)
     patched = apply(target.resource, old, patch, patch_type)
     result = _strategic_result(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json_result(patched)
@@ -36,7 +38,7 @@ def patch_object(server: Server, session: Session, target: Target, patch: Any, p
     match_namespace(new, target)
     match_name(new, target)
     drop_duplicate_owners(server, new)
-    stored = replace(server, session, target, new, old, subresource)
+    stored = replace(server, session, target, new, old, subresource, manager)
     if not subresource and _is_unchanged(stored, old) and _asks_for_other(server, target.resource, patched, old):
         return session.touch(target.key, stored)
     return stored
@@ -55,6 +57,16 @@ def _asks_for_other(server: Server, resource: Resource, patched: Object, old: Ob
     return bool(asked.get("spec") != old.get("spec"))
 
 
+def _apply_on_server(server: Server, session: Session, target: Target, config: Any, subresource: str,
+                     field_validation: str, manager: str, force: bool) -> Object:
+    from kubepy.cluster.serverside import Request, apply_object
+
+    if subresource == "scale":
+        raise errors.unsupported_media_type("kubepy does not support server-side apply of scales")
+    request = Request(config, manager, subresource, force, field_validation)
+    return apply_object(server, session, target, request)
+
+
 def apply(resource: Resource, obj: Object, patch: Any, patch_type: str) -> Object:
     """The object with the patch applied; ``obj`` is not changed."""
     from kubepy.cluster import patch as patches
@@ -65,8 +77,6 @@ def apply(resource: Resource, obj: Object, patch: Any, patch_type: str) -> Objec
         return patches.merge_patch(obj, patch)
     if patch_type == STRATEGIC_MERGE_PATCH:
         return _apply_strategically(resource, obj, patch)
-    if patch_type == APPLY_PATCH:
-        raise errors.unsupported_media_type("kubepy does not support server-side apply yet")
     raise errors.unsupported_media_type(f"the body of the request was in an unknown format: {patch_type}")
 
 
@@ -109,12 +119,13 @@ _GO_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: 
 _CONVERTIBLE = (("int64", "string"),)  # Go converts these, JSON does not
 
 
-def _patch_scale(server: Server, session: Session, target: Target, patch: Any, patch_type: str) -> Object:
+def _patch_scale(server: Server, session: Session, target: Target, patch: Any, patch_type: str,
+                 manager: str) -> Object:
     scale = scale_of(scale_paths(target.resource), session.require(target.key))
     patched = apply(_SCALE, scale, patch, patch_type)
     match_namespace(patched, target)
     match_name(patched, target)
-    return update_scale(server, session, target, patched)
+    return update_scale(server, session, target, patched, manager)
 
 
 _SCALE = Resource("scales", "Scale", "autoscaling")

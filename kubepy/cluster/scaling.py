@@ -49,7 +49,7 @@ def scale_of(paths: ScalePaths, obj: Object) -> Object:
     }
 
 
-def update_scale(server: Server, session: Session, target: Target, scale: Object) -> Object:
+def update_scale(server: Server, session: Session, target: Target, scale: Object, manager: str = "") -> Object:
     """Set the replicas of an object; returns its new Scale. Raises NotFound, Conflict, Invalid."""
     paths = scale_paths(target.resource)
     old = session.require(target.key)
@@ -64,7 +64,7 @@ def update_scale(server: Server, session: Session, target: Target, scale: Object
     else:
         del new["metadata"]["resourceVersion"]
     _set(new, paths.replicas, replicas)
-    return scale_of(paths, replace(server, session, target, new, old))
+    return scale_of(paths, replace(server, session, target, new, old, manager=manager, tracked_as="scale"))
 
 
 def _check_uid(target: Target, scale: Object, old: Object) -> None:

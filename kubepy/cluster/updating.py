@@ -28,9 +28,10 @@ _OWN_ETCD_FOLDERS = ("apiextensions.k8s.io", "apiregistration.k8s.io")  # groups
 
 
 def update(server: Server, session: Session, target: Target, obj: Object, subresource: str = "",
-           field_validation: str = "Ignore") -> Object:
+           field_validation: str = "Ignore", manager: str = "") -> Object:
     """Put ``obj`` in the place of the object that the target names; returns it as stored. ``obj`` is not changed.
 
+    ``manager`` is the client that does it, "" for a controller.
     With metadata.resourceVersion only in the place of that version, with metadata.uid only of that object.
     Raises BadRequest, NotFound, Conflict, Invalid.
     """
@@ -41,17 +42,18 @@ def update(server: Server, session: Session, target: Target, obj: Object, subres
     drop_duplicate_owners(server, new)
     old = session.get(target.key)
     if old is None:
-        return _create_instead(server, session, target, new, subresource)
+        return _create_instead(server, session, target, new, subresource, manager)
     _check_uid(target, new, old)
-    return replace(server, session, target, new, old, subresource)
+    return replace(server, session, target, new, old, subresource, manager)
 
 
-def _create_instead(server: Server, session: Session, target: Target, new: Object, subresource: str) -> Object:
+def _create_instead(server: Server, session: Session, target: Target, new: Object, subresource: str,
+                    manager: str) -> Object:
     if subresource or not server.strategy(target.resource).allow_create_on_update:
         raise errors.not_found(target.resource.key, target.name)
     if uid := new["metadata"].get("uid"):
         raise _storage_conflict(target, f"Precondition failed: UID in precondition: {uid}, UID in object meta: ")
-    return create(server, session, target, new)
+    return create(server, session, target, new, manager=manager)
 
 
 def _check_uid(target: Target, new: Object, old: Object) -> None:
@@ -72,10 +74,15 @@ def _storage_conflict(target: Target, why: str) -> errors.Status:
     return errors.conflict(resource.key, target.name, message)
 
 
-def replace(server: Server, session: Session, target: Target, new: Object, old: Object,
-            subresource: str = "") -> Object:
-    """The registry's part: ``new`` is decoded and belongs to this call; ``old`` is what the session reads."""
+def replace(server: Server, session: Session, target: Target, new: Object, old: Object, subresource: str = "",
+            manager: str = "", managed: list[Object] | None = None, tracked_as: str = "") -> Object:
+    """The registry's part: ``new`` is decoded and belongs to this call; ``old`` is what the session reads.
+
+    ``managed`` are the new managedFields; without them they follow from what the ``manager`` changes, and stay as they
+    are if there is none. ``tracked_as``: the subresource of entries, if that is not what is replaced (a scale).
+    """
     strategy = server.strategy(target.resource)
+    requested = new["metadata"].get("managedFields")
     _check_version(target, strategy, new, old)
     admission.admit_update(target, new, old, subresource)
     if not subresource:
@@ -83,10 +90,39 @@ def replace(server: Server, session: Session, target: Target, new: Object, old: 
     _prepare(strategy, new, old, subresource)
     _validate(strategy, new, old, subresource)
     server.warn_all(strategy.warnings_on_update(new, old))
+    if managed is None and manager:
+        managed = _tracked(server, target, new, old, subresource or tracked_as, manager, requested)
+    _set_managers(new, old, managed)
     if is_finalized(strategy, new, old):
         session.delete(target.key)
         return new
     return session.update(target.key, new, old)
+
+
+def _tracked(server: Server, target: Target, new: Object, old: Object, subresource: str, manager: str,
+             requested: list[Object] | None) -> list[Object]:
+    from kubepy.cluster.managedfields.schema import field_schema
+    from kubepy.cluster.managedfields.tracking import Writer, requested_entries, tracked_update
+
+    entries = requested_entries(None if subresource else requested, old["metadata"].get("managedFields"))
+    writer = Writer(manager, subresource, server.clock.timestamp())
+    return tracked_update(target.resource, lambda: field_schema(server, target.resource), old, new, entries, writer)
+
+
+def _set_managers(new: Object, old: Object, managed: list[Object] | None) -> None:
+    """An update that changes nothing but the times of entries leaves them as they were."""
+    metadata, before = new["metadata"], old["metadata"]
+    restore(metadata, before, "managedFields")
+    if managed is None or (_timeless(managed) == _timeless(before.get("managedFields")) and new == old):
+        return
+    if managed:
+        metadata["managedFields"] = managed
+    else:
+        metadata.pop("managedFields", None)
+
+
+def _timeless(managed: list[Object] | None) -> list[Object]:
+    return [{key: value for key, value in entry.items() if key != "time"} for entry in managed or ()]
 
 
 def _check_version(target: Target, strategy: Strategy, new: Object, old: Object) -> None:
@@ -116,7 +152,7 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
         metadata["deletionTimestamp"] = before["deletionTimestamp"]
     if "deletionGracePeriodSeconds" not in metadata:
         restore(metadata, before, "deletionGracePeriodSeconds")
-    metadata.pop("managedFields", None)
+    metadata.pop("managedFields", None)  # who manages what is settled last
 
 
 def _prepare_subresource(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:

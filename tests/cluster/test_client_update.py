@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
+from kubepy.cluster.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import clone
 
@@ -158,11 +158,6 @@ def test_a_json_patch_applies_or_is_rejected(client: Client, made: dict[str, Any
     with pytest.raises(Status) as caught:
         patch(client, [{"op": "remove", "path": "/absent"}], JSON_PATCH)
     assert caught.value.code == 422
-
-
-def test_server_side_apply_is_refused_in_one_clear_line(client: Client, made: dict[str, Any]) -> None:
-    with pytest.raises(Status, match="kubepy does not support server-side apply yet"):
-        patch(client, {"data": {}}, APPLY_PATCH)
 
 
 def test_a_subresource_that_a_kind_has_not_is_not_served(client: Client, made: dict[str, Any]) -> None:

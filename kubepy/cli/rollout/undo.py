@@ -7,7 +7,7 @@ from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import LAST_APPLIED, Writer
 from kubepy.cli.errors import is_status, prefixed
 from kubepy.cli.flags import integer
-from kubepy.cli.flagsets import CLIENT, SERVER, dry_run, dry_run_flag, output_flags
+from kubepy.cli.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, output_flags
 from kubepy.cli.output import printer_for
 from kubepy.cli.resources import Info
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
@@ -62,7 +62,7 @@ def carry_out(session: Session, given: Invocation, info: Info, plan: Rollback, s
         return f"skipped rollback (current template already matches revision {given.to_revision})"
     try:
         session.client.patch(info.resource.key, info.name, plan.patch, plan.patch_type, namespace=info.namespace,
-                             dry_run=strategy == SERVER, field_manager="kubectl-rollout")
+                             dry_run=strategy == SERVER, field_manager=UNNAMED)
     except Exception as error:
         if not is_status(error):
             raise

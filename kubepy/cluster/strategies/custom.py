@@ -23,7 +23,7 @@ class CustomStrategy(Strategy):
 
     def __init__(self, resource: Resource, definition: Object) -> None:
         super().__init__(resource)
-        self._schema = _schema_of(definition, resource.version)
+        self._schema = self.schema = _schema_of(definition, resource.version)
 
     def decode(self, obj: Object) -> Decoded:
         object_, unknown = decode(clone(obj))

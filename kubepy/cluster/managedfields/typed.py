@@ -1,0 +1,211 @@
+"""Values with their schema: which fields they have, and in which they differ.
+
+A schema of None means that the type says nothing: maps are granular, lists atomic, as upstream deduces it. Upstream:
+``structured-merge-diff/typed/{tofieldset,compare,helpers}.go``, ``kube-openapi/pkg/schemaconv``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kubepy.cluster.managedfields.fieldpath import Fields, Path, field, item, keys
+from kubepy.cluster.schemas import Schema
+
+# Not there, which is something else than null.
+ABSENT: Any = object()
+# What the server fills in before it looks for the keys of list items.
+_KEY_DEFAULTS = {"protocol": "TCP"}
+
+
+class TypedError(Exception):
+    """A value that is not of its type; ``path`` is where."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(why)
+        self.path = path
+        self.why = why
+
+
+class Comparison(NamedTuple):
+    """What a new value took away, changed and added; no path is in two of them."""
+
+    removed: Fields
+    modified: Fields
+    added: Fields
+
+
+# --- types --------------------------------------------------------------------------------------------------------
+
+
+def is_atomic(schema: Schema | None, value: Any) -> bool:
+    """Whether a map or list is set as a whole. A list of maps without keys is, as one of no declared type."""
+    if isinstance(value, list):
+        return schema is None or schema.items() is None or list_keys(schema) is None
+    return schema is not None and schema.map_type == "atomic"
+
+
+def list_keys(schema: Schema) -> list[str] | None:
+    """The keys of a list's items, [] for a set of scalars, None for an atomic list."""
+    if schema.list_type:
+        return {"map": schema.list_map_keys, "set": []}.get(schema.list_type)
+    if schema.patch_strategies[:1] == ["merge"]:
+        return [schema.merge_key] if schema.merge_key else []
+    return None
+
+
+def child(schema: Schema | None, name: str) -> Schema | None:
+    """The schema of an entry of a map, None where anything goes."""
+    return None if schema is None else schema.field(name) or schema.values()
+
+
+def is_declared(schema: Schema | None, name: str) -> bool:
+    """Whether an entry is a field of the type, not just a key of a map."""
+    return schema is not None and schema.field(name) is not None
+
+
+def element_of(keys_of_list: list[str], value: Any) -> str:
+    """The path element of a list item. Raises ValueError for one that has none."""
+    if not keys_of_list:
+        if isinstance(value, dict):
+            raise ValueError("associative list without keys has an element that's a map type")
+        if isinstance(value, list):
+            raise ValueError("not supported: associative list with lists as elements")
+        if value is None:
+            raise ValueError("associative list without keys has an element that's an explicit null")
+        return item(value)
+    if value is None:
+        raise ValueError("associative list with keys may not have a null element")
+    if not isinstance(value, dict):
+        raise ValueError("associative list with keys may not have non-map elements")
+    found = {name: value.get(name, _KEY_DEFAULTS.get(name)) for name in keys_of_list
+             if name in value or name in _KEY_DEFAULTS}
+    if not found:
+        names = " ".join(f'"{name}"' for name in keys_of_list)
+        raise ValueError(f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
+                         "have default values for any key fields)")
+    return keys(found)
+
+
+def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:
+    """The path elements of all items of a granular list. Raises TypedError."""
+    names = list_keys(schema) or []
+    found = []
+    for index, value in enumerate(values):
+        try:
+            found.append(element_of(names, value))
+        except ValueError as error:
+            raise TypedError(path, f"element {index}: {error}") from None
+    return found
+
+
+# --- the fields of a value ----------------------------------------------------------------------------------------
+
+
+def field_set(value: Any, schema: Schema | None) -> Fields:
+    """Every leaf and every list item of a value. Raises TypedError."""
+    return frozenset(_fields(value, schema, ()))
+
+
+def _fields(value: Any, schema: Schema | None, path: Path) -> Iterator[Path]:
+    if not isinstance(value, dict | list) or is_atomic(schema, value):
+        if path:
+            yield path
+    elif isinstance(value, dict):
+        yield from _map_fields(value, schema, path)
+    elif schema is not None:
+        yield from _list_fields(value, schema, path)
+
+
+def _map_fields(value: dict[str, Any], schema: Schema | None, path: Path) -> Iterator[Path]:
+    for name, inner in value.items():
+        place = (*path, field(name))
+        yield from _fields(inner, child(schema, name), place)
+        if inner is None or inner == {} or not is_declared(schema, name):
+            yield place
+
+
+def _list_fields(value: list[Any], schema: Schema, path: Path) -> Iterator[Path]:
+    found = elements(schema, value, path)
+    for element, inner in zip(found, value, strict=True):
+        place = (*path, element)
+        if found.count(element) == 1:
+            yield from _fields(inner, schema.items(), place)
+        yield place
+
+
+# --- comparing ----------------------------------------------------------------------------------------------------
+
+
+class Comparer:
+    """Walks two values; :func:`compare` is what others call."""
+
+    def __init__(self) -> None:
+        self.removed: set[Path] = set()
+        self.modified: set[Path] = set()
+        self.added: set[Path] = set()
+
+    def compare(self, old: Any, new: Any, schema: Schema | None, path: Path) -> None:
+        if old is new or old == new:
+            return
+        kinds = {type(one) for one in (old, new) if isinstance(one, dict | list)}
+        whole = not kinds or any(is_atomic(schema, one) for one in (old, new) if isinstance(one, dict | list))
+        if whole or all(_is_empty(one) for one in (old, new)):
+            self._leaf(old, new, path)
+            return
+        if dict in kinds:
+            self._maps(_as(dict, old), _as(dict, new), schema, path)
+        if list in kinds and schema is not None:
+            self._lists(_as(list, old), _as(list, new), schema, path)
+        if old is ABSENT or new is ABSENT:
+            self._leaf(old, new, path)
+
+    def _leaf(self, old: Any, new: Any, path: Path) -> None:
+        if path:
+            (self.added if old is ABSENT else self.removed if new is ABSENT else self.modified).add(path)
+
+    def _maps(self, old: dict[str, Any], new: dict[str, Any], schema: Schema | None, path: Path) -> None:
+        for name in old.keys() | new.keys():
+            self.compare(old.get(name, ABSENT), new.get(name, ABSENT), child(schema, name), (*path, field(name)))
+
+    def _lists(self, old: list[Any], new: list[Any], schema: Schema, path: Path) -> None:
+        before, after = _by_element(schema, old, path), _by_element(schema, new, path)
+        for element in before.keys() | after.keys():
+            self._items(before.get(element, []), after.get(element, []), schema.items(), (*path, element))
+
+    def _items(self, old: list[Any], new: list[Any], schema: Schema | None, path: Path) -> None:
+        """One item beside one; of items that are there twice only that they are."""
+        if len(old) > 1 and len(new) > 1:
+            if old != new:
+                self.modified.add(path)
+            return
+        before, after = (one[0] if len(one) == 1 else ABSENT for one in (old, new))
+        if before is not ABSENT or after is not ABSENT:
+            self.compare(before, after, schema, path)
+        if len(old) > 1:
+            self.removed.add(path)
+        if len(new) > 1:
+            self.added.add(path)
+
+
+def compare(old: Any, new: Any, schema: Schema | None) -> Comparison:
+    """Raises TypedError."""
+    comparer = Comparer()
+    comparer.compare(old, new, schema, ())
+    return Comparison(frozenset(comparer.removed), frozenset(comparer.modified), frozenset(comparer.added))
+
+
+def _as(kind: type[Any], value: Any) -> Any:
+    """The value if it is of the kind, else an empty one."""
+    return value if isinstance(value, kind) else kind()
+
+
+def _is_empty(value: Any) -> bool:
+    return value is ABSENT or value is None or value in ({}, [])
+
+
+def _by_element(schema: Schema, values: list[Any], path: Path) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for element, value in zip(elements(schema, values, path), values, strict=True):
+        found.setdefault(element, []).append(value)
+    return found

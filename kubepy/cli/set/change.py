@@ -58,7 +58,7 @@ def infos_for(session: Session, given: Invocation, args: Sequence[str]) -> list[
 
 
 def _typed(info: Info) -> Object:
-    """The object of a file as Go's type of its kind writes it: fields that it does not know are gone, structs are there."""
+    """The object of a file as its Go type writes it: fields that it does not know are gone, structs are there."""
     from kubepy.cluster.types import DecodeError, decode
 
     try:

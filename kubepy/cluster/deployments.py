@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, labels_of, uid_of
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -32,8 +32,8 @@ def same_template(one: Object, other: Object) -> bool:
 
 
 def by_age(replica_sets: Iterable[Object]) -> list[Object]:
-    """Oldest first, then by name (``ReplicaSetsByCreationTimestamp``)."""
-    return sorted(replica_sets, key=lambda one: (one["metadata"].get("creationTimestamp", ""), name_of(one)))
+    """Oldest first (``ReplicaSetsByCreationTimestamp``); of those made within one second UIDs tell the age."""
+    return sorted(replica_sets, key=lambda one: (one["metadata"].get("creationTimestamp", ""), uid_of(one)))
 
 
 def new_replica_set(deployment: Object, replica_sets: Iterable[Object]) -> Object | None:

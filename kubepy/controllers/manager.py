@@ -80,7 +80,7 @@ class Manager:
             wait = self._seconds_until_due()
             if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.fixed:
                 break
-            self._clock.sleep(min(wait, POLL_SECONDS))
+            self._clock.sleep(max(min(wait, POLL_SECONDS), 0.0))
         self._save()
         self._summary.due = self._due()
         return self._summary

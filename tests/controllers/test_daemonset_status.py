@@ -38,3 +38,16 @@ def test_the_last_three_counts_are_written_only_when_they_are_not_zero():
         "numberMisscheduled": 0, "numberReady": 0, "numberUnavailable": 2, "observedGeneration": 1,
         "updatedNumberScheduled": 2,
     }
+
+
+def test_among_pods_of_one_second_the_one_made_first_counts(lab):
+    """With surge a node has two pods, whose names say nothing of their age."""
+    lab.node("node-1")
+    lab.daemon_set("agent", updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
+    lab.settle()
+    for revision in range(6):
+        lab.change("daemonsets.apps", "agent", lambda one, n=revision: one["spec"]["template"]["metadata"].update(
+            annotations={"kubepy.dev/outcome": "not-ready", "n": str(n)}), "default")
+        lab.settle()
+        status = lab.client.get("daemonsets.apps", "agent", namespace="default")["status"]
+        assert (status["numberReady"], "updatedNumberScheduled" in status) == (1, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -384,3 +385,14 @@ def test_more_nodes_than_one_burst_get_their_pods(lab):
     lab.daemon_set("agent")
     build_manager(lab.cluster).run_until_settled()
     assert len(lab.pods_by_node()) == 300
+
+
+def test_what_falls_due_while_the_manager_looks_is_not_waited_for(lab, monkeypatch):
+    """The time between looking for work and looking at the clock must not become a negative wait."""
+    toy = Toy(lab)
+    toy.manager.run_until_settled()
+    lab.cluster.clock.fixed = None
+    toy.copier.queue.add_after(Key(CONFIG_MAPS, "default", "late"), 0.001)
+    monkeypatch.setattr(toy.manager, "_work", lambda done, work=toy.manager._work: (work(done), time.sleep(0.002)))
+    toy.manager.run_until_settled(1.0)
+    assert toy.copier.synced == ["late"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubepy.cluster.intstr import scaled_value
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, labels_of, name_of
+from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, labels_of, uid_of
 from kubepy.cluster.nodes import METADATA_NAME, required_node_selector
 from kubepy.cluster.pods import is_pod_terminal
 from kubepy.controllers.daemonset.placement import daemon_tolerations
@@ -49,12 +49,15 @@ def _pinned_to(selector: Mapping[str, Any]) -> str:
 
 
 def oldest_first(pods: Iterable[Object]) -> list[Object]:
-    """Scheduled before unscheduled, then by age, then by name (``podByCreationTimestampAndPhase``)."""
+    """Scheduled before unscheduled, then by age (``podByCreationTimestampAndPhase``).
+
+    Upstream goes by name among those of one second, as a rollout there takes longer than that; here UIDs tell the age.
+    """
     return sorted(pods, key=_age)
 
 
 def _age(pod: Object) -> tuple[bool, str, str]:
-    return not pod["spec"].get("nodeName"), pod["metadata"].get("creationTimestamp", ""), name_of(pod)
+    return not pod["spec"].get("nodeName"), pod["metadata"].get("creationTimestamp", ""), uid_of(pod)
 
 
 # --- revisions ----------------------------------------------------------------------------------------------------

@@ -37,8 +37,11 @@ def counted_status(set_: Object, versions: Versions, pods: Iterable[Object], col
 
 
 def with_one_less_current(status: Object) -> Object:
-    """The status after one pod was deleted for an update."""
-    left = status.get("currentReplicas", 0) - 1
+    """The status after one pod was deleted for an update.
+
+    A pod of neither revision is not in the count: upstream then writes -1, which the API server refuses.
+    """
+    left = max(status.get("currentReplicas", 0) - 1, 0)
     rest = {name: value for name, value in status.items() if name != "currentReplicas"}
     return {**rest, "currentReplicas": left} if left else rest
 

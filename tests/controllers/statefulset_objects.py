@@ -1,0 +1,243 @@
+"""A StatefulSet in a cluster of its own, and a witness who checks every step that its controller takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from kubepy.cli.driver import CHECKPOINT, reconcilers
+from kubepy.cluster.cluster import Cluster
+from kubepy.cluster.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.cluster.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
+from kubepy.cluster.reconcile import Context, Handler, Informers, Key, Reconciler
+from kubepy.cluster.workqueue import WorkQueue
+from kubepy.controllers.checkpoint import CheckpointStore
+from kubepy.controllers.manager import Manager
+from tests.controllers.conftest import Lab
+
+SETS, CLAIMS, REVISIONS = "statefulsets.apps", "persistentvolumeclaims", "controllerrevisions.apps"
+CLAIM_TEMPLATE: Object = {"metadata": {"name": "data"}, "spec": {
+    "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+
+
+def stateful_set(name: str = "db", *, outcome: str = "", claims: bool = False, labels: dict[str, str] | None = None,
+                 **spec: Any) -> Object:
+    template: Object = {"metadata": {"labels": {"app": name, **(labels or {})}},
+                        "spec": {"containers": [{"name": "c", "image": "db:1"}]}}
+    if outcome:
+        template["metadata"]["annotations"] = {"kubepy.dev/outcome": outcome}
+    full = {"serviceName": name, "replicas": 3, "selector": {"matchLabels": {"app": name}}, "template": template,
+            **({"volumeClaimTemplates": [CLAIM_TEMPLATE]} if claims else {}), **spec}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name}, "spec": full}
+
+
+def storage_class(name: str = "standard", mode: str = "WaitForFirstConsumer", *, default: bool = True,
+                  **fields: Any) -> Object:
+    marked = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}} if default else {}
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name, **marked},
+            "provisioner": "kubepy.dev/simulated", "volumeBindingMode": mode, **fields}
+
+
+def ordinal(pod: Object) -> int:
+    return int(name_of(pod).rpartition("-")[2])
+
+
+def revision(pod: Object) -> str:
+    return labels_of(pod).get("controller-revision-hash", "")
+
+
+class Broken(AssertionError):
+    """An invariant that does not hold."""
+
+
+class Crash(BaseException):
+    """The manager's process dies."""
+
+
+class Step:
+    """What one sync found, and what it made of it."""
+
+    def __init__(self, set_: Object, pods: Mapping[str, Object], after: Mapping[str, Object], now: Any) -> None:
+        self.set, self.now = set_, now
+        spec = set_["spec"]
+        start = (spec.get("ordinals") or {}).get("start", 0)
+        self.range = range(start, start + spec["replicas"])
+        self.ordered = spec["podManagementPolicy"] == "OrderedReady"
+        self.seconds = spec.get("minReadySeconds", 0)
+        self.pods = {ordinal(pod): pod for pod in pods.values()}
+        self.created = sorted(ordinal(pod) for name, pod in after.items()
+                              if name not in pods or uid_of(pods[name]) != uid_of(pod))
+        self.new = {ordinal(pod): pod for pod in after.values()}
+        self.deleted = sorted(ordinal(pod) for name, pod in pods.items() if not is_being_deleted(pod)
+                              and (name not in after or is_being_deleted(after[name])))
+
+    def is_well(self, number: int) -> bool:
+        """There, Running, Ready and available, and to stay."""
+        pod = self.pods.get(number)
+        return (pod is not None and phase_of(pod) == "Running" and is_pod_ready(pod) and not is_being_deleted(pod)
+                and is_pod_available(pod, self.seconds, self.now))
+
+    def is_available(self, number: int) -> bool:
+        pod = self.pods.get(number)
+        return pod is not None and not is_being_deleted(pod) and is_pod_available(pod, self.seconds, self.now)
+
+
+def check_step(step: Step, update_revision: str, current_revision: str) -> None:
+    """Upstream's invariants of one sync (``assertMonotonicInvariants``, ``assertBurstInvariants`` and what updates
+    promise). Raises Broken."""
+    condemned = [number for number in step.deleted if number not in step.range]
+    ended = [number for number in step.deleted if number in step.range and is_pod_terminal(step.pods[number])]
+    updated = [number for number in step.deleted if number in step.range and number not in ended]
+    _check_created(step, update_revision, current_revision)
+    if step.ordered:
+        _expect(len(step.created) + len(step.deleted) <= 1, "an ordered set takes one step at a time", step)
+        for number in condemned:
+            _check_condemned(step, number)
+    _expect(len(updated) <= 1, "an update takes one pod at a time", step)
+    for number in updated:
+        _check_updated(step, number, update_revision)
+
+
+def _check_created(step: Step, update_revision: str, current_revision: str) -> None:
+    strategy = step.set["spec"]["updateStrategy"]
+    for number in step.created:
+        _expect(number in step.range, f"{number} is made though it is out of range", step)
+        if step.ordered:
+            _expect(all(map(step.is_well, range(step.range.start, number))), f"{number} is made before its time", step)
+        wanted = update_revision
+        if number - step.range.start < (strategy.get("rollingUpdate") or {}).get("partition", 0):
+            wanted = current_revision
+        _expect(revision(step.new[number]) == wanted, f"{number} is made at the wrong revision", step)
+
+
+def _check_condemned(step: Step, number: int) -> None:
+    """The highest first, while everything below is well; one that is the only sick pod may go as well."""
+    beyond = [one for one in step.pods if one not in step.range]
+    _expect(number == max(beyond), f"{number} goes before those above it", step)
+    _expect(all(map(step.is_well, step.range)), f"{number} goes while members are missing", step)
+    others = [one for one in beyond if one != number]
+    _expect(step.is_well(number) or all(map(step.is_available, others)), f"{number} is not the first sick pod", step)
+
+
+def _check_updated(step: Step, number: int, update_revision: str) -> None:
+    strategy = step.set["spec"]["updateStrategy"]
+    lowest = step.range.start + (strategy.get("rollingUpdate") or {}).get("partition", 0)
+    _expect(strategy["type"] == "RollingUpdate", f"{number} is replaced though nobody asked for it", step)
+    _expect(revision(step.pods[number]) != update_revision, f"{number} is replaced though it is up to date", step)
+    _expect(number >= lowest, f"{number} is replaced though it is below the partition", step)
+    above = range(number + 1, step.range.stop)
+    _expect(all(revision(step.pods[one]) == update_revision for one in above if one in step.pods),
+            f"{number} is replaced before those above it", step)
+    _expect(all(map(step.is_available, above)), f"{number} is replaced while another is missing", step)
+    if step.ordered:
+        _expect(all(map(step.is_well, step.range)), f"{number} is replaced while the set is not whole", step)
+
+
+def _expect(holds: bool, what: str, step: Step) -> None:
+    if not holds:
+        pods = {number: (revision(pod)[-4:], phase_of(pod), is_pod_ready(pod), is_being_deleted(pod))
+                for number, pod in sorted(step.pods.items())}
+        raise Broken(f"{what}: range {step.range}, pods {pods}, created {step.created}, deleted {step.deleted}")
+
+
+class Witness:
+    """The StatefulSet controller, with every sync checked; dies at the ``crash_at``-th."""
+
+    name = "statefulset-controller"
+
+    def __init__(self, inner: Reconciler, context: Context, broken: list[Broken], crash_at: int = 0) -> None:
+        self._inner, self._context, self._broken, self._left = inner, context, broken, crash_at
+
+    @property
+    def queue(self) -> WorkQueue[Key]:
+        return self._inner.queue
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return self._inner.handlers()
+
+    def sync(self, key: Key) -> None:
+        set_ = self._context.informers.get(*key)
+        before = members(self._context.informers.list("pods"), set_)
+        try:
+            self._inner.sync(key)
+        finally:
+            if set_ is not None and not is_being_deleted(set_):
+                self._check(set_, before)
+        self._left -= 1
+        if self._left == 0 or self._broken:
+            raise Crash
+
+    def _check(self, set_: Object, before: Mapping[str, Object]) -> None:
+        client = self._context.client
+        after = members(client.list("pods").items, set_)
+        status = client.get(SETS, name_of(set_), namespace="default").get("status") or {}
+        current = (set_.get("status") or {}).get("currentRevision") or status.get("updateRevision", "")
+        step = Step(set_, before, after, self._context.clock.now())
+        try:
+            check_step(step, status.get("updateRevision", ""), current)
+        except Broken as error:  # kept: the manager takes what a sync raises for the reconciler's own trouble
+            self._broken.append(error)
+
+
+def members(pods: list[Object], set_: Object | None) -> dict[str, Object]:
+    """The pods that the set controls."""
+    if set_ is None:
+        return {}
+    return {name_of(pod): pod for pod in pods if (controller_of(pod) or {}).get("uid") == uid_of(set_)}
+
+
+class StatefulLab(Lab):
+    """A cluster with a node, whose StatefulSet controller is watched."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.broken: list[Broken] = []
+        self.node("node-1")
+        self.run()
+
+    def run(self, crash_at: int = 0) -> None:
+        """Settle; with ``crash_at`` the manager dies at its so many-th sync of a set: what is not committed is lost."""
+        cluster: Cluster = self.cluster
+        informers, store = Informers(), cluster.store
+        context = Context(cluster.client, informers, cluster.clock, cluster.scheme)
+        made = [Witness(one, context, self.broken, crash_at) if one.name == Witness.name else one
+                for one in reconcilers(context)]
+        checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
+        manager = Manager(cluster.client, informers, cluster.clock, made, resources=store.resources,
+                          checkpoints=checkpoints)
+        with suppress(Crash):
+            manager.run_until_settled()
+        if self.broken:
+            raise self.broken[0]
+
+    def make(self, obj: Object) -> Object:
+        return self.create(SETS, obj, "default")
+
+    def set(self, name: str = "db") -> Object:
+        return self.client.get(SETS, name, namespace="default")
+
+    def edit(self, **spec: Any) -> None:
+        self.change(SETS, "db", lambda obj: obj["spec"].update(spec), "default")
+
+    def retemplate(self, image: str, outcome: str = "ready") -> None:
+        def change(obj: Object) -> None:
+            template = obj["spec"]["template"]
+            template["spec"]["containers"][0]["image"] = image
+            template["metadata"]["annotations"] = {"kubepy.dev/outcome": outcome}
+
+        self.change(SETS, "db", change, "default")
+
+    def pods(self, name: str = "db") -> list[Object]:
+        """The set's pods, by ordinal."""
+        return sorted(members(self.client.list("pods").items, self.set(name)).values(), key=ordinal)
+
+    def images(self, name: str = "db") -> dict[int, str]:
+        return {ordinal(pod): pod["spec"]["containers"][0]["image"] for pod in self.pods(name)}
+
+    def messages(self, kind: str, name: str) -> list[str]:
+        """What was said about an object, in the order in which it was said."""
+        events = [one for one in self.client.list("events").items
+                  if (one["involvedObject"]["kind"], one["involvedObject"]["name"]) == (kind, name)]
+        return [f"{one['reason']}: {one['message']}" for one in events]

@@ -1,0 +1,211 @@
+"""What a StatefulSet promises at every step, whatever happens to it: scenarios made by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from kubepy.cluster.client import DeleteOptions
+from kubepy.cluster.errors import Status
+from kubepy.cluster.meta import Object, is_being_deleted, name_of
+from kubepy.cluster.pods import is_pod_available, is_pod_ready, phase_of
+from tests.controllers.statefulset_objects import (
+    CLAIMS,
+    REVISIONS,
+    SETS,
+    StatefulLab,
+    ordinal,
+    revision,
+    stateful_set,
+    storage_class,
+)
+
+Operation = tuple[Any, ...]
+
+
+# --- what may happen ----------------------------------------------------------------------------------------------
+
+
+def scale(lab: StatefulLab, replicas: int) -> None:
+    lab.edit(replicas=replicas)
+
+
+def update(lab: StatefulLab, version: int, outcome: str) -> None:
+    lab.retemplate(f"db:{version}", outcome)
+
+
+def strategy(lab: StatefulLab, kind: str, partition: int) -> None:
+    rolling = {"rollingUpdate": {"partition": partition}} if kind == "RollingUpdate" else {}
+    lab.edit(updateStrategy={"type": kind, **rolling})
+
+
+def delete(lab: StatefulLab, number: int, force: bool) -> None:
+    options = DeleteOptions(grace_period_seconds=0) if force else DeleteOptions()
+    _if_there(lambda: lab.client.delete("pods", f"db-{number}", namespace="default", options=options))
+
+
+def sicken(lab: StatefulLab, number: int, phase: str) -> None:
+    """The pod's status changes by itself: it ends, or is no longer ready."""
+
+    def change(pod: Object) -> None:
+        pod["status"]["phase"] = phase
+        for condition in pod["status"].get("conditions") or []:
+            if condition["type"] in ("Ready", "ContainersReady"):
+                condition["status"] = "False"
+
+    _if_there(lambda: lab.change("pods", f"db-{number}", change, "default", "status"))
+
+
+def crash(lab: StatefulLab, step: int) -> None:
+    lab.run(crash_at=step)
+
+
+def wait(lab: StatefulLab, seconds: int) -> None:
+    lab.cluster.clock.fixed = lab.now + _seconds(seconds)
+
+
+def _seconds(number: int) -> Any:
+    from datetime import timedelta
+
+    return timedelta(seconds=number)
+
+
+def _if_there(act: Callable[[], object]) -> None:
+    try:
+        act()
+    except Status as error:
+        if error.reason != "NotFound":
+            raise
+
+
+OUTCOMES = st.sampled_from(["ready", "ready", "not-ready", "crash-loop", "image-pull-backoff", "failed", "pending"])
+ORDINALS = st.integers(0, 4)
+SCALE = st.tuples(st.just(scale), st.sampled_from([4, 1, 3, 2, 0]))
+UPDATE = st.tuples(st.just(update), st.integers(1, 4), OUTCOMES)
+STRATEGY = st.tuples(st.just(strategy), st.sampled_from(["RollingUpdate", "RollingUpdate", "OnDelete"]),
+                     st.sampled_from([1, 2, 0, 3]))
+OPERATIONS = st.one_of(
+    SCALE, SCALE, SCALE, UPDATE, UPDATE, UPDATE, STRATEGY, STRATEGY,
+    st.tuples(st.just(delete), ORDINALS, st.booleans()),
+    st.tuples(st.just(sicken), ORDINALS, st.sampled_from(["Running", "Failed", "Succeeded"])),
+    st.tuples(st.just(crash), st.integers(1, 6)),
+    st.tuples(st.just(wait), st.sampled_from([1, 4, 11])),
+)
+SETTLE = st.sampled_from([True, True, False])
+SPECS = st.fixed_dictionaries({
+    "podManagementPolicy": st.sampled_from(["OrderedReady", "Parallel"]),
+    "minReadySeconds": st.sampled_from([0, 0, 10]),
+    "replicas": st.sampled_from([4, 3, 2]),
+    "ordinals": st.sampled_from([{"start": 0}, {"start": 2}]),
+    "revisionHistoryLimit": st.sampled_from([0, 1, 10]),
+    "persistentVolumeClaimRetentionPolicy": st.fixed_dictionaries({
+        "whenDeleted": st.sampled_from(["Retain", "Delete"]), "whenScaled": st.sampled_from(["Retain", "Delete"])}),
+})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
+    return lambda: tmp_path_factory.mktemp("set") / "state"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(spec=SPECS, claims=st.booleans(), operations=st.lists(st.tuples(OPERATIONS, SETTLE), min_size=3, max_size=12))
+@example(spec={"podManagementPolicy": "OrderedReady"}, claims=True, operations=[
+    ((update, 2, "crash-loop"), True), ((delete, 0, False), True), ((update, 3, "ready"), True), ((scale, 1), False),
+    ((delete, 2, True), True)])
+@example(spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}}, claims=False,
+         operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True), ((crash, 2), False),
+                     ((delete, 2, False), True), ((delete, 4, False), True), ((scale, 0), True)])
+def test_every_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec: dict[str, Any], claims: bool,
+                                               operations: list[tuple[Operation, bool]]) -> None:
+    """Each operation is followed by the controllers at work, or by the next one at once. In the end all that is broken
+    is mended, and the set is as it was asked for."""
+    lab = StatefulLab(folders())
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=claims, **spec))
+    lab.run()
+    for (act, *arguments), settle in operations:
+        act(lab, *arguments)
+        if settle:
+            lab.run()
+            check_status(lab)
+    mend(lab)
+    check_converged(lab)
+    assert lab.cluster.store.check() == []
+    lab.cluster.close()
+
+
+def mend(lab: StatefulLab) -> None:
+    """A good template; every pod that is not well is taken away by hand, as one has to after a broken update."""
+    lab.retemplate("db:9")
+    lab.edit(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+    for _ in range(12):
+        lab.run()
+        wait(lab, 11)
+        lab.run()
+        for pod in lab.pods():
+            if not is_pod_ready(pod):
+                delete(lab, ordinal(pod), True)
+
+
+def check_status(lab: StatefulLab) -> None:
+    """At rest, the status counts what there is."""
+    set_, pods = lab.set(), [pod for pod in lab.pods() if phase_of(pod)]
+    status = set_["status"]
+    staying = [pod for pod in pods if not is_being_deleted(pod)]
+    seconds = set_["spec"].get("minReadySeconds", 0)
+    ready = [pod for pod in pods if phase_of(pod) == "Running" and is_pod_ready(pod)]
+    assert {
+        "observedGeneration": status["observedGeneration"], "replicas": status["replicas"],
+        "readyReplicas": status.get("readyReplicas", 0), "availableReplicas": status["availableReplicas"],
+        "updatedReplicas": status.get("updatedReplicas", 0), "currentReplicas": status.get("currentReplicas", 0),
+    } == {
+        "observedGeneration": set_["metadata"]["generation"], "replicas": len(pods), "readyReplicas": len(ready),
+        "availableReplicas": sum(is_pod_available(pod, seconds, lab.now) for pod in ready),
+        "updatedReplicas": sum(revision(pod) == status["updateRevision"] for pod in staying),
+        "currentReplicas": sum(revision(pod) == status["currentRevision"] for pod in staying),
+    }
+
+
+def check_converged(lab: StatefulLab) -> None:
+    set_ = lab.set()
+    start, replicas = (set_["spec"].get("ordinals") or {}).get("start", 0), set_["spec"]["replicas"]
+    wanted = list(range(start, start + replicas))
+    assert lab.images() == dict.fromkeys(wanted, "db:9")
+    assert all(revision(pod) == set_["status"]["updateRevision"] for pod in lab.pods())
+    assert set_["status"]["currentRevision"] == set_["status"]["updateRevision"]
+    check_status(lab)
+    old = [name for name in lab.names(REVISIONS, "default") if name != set_["status"]["updateRevision"]]
+    assert len(old) <= set_["spec"]["revisionHistoryLimit"]
+    _check_claims(lab, set_, wanted)
+
+
+def _check_claims(lab: StatefulLab, set_: Object, wanted: list[int]) -> None:
+    """Every member has its claim, bound, and owned as the policy says."""
+    if not set_["spec"].get("volumeClaimTemplates"):
+        return
+    claims = {name_of(claim): claim for claim in lab.client.list(CLAIMS).items}
+    assert {f"data-db-{number}" for number in wanted} <= set(claims)
+    assert all(claims[f"data-db-{number}"]["status"]["phase"] == "Bound" for number in wanted)
+    policy = set_["spec"]["persistentVolumeClaimRetentionPolicy"]
+    owner = [{"kind": "StatefulSet", "name": "db"}] if policy["whenDeleted"] == "Delete" else []
+    for number in wanted:
+        owners = claims[f"data-db-{number}"]["metadata"].get("ownerReferences") or []
+        assert [{"kind": one["kind"], "name": one["name"]} for one in owners] == owner
+
+
+def test_deleting_the_set_takes_its_claims_only_where_the_policy_says_so(folders: Callable[[], Any]) -> None:
+    for policy, left in (("Retain", 3), ("Delete", 0)):
+        lab = StatefulLab(folders())
+        lab.create("storageclasses.storage.k8s.io", storage_class())
+        lab.make(stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenDeleted": policy}))
+        lab.run()
+        lab.client.delete(SETS, "db", namespace="default")
+        lab.run()
+        found = (len(lab.names("pods")), len(lab.names(CLAIMS)), len(lab.names("persistentvolumes")))
+        assert found == (0, left, left)
+        lab.cluster.close()

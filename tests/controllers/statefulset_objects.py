@@ -57,19 +57,20 @@ class Crash(BaseException):
 
 
 class Step:
-    """What one sync found, and what it made of it."""
+    """What one sync found, and what it made of it: all pods of the namespace, before and after."""
 
-    def __init__(self, set_: Object, pods: Mapping[str, Object], after: Mapping[str, Object], now: Any) -> None:
+    def __init__(self, set_: Object, before: Mapping[str, Object], after: Mapping[str, Object], now: Any) -> None:
         self.set, self.now = set_, now
+        pods = {name: pod for name, pod in before.items() if _is_claimed(set_, pod, after.get(name))}
         spec = set_["spec"]
         start = (spec.get("ordinals") or {}).get("start", 0)
         self.range = range(start, start + spec["replicas"])
         self.ordered = spec["podManagementPolicy"] == "OrderedReady"
         self.seconds = spec.get("minReadySeconds", 0)
         self.pods = {ordinal(pod): pod for pod in pods.values()}
-        self.created = sorted(ordinal(pod) for name, pod in after.items()
-                              if name not in pods or uid_of(pods[name]) != uid_of(pod))
-        self.new = {ordinal(pod): pod for pod in after.values()}
+        self.new = {ordinal(pod): pod for name, pod in after.items() if is_member(set_, pod)
+                    and (name not in before or uid_of(before[name]) != uid_of(pod))}
+        self.created = sorted(self.new)
         self.deleted = sorted(ordinal(pod) for name, pod in pods.items() if not is_being_deleted(pod)
                               and (name not in after or is_being_deleted(after[name])))
 
@@ -101,15 +102,22 @@ def check_step(step: Step, update_revision: str, current_revision: str) -> None:
 
 
 def _check_created(step: Step, update_revision: str, current_revision: str) -> None:
-    strategy = step.set["spec"]["updateStrategy"]
+    kept = _kept_at_current(step.set)
     for number in step.created:
         _expect(number in step.range, f"{number} is made though it is out of range", step)
         if step.ordered:
             _expect(all(map(step.is_well, range(step.range.start, number))), f"{number} is made before its time", step)
-        wanted = update_revision
-        if number - step.range.start < (strategy.get("rollingUpdate") or {}).get("partition", 0):
-            wanted = current_revision
+        wanted = current_revision if number < step.range.start + kept else update_revision
         _expect(revision(step.new[number]) == wanted, f"{number} is made at the wrong revision", step)
+
+
+def _kept_at_current(set_: Object) -> int:
+    """How many of the lowest ordinals are made at the current revision."""
+    strategy = set_["spec"]["updateStrategy"]
+    if strategy["type"] != "RollingUpdate":
+        return 0
+    there = (set_.get("status") or {}).get("currentReplicas", 0)
+    return int(strategy.get("rollingUpdate", {"partition": there})["partition"])
 
 
 def _check_condemned(step: Step, number: int) -> None:
@@ -159,7 +167,7 @@ class Witness:
 
     def sync(self, key: Key) -> None:
         set_ = self._context.informers.get(*key)
-        before = members(self._context.informers.list("pods"), set_)
+        before = {name_of(pod): pod for pod in self._context.informers.list("pods")}
         try:
             self._inner.sync(key)
         finally:
@@ -171,7 +179,7 @@ class Witness:
 
     def _check(self, set_: Object, before: Mapping[str, Object]) -> None:
         client = self._context.client
-        after = members(client.list("pods").items, set_)
+        after = {name_of(pod): pod for pod in client.list("pods").items}
         status = client.get(SETS, name_of(set_), namespace="default").get("status") or {}
         current = (set_.get("status") or {}).get("currentRevision") or status.get("updateRevision", "")
         step = Step(set_, before, after, self._context.clock.now())
@@ -181,11 +189,14 @@ class Witness:
             self._broken.append(error)
 
 
-def members(pods: list[Object], set_: Object | None) -> dict[str, Object]:
-    """The pods that the set controls."""
-    if set_ is None:
-        return {}
-    return {name_of(pod): pod for pod in pods if (controller_of(pod) or {}).get("uid") == uid_of(set_)}
+def is_member(set_: Object, pod: Object) -> bool:
+    """Whether the set controls the pod."""
+    return (controller_of(pod) or {}).get("uid") == uid_of(set_)
+
+
+def _is_claimed(set_: Object, before: Object, after: Object | None) -> bool:
+    """Whether a pod was the set's during a sync: still, until it was deleted, or newly adopted."""
+    return is_member(set_, before if after is None or uid_of(after) != uid_of(before) else after)
 
 
 class StatefulLab(Lab):
@@ -231,7 +242,8 @@ class StatefulLab(Lab):
 
     def pods(self, name: str = "db") -> list[Object]:
         """The set's pods, by ordinal."""
-        return sorted(members(self.client.list("pods").items, self.set(name)).values(), key=ordinal)
+        set_ = self.set(name)
+        return sorted((pod for pod in self.client.list("pods").items if is_member(set_, pod)), key=ordinal)
 
     def images(self, name: str = "db") -> dict[int, str]:
         return {ordinal(pod): pod["spec"]["containers"][0]["image"] for pod in self.pods(name)}

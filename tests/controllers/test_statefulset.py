@@ -1,0 +1,382 @@
+"""StatefulSets at work: identity, order, updates, adoption, history, claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubepy.cluster.client import DeleteOptions
+from kubepy.cluster.meta import Object, labels_of, name_of, uid_of
+from tests.controllers.statefulset_objects import (
+    CLAIMS,
+    REVISIONS,
+    SETS,
+    StatefulLab,
+    ordinal,
+    revision,
+    stateful_set,
+    storage_class,
+)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[StatefulLab]:
+    made = StatefulLab(tmp_path / "state")
+    yield made
+    assert made.cluster.store.check() == []
+    made.cluster.close()
+
+
+def delete(lab: StatefulLab, name: str) -> None:
+    lab.client.delete("pods", name, namespace="default")
+
+
+def label(lab: StatefulLab, name: str, **labels: str | None) -> None:
+    def change(pod: Object) -> None:
+        changed = {**pod["metadata"]["labels"], **labels}
+        pod["metadata"]["labels"] = {key: value for key, value in changed.items() if value is not None}
+
+    lab.change("pods", name, change, "default")
+
+
+def ready(lab: StatefulLab) -> dict[int, bool]:
+    return {ordinal(pod): any(one["type"] == "Ready" and one["status"] == "True"
+                              for one in pod["status"].get("conditions", [])) for pod in lab.pods()}
+
+
+# --- identity -----------------------------------------------------------------------------------------------------
+
+
+def test_a_member_is_named_labelled_and_addressed_by_its_ordinal(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=1, ordinals={"start": 7}))
+    lab.run()
+    [pod] = lab.pods()
+    assert name_of(pod) == "db-7"
+    assert labels_of(pod) == {
+        "app": "db", "apps.kubernetes.io/pod-index": "7", "statefulset.kubernetes.io/pod-name": "db-7",
+        "controller-revision-hash": lab.set()["status"]["updateRevision"]}
+    assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == ("db-7", "db")
+    assert pod["metadata"]["generateName"] == "db-"
+
+
+def test_the_pod_name_label_is_given_back_and_brings_the_index_with_it(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=1))
+    lab.run()
+    whole = labels_of(lab.pods()[0])
+    label(lab, "db-0", **{"apps.kubernetes.io/pod-index": None})
+    lab.run()
+    assert "apps.kubernetes.io/pod-index" not in labels_of(lab.pods()[0])  # upstream looks at the name alone
+    label(lab, "db-0", **{"statefulset.kubernetes.io/pod-name": None})
+    lab.run()
+    assert labels_of(lab.pods()[0]) == whole
+
+
+def test_a_pod_without_its_revision_is_replaced(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=2))
+    lab.run()
+    before = [uid_of(pod) for pod in lab.pods()]
+    label(lab, "db-0", **{"controller-revision-hash": None})
+    lab.run()
+    assert [uid_of(pod) == uid for pod, uid in zip(lab.pods(), before, strict=True)] == [False, True]
+
+
+# --- order --------------------------------------------------------------------------------------------------------
+
+
+def test_the_next_pod_waits_until_the_one_before_is_ready(lab: StatefulLab) -> None:
+    lab.make(stateful_set(outcome="not-ready"))
+    lab.run()
+    assert ready(lab) == {0: False}
+
+
+def test_a_parallel_set_makes_all_at_once(lab: StatefulLab) -> None:
+    lab.make(stateful_set(outcome="not-ready", podManagementPolicy="Parallel"))
+    lab.run()
+    assert ready(lab) == {0: False, 1: False, 2: False}
+
+
+def test_min_ready_seconds_pass_between_one_pod_and_the_next(lab: StatefulLab) -> None:
+    lab.make(stateful_set(minReadySeconds=10))
+    seen = []
+    for seconds in (0, 9, 10, 20, 30):
+        lab.pass_time(seconds)
+        lab.run()
+        seen.append((len(lab.pods()), lab.set()["status"]["availableReplicas"]))
+    assert seen == [(1, 0), (1, 0), (2, 1), (3, 2), (3, 3)]
+
+
+def test_a_stuck_member_holds_up_scaling_down(lab: StatefulLab) -> None:
+    lab.make(stateful_set())
+    lab.run()
+    set_ready(lab, "db-0", "False")
+    lab.edit(replicas=1)
+    lab.run()
+    assert ready(lab) == {0: False, 1: True, 2: True}
+    set_ready(lab, "db-0", "True")
+    lab.run()
+    assert ready(lab) == {0: True}
+
+
+def test_a_stuck_highest_pod_is_scaled_away(lab: StatefulLab) -> None:
+    lab.make(stateful_set())
+    lab.run()
+    set_ready(lab, "db-2", "False")
+    lab.edit(replicas=2)
+    lab.run()
+    assert ready(lab) == {0: True, 1: True}
+
+
+def set_ready(lab: StatefulLab, name: str, status: str) -> None:
+    def change(pod: Object) -> None:
+        for condition in pod["status"]["conditions"]:
+            if condition["type"] == "Ready":
+                condition["status"] = status
+
+    lab.change("pods", name, change, "default", "status")
+
+
+def test_a_failed_member_is_made_again(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=2))
+    lab.run()
+    before = {name_of(pod): uid_of(pod) for pod in lab.pods()}
+    lab.change("pods", "db-0", lambda pod: pod["status"].update(phase="Failed"), "default", "status")
+    lab.run()
+    after = {name_of(pod): uid_of(pod) for pod in lab.pods()}
+    assert (after["db-0"] != before["db-0"], after["db-1"] == before["db-1"]) == (True, True)
+
+
+# --- updates ------------------------------------------------------------------------------------------------------
+
+
+def test_a_canary_stays_above_the_partition_until_that_falls(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=4, updateStrategy={"rollingUpdate": {"partition": 3}}))
+    lab.run()
+    lab.retemplate("db:2")
+    lab.run()
+    old, new = lab.set()["status"]["currentRevision"], lab.set()["status"]["updateRevision"]
+    assert lab.images() == {0: "db:1", 1: "db:1", 2: "db:1", 3: "db:2"}
+    delete(lab, "db-1")
+    delete(lab, "db-3")
+    lab.run()
+    assert [revision(pod) for pod in lab.pods()] == [old, old, old, new]
+    lab.edit(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})
+    lab.run()
+    assert [revision(pod) for pod in lab.pods()] == [old, new, new, new]
+    lab.edit(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+    lab.run()
+    assert {revision(pod) for pod in lab.pods()} == {new}
+    assert lab.set()["status"]["currentRevision"] == new
+
+
+def test_the_partition_counts_from_the_first_ordinal(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=3, ordinals={"start": 5}, updateStrategy={"rollingUpdate": {"partition": 2}}))
+    lab.run()
+    lab.retemplate("db:2")
+    lab.run()
+    assert lab.images() == {5: "db:1", 6: "db:1", 7: "db:2"}
+
+
+def test_without_the_rolling_update_block_a_low_pod_comes_back_old_in_mid_update(lab: StatefulLab) -> None:
+    lab.make(stateful_set(updateStrategy={"type": "RollingUpdate"}))
+    lab.run()
+    lab.retemplate("db:2", "not-ready")
+    lab.run()
+    assert lab.images() == {0: "db:1", 1: "db:1", 2: "db:2"}
+    delete(lab, "db-0")
+    lab.run()
+    assert lab.images() == {0: "db:1", 1: "db:1", 2: "db:2"}
+
+
+def test_a_broken_update_of_an_ordered_set_is_mended_by_hand(lab: StatefulLab) -> None:
+    lab.make(stateful_set())
+    lab.run()
+    lab.retemplate("db:2", "crash-loop")
+    lab.run()
+    lab.retemplate("db:3")
+    lab.run()
+    assert lab.images() == {0: "db:1", 1: "db:1", 2: "db:2"}
+    delete(lab, "db-2")
+    lab.run()
+    assert lab.images() == {0: "db:3", 1: "db:3", 2: "db:3"}
+
+
+def test_a_parallel_set_mends_itself(lab: StatefulLab) -> None:
+    lab.make(stateful_set(podManagementPolicy="Parallel"))
+    lab.run()
+    lab.retemplate("db:2", "crash-loop")
+    lab.run()
+    assert lab.images() == {0: "db:1", 1: "db:1", 2: "db:2"}
+    lab.retemplate("db:3")
+    lab.run()
+    assert lab.images() == {0: "db:3", 1: "db:3", 2: "db:3"}
+    assert lab.set()["status"] | {"collisionCount": 0} == lab.set()["status"]
+
+
+def test_on_delete_waits_for_hands_and_never_has_a_new_current_revision(lab: StatefulLab) -> None:
+    lab.make(stateful_set(updateStrategy={"type": "OnDelete"}))
+    lab.run()
+    lab.retemplate("db:2")
+    lab.run()
+    assert set(lab.images().values()) == {"db:1"}
+    for name in ("db-1", "db-0", "db-2"):
+        delete(lab, name)
+    lab.edit(replicas=4)
+    lab.run()
+    assert set(lab.images().values()) == {"db:2"}
+    status = lab.set()["status"]
+    assert (status["currentRevision"] != status["updateRevision"], status["updatedReplicas"]) == (True, 4)
+
+
+# --- who owns what ------------------------------------------------------------------------------------------------
+
+
+def test_an_orphaning_deletion_leaves_pods_revisions_and_claims_to_the_next_set(lab: StatefulLab) -> None:
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True))
+    lab.run()
+    before = {name_of(pod): uid_of(pod) for pod in lab.pods()}
+    revisions, claims = lab.names(REVISIONS, "default"), lab.names(CLAIMS)
+    lab.client.delete(SETS, "db", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
+    lab.run()
+    assert lab.names("pods") == sorted(before)
+    lab.make(stateful_set(claims=True))
+    lab.run()
+    assert {name_of(pod): uid_of(pod) for pod in lab.pods()} == before
+    assert (lab.names(REVISIONS, "default"), lab.names(CLAIMS)) == (revisions, claims)
+    assert lab.set()["status"]["readyReplicas"] == 3
+
+
+def test_orphaned_revisions_are_adopted_by_a_set_of_any_name(lab: StatefulLab) -> None:
+    lab.make(stateful_set("blue", replicas=1))
+    lab.run()
+    [name] = lab.names(REVISIONS, "default")
+    lab.client.delete(SETS, "blue", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
+    lab.run()
+    green = stateful_set("green", replicas=1, selector={"matchLabels": {"app": "blue"}})
+    green["spec"]["template"]["metadata"]["labels"] = {"app": "blue"}
+    lab.make(green)
+    lab.run()
+    assert lab.set("green")["status"]["currentRevision"] == name
+    assert [name_of(pod) for pod in lab.pods("green")] == ["green-0"]
+
+
+def test_a_released_pod_keeps_its_place_until_it_is_taken_back(lab: StatefulLab) -> None:
+    lab.make(stateful_set())
+    lab.run()
+    [uid] = [uid_of(pod) for pod in lab.pods() if name_of(pod) == "db-1"]
+    label(lab, "db-1", app="gone")
+    lab.run()
+    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-0", "db-2"], 2)
+    label(lab, "db-1", app="db")
+    lab.run()
+    assert [uid_of(pod) for pod in lab.pods() if name_of(pod) == "db-1"] == [uid]
+
+
+def test_a_pod_with_labels_and_name_of_a_member_is_adopted_and_replaced(lab: StatefulLab) -> None:
+    def bare(name: str, labels: dict[str, str]) -> Object:
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels},
+                "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}
+
+    made = {name: uid_of(lab.create("pods", bare(name, {"app": "db"}), "default"))
+            for name in ("db-0", "db-9", "other")}
+    lab.make(stateful_set(replicas=1))
+    lab.run()
+    assert [name_of(pod) for pod in lab.pods()] == ["db-0"]
+    assert uid_of(lab.pods()[0]) != made["db-0"]
+    assert lab.names("pods") == ["db-0", "other"]  # db-9 was adopted as well, and is out of range
+
+
+# --- history ------------------------------------------------------------------------------------------------------
+
+
+def numbers(lab: StatefulLab) -> dict[str, int]:
+    return {one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: one["revision"]
+            for one in lab.client.list(REVISIONS, namespace="default").items}
+
+
+def test_going_back_gives_the_old_revision_the_newest_number(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=1, outcome="ready"))
+    lab.run()
+    for image in ("db:2", "db:3", "db:1"):
+        lab.retemplate(image)
+        lab.run()
+    assert numbers(lab) == {"db:2": 2, "db:3": 3, "db:1": 4}
+
+
+def test_history_is_cut_to_its_limit_but_keeps_what_a_pod_uses(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=2, outcome="ready", revisionHistoryLimit=1,
+                          updateStrategy={"rollingUpdate": {"partition": 1}}))
+    lab.run()
+    for image in ("db:2", "db:3", "db:4", "db:5"):
+        lab.retemplate(image)
+        lab.run()
+    assert lab.images() == {0: "db:1", 1: "db:5"}
+    assert sorted(numbers(lab)) == ["db:1", "db:4", "db:5"]
+
+
+def test_another_revision_of_that_name_raises_the_collision_count(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=1))
+    lab.run()
+    [taken] = lab.client.list(REVISIONS, namespace="default").items
+    lab.client.delete(SETS, "db", namespace="default")
+    lab.run()
+    metadata = {"name": name_of(taken), "labels": {"app": "other"}}
+    lab.create(REVISIONS, {**taken, "metadata": metadata, "data": {"spec": {}}}, "default")
+    lab.make(stateful_set(replicas=1))
+    lab.run()
+    status = lab.set()["status"]
+    assert (status["collisionCount"], status["currentRevision"] == name_of(taken)) == (1, False)
+
+
+# --- claims -------------------------------------------------------------------------------------------------------
+
+
+def owners(lab: StatefulLab) -> dict[str, list[str]]:
+    return {name_of(claim): [one["kind"] for one in claim["metadata"].get("ownerReferences", [])]
+            for claim in lab.client.list(CLAIMS).items}
+
+
+def test_claims_are_owned_as_the_retention_policy_says_and_follow_its_changes(lab: StatefulLab) -> None:
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True, replicas=2))
+    lab.run()
+    for when_deleted, when_scaled, kinds in (("Delete", "Retain", ["StatefulSet"]), ("Retain", "Delete", []),
+                                             ("Delete", "Delete", ["StatefulSet"]), ("Retain", "Retain", [])):
+        lab.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": when_deleted, "whenScaled": when_scaled})
+        lab.run()
+        assert owners(lab) == {"data-db-0": kinds, "data-db-1": kinds}
+
+
+def test_scaling_down_takes_the_claims_and_volumes_of_condemned_pods_along(lab: StatefulLab) -> None:
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"}))
+    lab.run()
+    lab.edit(replicas=1)
+    lab.run()
+    assert (sorted(owners(lab)), len(lab.names("persistentvolumes"))) == (["data-db-0"], 1)
+
+
+def test_a_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True))
+    lab.run()
+    before = {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items}
+    lab.edit(replicas=0)
+    lab.run()
+    lab.edit(replicas=3)
+    lab.run()
+    assert {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items} == before
+    assert lab.set()["status"]["readyReplicas"] == 3
+
+
+def test_what_a_set_does_is_told_in_upstreams_words(lab: StatefulLab) -> None:
+    lab.make(stateful_set(claims=True, replicas=1))
+    lab.run()
+    lab.edit(replicas=0)
+    lab.run()
+    assert lab.messages("StatefulSet", "db") == [
+        "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success",
+        "SuccessfulCreate: Create Pod db-0 in StatefulSet db successful",
+        "SuccessfulDelete: Delete Pod db-0 in StatefulSet db successful"]

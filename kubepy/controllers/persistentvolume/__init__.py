@@ -1,12 +1,13 @@
 """Claims and volumes: two objects that must agree on each other, brought together in either order.
 
-``controller`` decides what becomes of a claim and of a volume, ``binder`` writes both sides of a binding, ``reclaim``
-does with a released volume as its policy says. ``provisioner`` plays the storage behind classes that name it.
+``claims`` and ``volumes`` decide what becomes of each, ``binder`` writes both sides of a binding, ``reclaim`` says what
+the policy of a released volume asks for. ``provisioner`` plays the storage behind classes that name it.
 Upstream: ``pkg/controller/volume/persistentvolume``, ``sig-storage-lib-external-provisioner``.
 """
 
-from kubepy.controllers.persistentvolume.controller import PersistentVolumeController
+from kubepy.controllers.persistentvolume.claims import ClaimController
 from kubepy.controllers.persistentvolume.protection import PVProtectionController
 from kubepy.controllers.persistentvolume.provisioner import SimulatedProvisioner
+from kubepy.controllers.persistentvolume.volumes import VolumeController
 
-__all__ = ["PVProtectionController", "PersistentVolumeController", "SimulatedProvisioner"]
+__all__ = ["ClaimController", "PVProtectionController", "SimulatedProvisioner", "VolumeController"]

@@ -10,6 +10,7 @@ from kubepy.cluster.meta import Object, annotations_of, name_of, namespace_of
 from kubepy.cluster.quantity import Quantity
 from kubepy.cluster.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, VOLUMES, capacity, with_claim
 
+COMPONENT = "persistentvolume-controller"  # in events
 PRE_RESIZE_CAPACITY = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
 

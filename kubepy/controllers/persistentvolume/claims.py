@@ -1,20 +1,18 @@
-"""Brings claims and volumes together, and keeps them so (``pv_controller.go``, ``pv_controller_base.go``)."""
+"""What becomes of a claim (``syncClaim`` in ``pv_controller.go``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from kubepy.cluster.client import Client
 from kubepy.cluster.events import Recorder
 from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of, uid_of
 from kubepy.cluster.pods import get_condition, is_pod_terminal, node_name
-from kubepy.cluster.reconcile import Context, Handler, Informers, Key, WatchEvent
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.volumes import (
     BETA_STORAGE_PROVISIONER,
     BIND_COMPLETED,
     CLAIMS,
     CLASSES,
-    PROVISIONED_BY,
     SELECTED_NODE,
     STORAGE_PROVISIONER,
     VOLUMES,
@@ -24,55 +22,46 @@ from kubepy.cluster.volumes import (
     has_class,
     is_bound_to,
     mismatch,
-    modes_match,
     waits_for_consumer,
 )
-from kubepy.controllers.persistentvolume import reclaim
-from kubepy.controllers.persistentvolume.binder import Binder, Said
+from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, Said
 from kubepy.controllers.pvcprotection import claim_names
 
 NOTHING_TO_BIND = "no persistent volumes available for this claim and no storage class is set"
+FIRST_CONSUMER = "waiting for first consumer to be created before binding"
 LOST_NAME = "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!"
 LOST_VOLUME = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
 MISBOUND = "Two claims are bound to the same volume, this one is bound incorrectly"
 IN_TREE = "kubernetes.io/"
-FIRST_CONSUMER = "waiting for first consumer to be created before binding"
 NO_PLUGIN = "no volume plugin matched name: {}"
 
 
-class PersistentVolumeController:
-    """A key is a claim's or a volume's. Where upstream looks again every 15 seconds, here something must have changed:
-    a volume that becomes free and a new class wake the claims that wait."""
+class ClaimController:
+    """Where upstream looks at all claims every 15 seconds, here something must have changed: a volume that becomes
+    free and a new class wake the claims that wait."""
 
-    name = "persistentvolume-binder-controller"
+    name = "persistentvolumeclaim-binder-controller"
 
     def __init__(self, context: Context) -> None:
         self.queue = context.new_queue()
         self._informers = context.informers
-        recorder = Recorder(context.client, "persistentvolume-controller")
-        self._claims = ClaimSync(context, recorder)
-        self._volumes = VolumeSync(context, recorder, self._enqueue_claim)
+        self._recorder = Recorder(context.client, COMPONENT)
+        self._binder = Binder(context.client, self._recorder)
+
+    # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
         return {CLAIMS: self._claim_changed, VOLUMES: self._volume_changed, CLASSES: self._class_changed,
                 "pods": self._pod_changed}
 
     def _claim_changed(self, event: WatchEvent) -> None:
-        """The volume that a claim names, or named, may be its own no longer."""
         if event.new is not None:
             self.queue.add(event.key)
-        names = {claim["spec"].get("volumeName") for claim in (event.old, event.new) if claim is not None}
-        if event.new is None and event.old is not None:
-            names |= {name_of(one) for one in self._informers.list(VOLUMES) if is_bound_to(one, event.old)}
-        for name in sorted(name for name in names if name):
-            self.queue.add(Key(VOLUMES, "", name))
 
     def _volume_changed(self, event: WatchEvent) -> None:
         volume = event.new or event.old or {}
-        if event.new is not None:
-            self.queue.add(event.key)
         if wanted := volume["spec"].get("claimRef"):
-            self._enqueue_claim(wanted)
+            self.queue.add(Key(CLAIMS, wanted.get("namespace", ""), wanted.get("name", "")))
         elif event.new is not None and _became_available(event.old, event.new):
             self._wake(self._unbound())
 
@@ -97,43 +86,12 @@ class PersistentVolumeController:
         for claim in claims:
             self.queue.add(Key(CLAIMS, namespace_of(claim), name_of(claim)))
 
-    def _enqueue_claim(self, wanted: Object) -> None:
-        self.queue.add(Key(CLAIMS, wanted.get("namespace", ""), wanted.get("name", "")))
+    # --- sync
 
     def sync(self, key: Key) -> None:
-        obj = self._informers.get(*key)
-        if obj is not None:
-            (self._claims if key.resource == CLAIMS else self._volumes).sync(obj)
-
-
-def _became_available(old: Object | None, new: Object) -> bool:
-    """Whether a volume can be bound now, or otherwise than before."""
-    if (new.get("status") or {}).get("phase") != "Available":
-        return False
-    if old is None or old["spec"] != new["spec"] or labels_of(old) != labels_of(new):
-        return True
-    return bool((old.get("status") or {}).get("phase") != "Available")
-
-
-def _is_unbound(claim: Object) -> bool:
-    return BIND_COMPLETED not in annotations_of(claim)
-
-
-def _was_rejected(pod: Object) -> bool:
-    scheduled = get_condition(pod, "PodScheduled")
-    return scheduled is not None and scheduled.get("status") == "False"
-
-
-class ClaimSync:
-    """What becomes of one claim."""
-
-    def __init__(self, context: Context, recorder: Recorder) -> None:
-        self._informers: Informers = context.informers
-        self._recorder = recorder
-        self._binder = Binder(context.client, recorder)
-
-    def sync(self, claim: Object) -> None:
-        """Raises Status."""
+        claim = self._informers.get(*key)
+        if claim is None:
+            return
         if not _is_unbound(claim):
             self._sync_bound(claim)
         elif claim["spec"].get("volumeName"):
@@ -217,6 +175,24 @@ class ClaimSync:
             self._recorder.event(updated, "Normal", "ExternalProvisioning", waiting_for(provisioner))
 
 
+def _became_available(old: Object | None, new: Object) -> bool:
+    """Whether a volume can be bound now, or otherwise than before."""
+    if (new.get("status") or {}).get("phase") != "Available":
+        return False
+    if old is None or old["spec"] != new["spec"] or labels_of(old) != labels_of(new):
+        return True
+    return bool((old.get("status") or {}).get("phase") != "Available")
+
+
+def _is_unbound(claim: Object) -> bool:
+    return BIND_COMPLETED not in annotations_of(claim)
+
+
+def _was_rejected(pod: Object) -> bool:
+    scheduled = get_condition(pod, "PodScheduled")
+    return scheduled is not None and scheduled.get("status") == "False"
+
+
 def _uses(pod: Object, claim: Object) -> bool:
     if name_of(claim) not in claim_names(pod):
         return False
@@ -228,59 +204,3 @@ def waiting_for(provisioner: str) -> str:
     return (f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the "
             "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
             "correctly registered.")
-
-
-class VolumeSync:
-    """What becomes of one volume."""
-
-    def __init__(self, context: Context, recorder: Recorder, wake_claim: Callable[[Object], None]) -> None:
-        self._client: Client = context.client
-        self._informers: Informers = context.informers
-        self._recorder = recorder
-        self._binder = Binder(context.client, recorder)
-        self._wake_claim = wake_claim
-
-    def sync(self, volume: Object) -> None:
-        """Raises Status."""
-        wanted = volume["spec"].get("claimRef")
-        if not wanted or not wanted.get("uid"):
-            self._binder.set_volume_phase(volume, "Available")
-            return
-        claim = self._informers.get(CLAIMS, wanted.get("namespace", ""), wanted["name"])
-        if claim is None or uid_of(claim) != wanted["uid"]:
-            self._release(volume)
-        elif not claim["spec"].get("volumeName"):
-            self._finish_binding(volume, claim)
-        elif claim["spec"]["volumeName"] == name_of(volume):
-            self._binder.set_volume_phase(volume, "Bound")
-        elif _is_provisioned(volume) and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
-            self._release(volume)  # it was made for a claim that found another
-        else:
-            self._binder.unbind(volume)
-
-    def _finish_binding(self, volume: Object, claim: Object) -> None:
-        """The claim's own sync binds it; a volume of the other mode never will be."""
-        if modes_match(claim, volume):
-            self._wake_claim(volume["spec"]["claimRef"])
-            return
-        self._recorder.event(volume, "Warning", "VolumeMismatch", "Cannot bind PersistentVolume to requested "
-                             f'PersistentVolumeClaim "{name_of(claim)}" due to incompatible volumeMode.')
-        self._recorder.event(claim, "Warning", "VolumeMismatch", f'Cannot bind PersistentVolume "{name_of(volume)}" to '
-                             "requested PersistentVolumeClaim due to incompatible volumeMode.")
-
-    def _release(self, volume: Object) -> None:
-        """A volume that has Failed stays so for everybody to see, but is tried again."""
-        if (volume.get("status") or {}).get("phase") != "Failed":
-            volume = self._binder.set_volume_phase(volume, "Released")
-        todo = reclaim.decide(volume)
-        if todo.action == "fail":
-            self._binder.set_volume_phase(volume, "Failed", Said("Warning", todo.reason, todo.message))
-        elif todo.action == "recycle":
-            self._recorder.event(volume, "Normal", "VolumeRecycled", "Volume recycled")
-            self._binder.unbind(volume)
-        elif todo.action == "delete" and not volume["metadata"].get("deletionTimestamp"):
-            self._client.delete(VOLUMES, name_of(volume))
-
-
-def _is_provisioned(volume: Object) -> bool:
-    return PROVISIONED_BY in annotations_of(volume)

@@ -1,0 +1,379 @@
+"""Claims and volumes: finding each other, binding, provisioning, releasing, losing."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubepy.cluster.meta import Object, annotations_of, name_of, uid_of
+from tests.controllers.conftest import Lab
+from tests.controllers.statefulset_objects import CLAIMS, storage_class
+
+VOLUMES, CLASSES = "persistentvolumes", "storageclasses.storage.k8s.io"
+
+
+def claim(name: str = "data", size: str = "1Gi", **spec: object) -> Object:
+    full = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": full}
+
+
+def volume(name: str = "pv", size: str = "1Gi", *, labels: dict[str, str] | None = None, **spec: object) -> Object:
+    source = {} if "csi" in spec or "nfs" in spec else {"hostPath": {"path": "/srv/data"}}
+    full = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": size}, **source, **spec}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "labels": labels or {}},
+            "spec": full}
+
+
+def pod(name: str = "p", claim_name: str = "data", **spec: object) -> Object:
+    mounted = [{"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}]
+    full = {"containers": [{"name": "c", "image": "x"}], "volumes": mounted, **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": full}
+
+
+def make(lab: Lab, *objects: Object) -> None:
+    plurals = {"PersistentVolumeClaim": CLAIMS, "PersistentVolume": VOLUMES, "StorageClass": CLASSES, "Pod": "pods"}
+    for obj in objects:
+        resource = plurals[obj["kind"]]
+        lab.create(resource, obj, "default" if resource in (CLAIMS, "pods") else "")
+
+
+def claims(lab: Lab) -> dict[str, tuple[str, str]]:
+    """Phase and volume of every claim."""
+    return {name_of(one): (one["status"]["phase"], one["spec"].get("volumeName", ""))
+            for one in lab.client.list(CLAIMS).items}
+
+
+def phases(lab: Lab) -> dict[str, str]:
+    return {name_of(one): one["status"]["phase"] for one in lab.client.list(VOLUMES).items}
+
+
+def said(lab: Lab, name: str = "data") -> list[str]:
+    return [f"{one['type']} {one['reason']}: {one['message']}" for one in lab.client.list("events").items
+            if one["involvedObject"]["name"] == name]
+
+
+# --- volumes that are there ---------------------------------------------------------------------------------------
+
+
+def test_a_claim_gets_the_smallest_volume_that_is_large_enough(lab: Lab) -> None:
+    make(lab, volume("small", "500Mi"), volume("large", "10Gi"), volume("fits", "2Gi"), claim(size="1Gi"))
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "fits")}
+    assert phases(lab) == {"small": "Available", "large": "Available", "fits": "Bound"}
+
+
+def test_both_sides_of_a_binding_know_of_it(lab: Lab) -> None:
+    make(lab, volume("pv", "2Gi", accessModes=["ReadWriteOnce", "ReadOnlyMany"]), claim())
+    lab.settle()
+    bound, kept = lab.client.get(CLAIMS, "data", namespace="default"), lab.client.get(VOLUMES, "pv")
+    assert annotations_of(bound) == {"pv.kubernetes.io/bind-completed": "yes",
+                                     "pv.kubernetes.io/bound-by-controller": "yes"}
+    assert bound["status"] == {"accessModes": ["ReadWriteOnce", "ReadOnlyMany"], "capacity": {"storage": "2Gi"},
+                               "phase": "Bound"}
+    assert annotations_of(kept) == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    reference = kept["spec"]["claimRef"]
+    assert (reference["name"], reference["namespace"], reference["uid"]) == ("data", "default", uid_of(bound))
+
+
+@pytest.mark.parametrize(("offered", "wanted"), [
+    pytest.param(volume(size="1Gi"), claim(size="2Gi"), id="too small"),
+    pytest.param(volume(storageClassName="fast"), claim(), id="another class"),
+    pytest.param(volume(accessModes=["ReadOnlyMany"]), claim(), id="another access mode"),
+    pytest.param(volume(), claim(volumeMode="Block"), id="another volume mode"),
+    pytest.param(volume(labels={"disk": "hdd"}), claim(selector={"matchLabels": {"disk": "ssd"}}), id="selector"),
+    pytest.param(volume(claimRef={"name": "other", "namespace": "default"}), claim(), id="reserved for another"),
+])
+def test_a_volume_that_does_not_fit_is_left_alone(lab: Lab, offered: Object, wanted: Object) -> None:
+    make(lab, offered, wanted)
+    lab.settle()
+    assert (claims(lab), phases(lab)) == ({"data": ("Pending", "")}, {"pv": "Available"})
+    assert said(lab) == ["Normal FailedBinding: no persistent volumes available for this claim and no storage class is "
+                         "set"]
+
+
+def test_fewer_access_modes_come_before_a_better_size(lab: Lab) -> None:
+    make(lab, volume("many", "1Gi", accessModes=["ReadWriteOnce", "ReadWriteMany"]), volume("one", "5Gi"), claim())
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "one")}
+
+
+def test_a_reserved_volume_goes_to_the_claim_it_is_reserved_for_whatever_its_size(lab: Lab) -> None:
+    make(lab, volume("own", "9Gi", claimRef={"name": "data", "namespace": "default"}), volume("fits"), claim())
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "own")}
+    assert "pv.kubernetes.io/bound-by-controller" not in annotations_of(lab.client.get(VOLUMES, "own"))
+
+
+def test_a_claim_that_names_a_volume_waits_for_it(lab: Lab) -> None:
+    make(lab, volume("other"), claim(volumeName="own"))
+    lab.settle()
+    assert claims(lab) == {"data": ("Pending", "own")}
+    make(lab, volume("own"))
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "own")}
+
+
+def test_a_claim_that_names_a_volume_too_small_for_it_is_told(lab: Lab) -> None:
+    make(lab, volume("own", "500Mi"), claim(volumeName="own"))
+    lab.settle()
+    assert claims(lab) == {"data": ("Pending", "own")}
+    assert said(lab) == ['Warning VolumeMismatch: Cannot bind to requested volume "own": requested PV is too small']
+
+
+def test_two_claims_that_name_one_volume_do_not_share_it(lab: Lab) -> None:
+    make(lab, volume("pv"), claim("a", volumeName="pv"))
+    lab.settle()
+    make(lab, claim("b", volumeName="pv"))
+    lab.settle()
+    assert claims(lab) == {"a": ("Bound", "pv"), "b": ("Pending", "pv")}
+    assert said(lab, "b") == ['Warning FailedBinding: volume "pv" already bound to a different claim.']
+
+
+def test_a_claim_that_waits_is_served_when_a_volume_comes(lab: Lab) -> None:
+    make(lab, claim())
+    lab.settle()
+    make(lab, volume())
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "pv")}
+
+
+# --- what becomes of volumes --------------------------------------------------------------------------------------
+
+
+def released(lab: Lab, offered: Object) -> Object | None:
+    """What is left of a volume whose claim is gone."""
+    make(lab, offered, claim())
+    lab.settle()
+    assert claims(lab)["data"][0] == "Bound"
+    lab.client.delete(CLAIMS, "data", namespace="default")
+    lab.settle()
+    return next(iter(lab.client.list(VOLUMES).items), None)
+
+
+def test_a_retained_volume_is_released_and_serves_nobody_else(lab: Lab) -> None:
+    left = released(lab, volume(persistentVolumeReclaimPolicy="Retain"))
+    assert left is not None
+    assert left["status"]["phase"] == "Released"
+    make(lab, claim())
+    lab.settle()
+    assert (claims(lab), phases(lab)) == ({"data": ("Pending", "")}, {"pv": "Released"})
+
+
+def test_a_released_volume_is_available_again_when_its_reference_is_taken_off(lab: Lab) -> None:
+    released(lab, volume(persistentVolumeReclaimPolicy="Retain"))
+    make(lab, claim())
+    lab.change(VOLUMES, "pv", lambda one: one["spec"].pop("claimRef"))
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "pv")}
+
+
+def test_a_host_path_below_tmp_is_deleted(lab: Lab) -> None:
+    offered = volume(persistentVolumeReclaimPolicy="Delete", hostPath={"path": "/tmp/data"})
+    assert released(lab, offered) is None
+
+
+@pytest.mark.parametrize(("source", "why"), [
+    ({"hostPath": {"path": "/srv/data"}}, "host_path deleter only supports /tmp/.+ but received provided /srv/data"),
+    ({"nfs": {"server": "s", "path": "/"}},
+     'error getting deleter volume plugin for volume "pv": no deletable volume plugin matched'),
+])
+def test_a_volume_that_nobody_can_delete_has_failed(lab: Lab, source: Object, why: str) -> None:
+    left = released(lab, volume(persistentVolumeReclaimPolicy="Delete", **source))
+    assert left is not None
+    assert (left["status"]["phase"], left["status"]["message"]) == ("Failed", why)
+    assert said(lab, "pv") == [f"Warning VolumeFailedDelete: {why}"]
+
+
+def test_a_recycled_volume_is_available_again(lab: Lab) -> None:
+    left = released(lab, volume(persistentVolumeReclaimPolicy="Recycle"))
+    assert left is not None
+    assert (left["status"]["phase"], "claimRef" in left["spec"]) == ("Available", False)
+    assert said(lab, "pv") == ["Normal VolumeRecycled: Volume recycled"]
+
+
+def test_a_claim_whose_volume_is_gone_is_lost(lab: Lab) -> None:
+    make(lab, volume(), claim())
+    lab.settle()
+    lab.client.delete(VOLUMES, "pv")
+    lab.settle()
+    assert (claims(lab), phases(lab)) == ({"data": ("Bound", "pv")}, {"pv": "Bound"})  # protected while it is bound
+    lab.change(VOLUMES, "pv", lambda one: one["metadata"].update(finalizers=[]))
+    lab.settle()
+    assert claims(lab) == {"data": ("Lost", "pv")}
+    assert said(lab) == ["Warning ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!"]
+
+
+def test_a_volume_being_deleted_goes_with_its_claim(lab: Lab) -> None:
+    make(lab, volume(persistentVolumeReclaimPolicy="Retain"), claim())
+    lab.settle()
+    lab.client.delete(VOLUMES, "pv")
+    lab.client.delete(CLAIMS, "data", namespace="default")
+    lab.settle()
+    assert (claims(lab), phases(lab)) == ({}, {})
+
+
+# --- volumes made for claims --------------------------------------------------------------------------------------
+
+
+def test_a_class_gives_every_claim_a_volume(lab: Lab) -> None:
+    make(lab, storage_class(mode="Immediate"), claim("a"), claim("b", "3Gi"))
+    lab.settle()
+    made = {name_of(one): one for one in lab.client.list(VOLUMES).items}
+    assert {phase for phase, _ in claims(lab).values()} == {"Bound"}
+    assert sorted(one["spec"]["capacity"]["storage"] for one in made.values()) == ["1Gi", "3Gi"]
+    name = claims(lab)["a"][1]
+    assert name == f"pvc-{uid_of(lab.client.get(CLAIMS, 'a', namespace='default'))}"
+    assert said(lab, "a") == [
+        "Normal ExternalProvisioning: Waiting for a volume to be created either by the external provisioner "
+        "'kubepy.dev/simulated' or manually by the system administrator. If volume creation is delayed, please verify "
+        "that the provisioner is running and correctly registered.",
+        'Normal Provisioning: External provisioner is provisioning volume for claim "default/a"',
+        f"Normal ProvisioningSucceeded: Successfully provisioned volume {name}"]
+
+
+def test_a_provisioned_volume_looks_like_an_external_provisioners(lab: Lab) -> None:
+    make(lab, storage_class(mode="Immediate", mountOptions=["noatime"]), claim())
+    lab.settle()
+    [made] = lab.client.list(VOLUMES).items
+    assert made["metadata"]["finalizers"] == ["external-provisioner.volume.kubernetes.io/finalizer",
+                                              "kubernetes.io/pv-protection"]
+    spec = {key: value for key, value in made["spec"].items() if key != "claimRef"}
+    assert spec == {
+        "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+        "csi": {"driver": "simulated.kubepy.dev", "volumeHandle": name_of(made)}, "mountOptions": ["noatime"],
+        "persistentVolumeReclaimPolicy": "Delete", "storageClassName": "standard", "volumeMode": "Filesystem"}
+
+
+@pytest.mark.parametrize(("policy", "left"), [("Delete", {}), ("Retain", {"pvc": "Released"})])
+def test_a_provisioned_volume_goes_with_its_claim_unless_the_class_retains_it(lab: Lab, policy: str,
+                                                                              left: dict[str, str]) -> None:
+    make(lab, storage_class(mode="Immediate", reclaimPolicy=policy), claim())
+    lab.settle()
+    lab.client.delete(CLAIMS, "data", namespace="default")
+    lab.settle()
+    assert {name.partition("-")[0]: phase for name, phase in phases(lab).items()} == left
+
+
+def test_a_policy_that_changes_to_retain_lets_go_of_the_volume(lab: Lab) -> None:
+    make(lab, storage_class(mode="Immediate"), claim())
+    lab.settle()
+    [made] = lab.client.list(VOLUMES).items
+    lab.change(VOLUMES, name_of(made), lambda one: one["spec"].update(persistentVolumeReclaimPolicy="Retain"))
+    lab.settle()
+    assert lab.client.list(VOLUMES).items[0]["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
+
+
+def test_a_claim_that_waits_for_its_consumer_is_bound_where_that_is_scheduled(lab: Lab) -> None:
+    make(lab, storage_class(), claim())
+    lab.settle()
+    assert claims(lab) == {"data": ("Pending", "")}
+    assert said(lab) == ["Normal WaitForFirstConsumer: waiting for first consumer to be created before binding"]
+    lab.node("node-1")
+    make(lab, pod())
+    lab.settle()
+    assert claims(lab)["data"][0] == "Bound"
+    bound = lab.client.get(CLAIMS, "data", namespace="default")
+    assert annotations_of(bound)["volume.kubernetes.io/selected-node"] == "node-1"
+    assert lab.client.get("pods", "p", namespace="default")["status"]["phase"] == "Running"
+
+
+def test_a_claim_says_which_pod_it_waits_for_when_that_fits_nowhere(lab: Lab) -> None:
+    lab.node("node-1")
+    make(lab, storage_class(), pod(nodeSelector={"disk": "ssd"}), claim())
+    lab.settle()
+    assert claims(lab) == {"data": ("Pending", "")}
+    assert said(lab)[-1] == "Normal WaitForPodScheduled: waiting for pod p to be scheduled"
+
+
+def test_volumes_of_a_class_with_topologies_stay_where_they_are(lab: Lab) -> None:
+    for name, zone in (("node-1", "a"), ("node-2", "b"), ("node-3", "c")):
+        lab.node(name)
+        lab.change("nodes", name, lambda one, zone=zone: one["metadata"].update(labels={"zone": zone}))
+    terms = [{"matchLabelExpressions": [{"key": "zone", "values": ["b", "c"]}]}]
+    make(lab, storage_class(allowedTopologies=terms), claim(), pod())
+    lab.settle()
+    placed = lab.client.get("pods", "p", namespace="default")["spec"]["nodeName"]
+    [made] = lab.client.list(VOLUMES).items
+    assert placed in ("node-2", "node-3")
+    assert made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == [
+        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b", "c"]}]}]
+
+
+def test_the_scheduler_takes_a_free_volume_that_the_node_reaches(lab: Lab) -> None:
+    for name in ("node-1", "node-2"):
+        lab.node(name)
+        lab.change("nodes", name, lambda one, name=name: one["metadata"].update(labels={"host": name}))
+
+    def local(name: str, host: str) -> Object:
+        terms = [{"matchExpressions": [{"key": "host", "operator": "In", "values": [host]}]}]
+        return volume(name, storageClassName="local", nodeAffinity={"required": {"nodeSelectorTerms": terms}})
+
+    make(lab, storage_class("local", default=False, provisioner="kubernetes.io/no-provisioner"),
+         local("pv-2", "node-2"), claim(storageClassName="local"), pod())
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "pv-2")}
+    placed = lab.client.get("pods", "p", namespace="default")
+    assert (placed["spec"]["nodeName"], placed["status"]["phase"]) == ("node-2", "Running")
+
+
+def test_two_claims_of_a_pod_are_not_served_by_one_volume(lab: Lab) -> None:
+    lab.node("node-1")
+    mounted = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in ("a", "b")]
+    make(lab, storage_class("local", default=False, provisioner="kubernetes.io/no-provisioner"),
+         volume("pv", storageClassName="local"), claim("a", storageClassName="local"),
+         claim("b", storageClassName="local"), pod(volumes=mounted))
+    lab.settle()
+    assert claims(lab) == {"a": ("Pending", ""), "b": ("Pending", "")}
+    make(lab, volume("second", storageClassName="local"))
+    lab.settle()
+    assert sorted(claims(lab).values()) == [("Bound", "pv"), ("Bound", "second")]
+
+
+@pytest.mark.parametrize(("fields", "event"), [
+    ({"provisioner": "kubernetes.io/no-provisioner"},
+     "Warning ProvisioningFailed: no volume plugin matched name: kubernetes.io/no-provisioner"),
+    ({"provisioner": "ebs.csi.aws.com"}, "Normal ExternalProvisioning: Waiting for a volume to be created either by "
+     "the external provisioner 'ebs.csi.aws.com' or manually by the system administrator. If volume creation is "
+     "delayed, please verify that the provisioner is running and correctly registered."),
+])
+def test_other_provisioners_make_nothing(lab: Lab, fields: dict[str, str], event: str) -> None:
+    make(lab, storage_class(mode="Immediate", **fields), claim())
+    lab.settle()
+    assert (claims(lab), said(lab)) == ({"data": ("Pending", "")}, [event])
+
+
+def test_a_class_that_is_not_there_is_named(lab: Lab) -> None:
+    make(lab, claim(storageClassName="gone"))
+    lab.settle()
+    assert said(lab) == ['Warning ProvisioningFailed: storageclass.storage.k8s.io "gone" not found']
+    make(lab, storage_class("gone", "Immediate", default=False))
+    lab.settle()
+    assert claims(lab)["data"][0] == "Bound"
+
+
+# --- the default class --------------------------------------------------------------------------------------------
+
+
+def class_of(lab: Lab) -> str | None:
+    found: str | None = lab.client.get(CLAIMS, "data", namespace="default")["spec"].get("storageClassName")
+    return found
+
+
+def test_a_claim_without_a_class_gets_the_newest_default(lab: Lab) -> None:
+    make(lab, storage_class("old", "Immediate"))
+    lab.pass_time(60)
+    make(lab, storage_class("new", "Immediate"), storage_class("plain", default=False), claim())
+    assert class_of(lab) == "new"
+
+
+def test_a_claim_that_wants_no_class_gets_none(lab: Lab) -> None:
+    make(lab, storage_class(mode="Immediate"), claim(storageClassName=""))
+    lab.settle()
+    assert (class_of(lab), claims(lab)) == ("", {"data": ("Pending", "")})
+
+
+def test_a_default_class_made_later_serves_the_claims_that_wait_for_one(lab: Lab) -> None:
+    make(lab, claim())
+    lab.settle()
+    make(lab, storage_class(mode="Immediate"))
+    lab.settle()
+    assert (class_of(lab), claims(lab)["data"][0]) == ("standard", "Bound")

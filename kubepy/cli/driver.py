@@ -22,7 +22,8 @@ TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process t
 
 # Everything that runs, in the order in which it takes turns: its name, and where it is. First what makes nodes ready
 # and clears the ground, then what makes pods, last what places them: a round brings a new workload's pods up without a
-# detour. The manager ends its batches after the first one's turn.
+# detour. ReplicaSets come before Deployments, which go by their status. The manager ends its batches after the first
+# one's turn.
 RECONCILERS = (
     ("kubelet", "kubepy.kubelet:Kubelet"),
     ("node-lifecycle-controller", "kubepy.controllers.nodelifecycle:NodeLifecycleController"),
@@ -33,8 +34,8 @@ RECONCILERS = (
     ("namespace-controller", "kubepy.controllers.namespace:NamespaceController"),
     ("crd-finalizer", "kubepy.controllers.customresources:CustomResourceFinalizer"),
     ("daemonset-controller", "kubepy.controllers.daemonset:DaemonSetController"),
-    ("deployment-controller", "kubepy.controllers.deployment:DeploymentController"),
     ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),
+    ("deployment-controller", "kubepy.controllers.deployment:DeploymentController"),
     ("statefulset-controller", "kubepy.controllers.statefulset:StatefulSetController"),
     ("persistentvolume-binder-controller", "kubepy.controllers.persistentvolume:VolumeController"),
     ("persistentvolumeclaim-binder-controller", "kubepy.controllers.persistentvolume:ClaimController"),

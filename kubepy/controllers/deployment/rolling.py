@@ -13,21 +13,26 @@ def old_sizes(deployment: Object, new: Object, old: ReplicaSets) -> list[tuple[O
     First go replicas that are not available, which costs no availability; then as many as maxUnavailable allows.
     """
     min_available = replicas(deployment) - max_unavailable(deployment)
-    unavailable_new = replicas(new) - count(new, "availableReplicas")
+    unavailable_new = replicas(new) - _available_of(new)
     room = total([*old, new]) - min_available - unavailable_new
     if room <= 0 or total(old) == 0:
         return []
     steps = _unhealthy(by_age(old), room)
     sizes = {name_of(one): replicas(one) for one in old} | {name_of(one): size for one, size in steps}
-    spare = sum(count(one, "availableReplicas") for one in [*old, new]) - min_available
+    spare = sum(map(_available_of, [*old, new])) - min_available
     return steps + _available(by_age(old), sizes, spare)
+
+
+def _available_of(replica_set: Object) -> int:
+    """What a status counts beyond the size it is to have is about to go. Upstream fails then, and tries again."""
+    return min(count(replica_set, "availableReplicas"), replicas(replica_set))
 
 
 def _unhealthy(old: ReplicaSets, room: int) -> list[tuple[Object, int]]:
     """``cleanupUnhealthyReplicas``: oldest first."""
     steps = []
     for one in old:
-        unhealthy = replicas(one) - count(one, "availableReplicas")
+        unhealthy = replicas(one) - _available_of(one)
         if room > 0 and replicas(one) > 0 and unhealthy != 0:
             cut = min(room, unhealthy)
             steps.append((one, replicas(one) - cut))

@@ -60,9 +60,13 @@ APPLY: dict[str, Entry] = {
     "edit-last-applied": Entry(f"{_LAST}:edit", "Edit what counts as applied last"),
 }
 
+_CONFIG = "kubepy.cli.config"
 CONFIG: dict[str, Entry] = {
-    "current-context": Entry("kubepy.cli.config:current_context", "Display the current context: the state folder"),
-    "view": Entry("kubepy.cli.config:view", "Display the settings of the state folder"),
+    "current-context": Entry(f"{_CONFIG}:current_context", "Display the current-context"),
+    "get-contexts": Entry(f"{_CONFIG}:get_contexts", "Describe one or many contexts"),
+    "set-context": Entry(f"{_CONFIG}:set_context", "Set the namespace of a context"),
+    "use-context": Entry(f"{_CONFIG}:use_context", "Set the current-context of the state folder"),
+    "view": Entry(f"{_CONFIG}:view", "Display the contexts in the form of a kubeconfig"),
 }
 
 COMPLETION: dict[str, Entry] = {}
@@ -102,11 +106,11 @@ COMMANDS: dict[str, Entry] = {
     "patch": Entry("kubepy.cli.patch:patch", "Update fields of a resource"),
     "replace": Entry("kubepy.cli.replace:replace", "Replace a resource by file name or stdin"),
     "wait": Entry("kubepy.cli.wait:wait", "Wait for a specific condition on one or many resources"),
-    "kustomize": Entry("kubepy.cli.kustomize:kustomize", "Build a kustomization target from a directory"),
+    "kustomize": Entry("kubepy.cli.kustomize.command:kustomize", "Build a kustomization target from a directory"),
     "label": Entry("kubepy.cli.label:label", "Update the labels on a resource"),
     "annotate": Entry("kubepy.cli.annotate:annotate", "Update the annotations on a resource"),
     "completion": Entry("kubepy.cli.completion:completion", "Output shell completion code (bash, zsh, fish)"),
-    "config": Entry("", "Show which cluster is in use", (), CONFIG),
+    "config": Entry("", "Choose the namespace that commands use", (), CONFIG),
     "version": Entry("kubepy.cli.version:version", "Print the client and server version information"),
     "api-versions": Entry("kubepy.cli.api_resources:api_versions", 'Print the supported API versions'),
     "api-resources": Entry("kubepy.cli.api_resources:api_resources", "Print the supported API resources"),

@@ -90,6 +90,16 @@ def read(session: Session, path: str, validation: str, *, local: bool = False) -
         yield error
 
 
+def read_kustomization(session: Session, path: str, validation: str, *, local: bool = False) -> Iterator[Found]:
+    """The objects of a kustomization folder. Raises CliError."""
+    from kubepy.cli.kustomize.target import build
+
+    for obj in build(path, session.say):
+        if validation != "Ignore":
+            check_type(obj, path)
+        yield from infos_of(session, obj, path, 0, local=local)
+
+
 def read_text(session: Session, path: str) -> str:
     """Raises CliError."""
     if path == "-":

@@ -174,6 +174,7 @@ class Query(NamedTuple):
     subresource: str
     validation: str = "Ignore"
     local: bool = False
+    kustomization: str = ""
 
 
 def find(session: Session, given: Invocation, *, args: Sequence[str] | None = None, bare_types: bool = False,
@@ -196,9 +197,7 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
     query, errors = _query(session, given, words, selector, bare_types, everything)
     query = query._replace(validation=validation, local=local)
     raise_all(errors)
-    if given.flag("kustomize"):
-        raise CliError("kustomizations (-k) are not supported: give the manifests with -f")
-    if query.filenames:
+    if query.filenames or query.kustomization:
         return _by_paths(session, query, latest)
     if local:
         raise CliError("you must specify resources by --filename when --local is set.\nExample resource specifications "
@@ -211,6 +210,8 @@ def _query(session: Session, given: Invocation, args: list[str], selector: str, 
     errors: list[Exception] = []
     if given.flag("filename") and given.flag("kustomize"):
         errors.append(CliError("only one of -f or -k can be specified"))
+    elif given.flag("kustomize") and given.flag("recursive"):
+        errors.append(CliError("the -k flag can't be used with -f or -R"))
     filenames = [] if errors else _filenames(given, errors)
     selector, fields = selector.strip(), given.flag("field-selector", "").strip()
     if everything and (selector or fields):
@@ -224,7 +225,7 @@ def _query(session: Session, given: Invocation, args: list[str], selector: str, 
     bare = bare_types and len(words) == 1 and "/" not in words[0]
     query = Query(words, filenames, None if all_namespaces else session.namespace,
                   session.namespace_given and not all_namespaces, selector or ("" if everything or bare else None),
-                  fields, given.flag("subresource", ""))
+                  fields, given.flag("subresource", ""), kustomization=given.flag("kustomize", ""))
     return query, errors
 
 
@@ -379,8 +380,11 @@ def _by_paths(session: Session, query: Query, latest: bool) -> Result:
                            "as well")
         raise CliError("resource/name arguments cannot be provided when a path is specified" if "/" in query.args[0]
                        else "name cannot be provided when a path is specified")
-    from kubepy.cli.manifests import read
+    from kubepy.cli.manifests import read, read_kustomization
 
+    if query.kustomization:
+        made = read_kustomization(session, query.kustomization, query.validation, local=query.local)
+        return Result(_settled(session, query, made, latest))
     found = (one for path in query.filenames for one in read(session, path, query.validation, local=query.local))
     single = len(query.filenames) == 1 and query.filenames != ["-"]
     return Result(_settled(session, query, found, latest), single=single)

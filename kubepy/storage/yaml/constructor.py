@@ -10,6 +10,7 @@ import json
 import math
 import struct
 from base64 import b64decode
+from collections.abc import Callable
 from typing import Any
 
 from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
@@ -29,16 +30,19 @@ from ruamel.yaml.scanner import ScannerError
 from kubepy.storage.yaml.loader import YamlError
 from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, Scalar, format_float, is_timestamp, resolve
 
+# What a plain scalar means.
+Resolver = Callable[[str], Scalar]
+
 _PREFIX = "tag:yaml.org,2002:"
 _UNFINISHED = object()  # what an anchor stands for while its own value is being read
 
 
-def construct(text: str, first_line: int) -> tuple[Any, int]:
+def construct(text: str, first_line: int, resolver: Resolver = resolve) -> tuple[Any, int]:
     """The value of the first document of a text, and the line where it begins, counted on from ``first_line``.
 
     Raises YamlError. What follows the first document is not looked at, as go-yaml does not either.
     """
-    document = _Document(text)
+    document = _Document(text, resolver)
     try:
         value, line = document.read_or_drain()
     except _Refused as error:
@@ -80,8 +84,9 @@ class _UnknownAnchor(_Refused):
 
 
 class _Document:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, resolver: Resolver) -> None:
         self._next = CParser(text).get_event
+        self._resolve = resolver
         self._anchors: dict[str, Any] = {}
         self._nodes = 0
         self._aliased = 0
@@ -125,7 +130,7 @@ class _Document:
 
     def _scalar(self, event: Any) -> Scalar:
         if event.implicit[0]:
-            return resolve(event.value)
+            return self._resolve(event.value)
         if event.tag is None:
             return str(event.value)
         self.line = event.start_mark.line

@@ -38,18 +38,19 @@ class _Chunk(NamedTuple):
     line: int
 
 
-def load_all(text: str) -> list[Document]:
+def load_all(text: str, *, old_booleans: bool = True) -> list[Document]:
     """The documents of a manifest; empty ones are left out. Raises YamlError.
 
+    Without ``old_booleans`` ``yes``, ``no``, ``on``, ``off``, ``y`` and ``n`` are text, as they are to kustomize.
     What begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``).
     """
     if not text.lstrip().startswith("{"):
-        return _load_yaml(_Chunk(text, 1))
+        return _load_yaml(_Chunk(text, 1), old_booleans)
     documents, rest, failure = _load_json(text)
     if failure is None:
         return documents
     try:
-        return documents + _load_yaml(rest)
+        return documents + _load_yaml(rest, old_booleans)
     except YamlError:
         raise failure from None
 
@@ -57,10 +58,12 @@ def load_all(text: str) -> list[Document]:
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
-def _load_yaml(stream: _Chunk) -> list[Document]:
+def _load_yaml(stream: _Chunk, old_booleans: bool) -> list[Document]:
     from kubepy.storage.yaml.constructor import construct
+    from kubepy.storage.yaml.scalars import resolve, resolve_v3
 
-    found = (construct(chunk.text, chunk.line) for chunk in _split(stream))
+    resolver = resolve if old_booleans else resolve_v3
+    found = (construct(chunk.text, chunk.line, resolver) for chunk in _split(stream))
     return [Document(value, line) for value, line in found if value is not None]
 
 

@@ -13,6 +13,8 @@ Scalar = str | int | float | bool | None
 
 _TRUE = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
 _FALSE = ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")
+# What go-yaml v3 takes for text, and YAML 1.2 too.
+_OLD_WORDS = frozenset((*_TRUE, *_FALSE)) - {"true", "True", "TRUE", "false", "False", "FALSE"}
 _WORDS: dict[str, Scalar] = {
     **dict.fromkeys(_TRUE, True),
     **dict.fromkeys(_FALSE, False),
@@ -47,6 +49,11 @@ def resolve(text: str) -> Scalar:
     if first in "+-0123456789":
         return text if is_timestamp(text) else _number(text)
     return text
+
+
+def resolve_v3(text: str) -> Scalar:
+    """The same in go-yaml v3, which kustomize reads with: ``yes``, ``on``, ``y`` and their like are text."""
+    return text if text in _OLD_WORDS else resolve(text)
 
 
 def is_string(text: str) -> bool:

@@ -1,0 +1,45 @@
+"""``kubepy kustomize``. Upstream: ``kubectl/pkg/cmd/kustomize``, ``kustomize/kustomize/v5/commands/build``."""
+
+from __future__ import annotations
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError
+from kubepy.cli.flags import string
+from kubepy.cli.session import Session
+
+FLAGS = [
+    string("output", "o", help="If specified, write output to this path."),
+    string("load-restrictor", default="LoadRestrictionsRootOnly", help="If set to 'LoadRestrictionsNone', local "
+           "kustomizations may load files from outside their root."),
+]
+RESTRICTIONS = ("LoadRestrictionsRootOnly", "LoadRestrictionsNone", "")
+
+
+@verb("kustomize", "kustomize DIR", flags=FLAGS, examples="""
+# The manifests of a folder that has a kustomization.yaml
+kubepy kustomize overlays/production
+
+# Apply them
+kubepy apply -k overlays/production
+""")
+def kustomize(session: Session, given: Invocation) -> None:
+    """Build a set of manifests from a folder with a "kustomization.yaml".
+
+    Known are resources, components, generators of config maps and secrets, patches, images, replicas, replacements,
+    names, namespaces, labels and annotations. Nothing is read from the network."""
+    from kubepy.cli.kustomize.target import build
+    from kubepy.storage.yaml import dump
+
+    if len(given.args) > 1:
+        raise CliError("specify one path to kustomization.yaml")
+    if given.load_restrictor not in RESTRICTIONS:
+        raise CliError(f"illegal flag value --load-restrictor {given.load_restrictor}; legal values: "
+                       "[LoadRestrictionsRootOnly LoadRestrictionsNone]")
+    objects = build(given.args[0] if given.args else ".", session.say,
+                    restricted=given.load_restrictor != "LoadRestrictionsNone")
+    text = "---\n".join(dump(obj) for obj in objects)
+    if not given.output:
+        session.print(text, end="")
+        return
+    with open(given.output, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,157 @@
+"""Patches of a kustomization: strategic merge and JSON ones, inline or in files.
+
+Upstream: ``kustomize/api/internal/builtins/{PatchTransformer,PatchStrategicMergeTransformer}.go``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.kustomize.files import Folder, parse
+from kubepy.cli.kustomize.resources import Resource, Resources
+from kubepy.cluster.meta import Object, clone
+from kubepy.cluster.schemas import schema_for
+
+
+class Patch(NamedTuple):
+    """One patch: objects to merge, or JSON operations (then ``merges`` is empty); ``target`` {}: by its own name."""
+
+    source: str
+    merges: list[Object]
+    operations: list[Any]
+    target: dict[str, str]
+    options: Object
+
+
+def apply_patches(resources: Resources, patches: Iterator[Patch]) -> None:
+    """Raises CliError."""
+    for patch in patches:
+        if patch.operations:
+            _apply_operations(resources, patch)
+        else:
+            _apply_merges(resources, patch)
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def strategic_patches(folder: Folder, settings: Object) -> Iterator[Patch]:
+    """``patchesStrategicMerge``: paths, or objects inline."""
+    for entry in settings.get("patchesStrategicMerge") or ():
+        inline = "\n" in entry or ":" in entry
+        found = parse(entry) if inline else folder.documents(entry)
+        yield Patch(entry, found, [], {}, {})
+
+
+def general_patches(folder: Folder, entries: list[Object]) -> Iterator[Patch]:
+    """``patches`` and ``patchesJson6902``."""
+    for entry in entries:
+        text, source = _text_of(folder, entry)
+        contents = _contents(text, source)
+        target = {key: str(value) for key, value in (entry.get("target") or {}).items()}
+        operations = contents[0] if contents and isinstance(contents[0], list) else []
+        merges = [] if operations else [_named(content, source) for content in contents]
+        yield Patch(source, merges, operations, target, entry.get("options") or {})
+
+
+def _text_of(folder: Folder, entry: Object) -> tuple[str, str]:
+    text, path = str(entry.get("patch") or "").strip(), entry.get("path") or ""
+    if not text and not path:
+        raise CliError("must specify one of patch and path in a patch")
+    if text and path:
+        raise CliError("patch and path can't be set at the same time")
+    if text:
+        return text, f"[patch: {text!r}]"
+    try:
+        return folder.read(path).decode(errors="replace"), f'[path: "{path}"]'
+    except CliError as error:
+        raise CliError(f"trouble configuring builtin PatchTransformer with config: `\npath: {path}\n`: failed to get "
+                       f"the patch file from path({path}): {error}") from None
+
+
+def _contents(text: str, source: str) -> list[Any]:
+    try:
+        return [json.loads(text)] if text.startswith("[") else parse(text)
+    except (CliError, ValueError):
+        raise CliError(f"unable to parse SM or JSON patch from {source}") from None
+
+
+def _named(content: Any, source: str) -> Object:
+    if not isinstance(content, dict) or not content.get("kind") or not isinstance(content.get("metadata"), dict):
+        raise CliError(f"unable to parse SM or JSON patch from {source}")
+    return content
+
+
+# --- applying -----------------------------------------------------------------------------------------------------
+
+
+def _apply_merges(resources: Resources, patch: Patch) -> None:
+    if patch.target and len(patch.merges) > 1:
+        raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set `patches.target` "
+                       f"field: {patch.source}")
+    for change in patch.merges:
+        for resource in resources.select(patch.target) if patch.target else [_meant(resources, change)]:
+            if not _merge(resource, change, patch.options):
+                resources.all.remove(resource)
+
+
+def _meant(resources: Resources, change: Object) -> Resource:
+    wanted = Resource(change).id
+    try:
+        return resources.named(wanted)
+    except CliError as error:
+        raise CliError(f'no resource matches strategic merge patch "{wanted}": {error}') from None
+
+
+def _merge(resource: Resource, change: Object, options: Object) -> bool:
+    """Merge a patch into a resource; whether anything is left of it. Name, kind and namespace stay."""
+    before = resource.id
+    if change.get("$patch") == "delete":
+        return False
+    if options.get("allowNameChange") or options.get("allowKindChange"):
+        resource.remember()
+    merged = _merged(resource.object, change)
+    merged["metadata"] = {**(merged.get("metadata") or {})}
+    if not options.get("allowNameChange"):
+        merged["metadata"]["name"] = before.name
+    if not options.get("allowKindChange"):
+        merged.update(kind=before.kind, apiVersion=resource.object["apiVersion"])
+    if before.namespace:
+        merged["metadata"]["namespace"] = before.namespace
+    else:
+        merged["metadata"].pop("namespace", None)
+    resource.object = merged
+    return True
+
+
+def _merged(obj: Object, change: Object) -> Object:
+    """The kinds of Kubernetes are merged strategically, others as JSON."""
+    from kubepy.cluster.patch import merge_patch, strategic_merge_patch
+
+    if change.get("$patch") == "replace":
+        return {key: clone(value) for key, value in change.items() if key != "$patch"}
+    schema = schema_for(obj["apiVersion"], obj["kind"])
+    try:
+        return merge_patch(obj, change) if schema is None else strategic_merge_patch(obj, change, schema)
+    except Exception as error:
+        raise _worded(error) from None
+
+
+def _apply_operations(resources: Resources, patch: Patch) -> None:
+    from kubepy.cluster.patch import json_patch
+
+    if not patch.target:
+        raise CliError(f"must specify a target for JSON patch {patch.source}")
+    for resource in resources.select(patch.target):
+        resource.remember()
+        try:
+            resource.object = json_patch(resource.object, patch.operations)
+        except Exception as error:
+            raise _worded(error) from None
+
+
+def _worded(error: Exception) -> Exception:
+    return CliError(f"a patch cannot be applied: {error}") if is_status(error) else error

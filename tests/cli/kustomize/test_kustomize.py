@@ -1,0 +1,143 @@
+"""kustomize and -k: names, references, hashes, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubepy.cli.kustomize.replacements import split
+from kubepy.cli.kustomize.transformers import changed_image, split_image
+from tests.cli.conftest import Done, Kubepy
+
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\n"
+POD = """apiVersion: v1
+kind: Pod
+metadata: {name: box}
+spec:
+  containers:
+  - name: c
+    image: box:1
+    envFrom: [{configMapRef: {name: conf}}]
+"""
+
+
+def write(folder: Path, **files: str) -> None:
+    """``over_p__yaml`` is ``over/p.yaml``."""
+    for name, content in files.items():
+        path = folder / name.replace("__", ".").replace("_", "/", 1)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+
+
+def test_references_follow_hashed_and_prefixed_names(bare: Kubepy, folder: Path) -> None:
+    write(folder, a_kustomization__yaml="resources: [p.yaml]\nnamePrefix: x-\n"
+                                        "configMapGenerator:\n- name: conf\n  literals: [DEPTH=12]\n", a_p__yaml=POD)
+    assert bare("kustomize", "a").out == """apiVersion: v1
+data:
+  DEPTH: "12"
+kind: ConfigMap
+metadata:
+  name: x-conf-kckfc8hhb6
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: x-box
+spec:
+  containers:
+  - envFrom:
+    - configMapRef:
+        name: x-conf-kckfc8hhb6
+    image: box:1
+    name: c
+"""
+
+
+def test_a_kustomization_is_applied_got_and_deleted(kubepy: Kubepy, folder: Path) -> None:
+    write(folder, a_kustomization__yaml="resources: [c.yaml]\nnameSuffix: -z\n", a_c__yaml=CONFIG_MAP)
+    assert kubepy("apply", "-k", "a") == Done("configmap/conf-z created\n", "", 0)
+    assert kubepy("get", "-k", "a", "-o", "name") == Done("configmap/conf-z\n", "", 0)
+    assert kubepy("delete", "-k", "a").out == 'configmap "conf-z" deleted from default namespace\n'
+
+
+def test_output_can_go_to_a_file(bare: Kubepy, folder: Path) -> None:
+    write(folder, a_kustomization__yaml="resources: [c.yaml]\n", a_c__yaml=CONFIG_MAP)
+    assert bare("kustomize", "a", "-o", "out.yaml") == Done("", "", 0)
+    assert (folder / "out.yaml").read_text() == "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: conf\n"
+
+
+@pytest.mark.parametrize(("settings", "error"), [
+    ("", "kustomization.yaml is empty"),
+    ("foo: 1\nresources: [c.yaml]", 'invalid Kustomization: json: unknown field "foo"'),
+    ("resources: c.yaml", "invalid Kustomization: resources must be a list of strings"),
+    ("images: [{name: a, newTag: 1.27}]", "invalid Kustomization: json: cannot unmarshal number into Go struct field "
+     "Image.images.newTag of type string"),
+    ("helmCharts: [{name: a}]", 'the kustomization field "helmCharts" is not supported'),
+    ("resources: ['https://example.org/x']",
+     "accumulating resources: accumulation err='accumulating resources from 'https://example.org/x': remote "
+     "kustomizations and files are not supported: https://example.org/x'"),
+    ("resources: [absent.yaml]", "accumulating resources: accumulation err='accumulating resources from 'absent.yaml': "
+     "evalsymlink failure on 'DIR/a/absent.yaml' : lstat DIR/a/absent.yaml: no such file or directory': must build at "
+     "directory: not a valid directory: evalsymlink failure on 'DIR/a/absent.yaml' : lstat DIR/a/absent.yaml: no such "
+     "file or directory"),
+    ("resources: [../c.yaml]", "accumulating resources: accumulation err='accumulating resources from '../c.yaml': "
+     "security; file 'DIR/c.yaml' is not in or below 'DIR/a'': must build at directory: 'DIR/c.yaml': file is not "
+     "directory"),
+    ("resources: [c.yaml, c.yaml]", "accumulating resources: accumulation err='accumulating resources from 'c.yaml': "
+     "may not add resource with an already registered id: ConfigMap.v1.[noGrp]/conf.[noNs]': must build at directory: "
+     "'DIR/a/c.yaml': file is not directory"),
+    ("resources: [c.yaml]\nkind: Foo", "Failed to read kustomization file under DIR/a:\nkind should be Kustomization or "
+     "Component"),
+    ("resources: [c.yaml]\nreplicas: [{name: zz, count: 2}]", "resource with name zz does not match a config with the "
+     "following GVK [Deployment.[noVer].[noGrp] StatefulSet.[noVer].[noGrp] ReplicaSet.[noVer].[noGrp] "
+     "ReplicationController.[noVer].[noGrp]]"),
+    ("resources: [c.yaml]\npatches: [{path: p.yaml}]", "trouble configuring builtin PatchTransformer with config: `\n"
+     "path: p.yaml\n`: failed to get the patch file from path(p.yaml): evalsymlink failure on 'DIR/a/p.yaml' : lstat "
+     "DIR/a/p.yaml: no such file or directory"),
+    ("configMapGenerator: [{name: a, behavior: merge, literals: [b=c]}]", "merging from generator: id "
+     "ConfigMap.v1.[noGrp]/a.[noNs] does not exist; cannot merge or replace"),
+    ("configMapGenerator: [{name: a, literals: [b]}]", "loading KV pairs: literal sources [b]: invalid literal source b, "
+     "expected key=value"),
+    ("resources: [..]", "accumulating resources: accumulation err='accumulating resources from '..': 'DIR' must resolve "
+     "to a file': cycle detected: candidate root 'DIR' contains visited root 'DIR/a'"),
+])
+def test_what_a_kustomization_must_not_be(bare: Kubepy, folder: Path, settings: str, error: str) -> None:
+    write(folder, a_kustomization__yaml=settings, a_c__yaml=CONFIG_MAP)
+    (folder / "c.yaml").write_text(CONFIG_MAP)
+    done = bare("kustomize", "a")
+    if "https" in error:
+        assert done.err.startswith("error: accumulating resources: ")
+        assert "remote kustomizations and files are not supported" in done.err
+    else:
+        assert done.err == f"error: {error}\n".replace("DIR", str(folder))
+    assert (done.out, done.status) == ("", 1)
+
+
+def test_folders_and_files_that_cannot_be_meant(bare: Kubepy, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    assert bare("kustomize", "empty").err == (
+        "error: unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory "
+        f"'{folder}/empty'\n")
+    assert bare("kustomize", "absent").err == (
+        "error: must build at directory: not a valid directory: evalsymlink failure on 'absent' : lstat "
+        f"{folder}/absent: no such file or directory\n")
+    assert bare("apply", "-k", "empty", "-R").err == "error: the -k flag can't be used with -f or -R\n"
+
+
+@pytest.mark.parametrize(("image", "settings", "changed"), [
+    ("nginx:1", {"name": "nginx", "newTag": "2"}, "nginx:2"),
+    ("nginx:1@sha256:0", {"name": "nginx", "newTag": "2"}, "nginx:2"),
+    ("nginx:1", {"name": "nginx", "digest": "sha256:1"}, "nginx@sha256:1"),
+    ("nginx", {"name": "nginx", "newName": "r/n"}, "r/n"),
+    ("mynginx:1", {"name": "nginx", "newTag": "2"}, "mynginx:1"),
+    ("r:5000/a/b:1", {"name": "r:5000/a/b", "newTag": "2"}, "r:5000/a/b:2"),
+    ("a:1", {"name": "[", "newTag": "2"}, "a:1"),
+])
+def test_images(image: str, settings: dict[str, str], changed: str) -> None:
+    assert changed_image(image, settings) == changed
+
+
+def test_parts_of_images_and_paths() -> None:
+    assert split_image("r:5000/a:t@sha256:0") == ("r:5000/a", "t", "sha256:0")
+    assert split(r"spec.containers.[name=a.b].env.*.x\.y") == ["spec", "containers", "[name=a.b]", "env", "*", "x.y"]

@@ -39,7 +39,7 @@ VIEW_FLAGS = [
 ]
 
 
-@verb("view-last-applied", "apply view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
+@verb("view-last-applied", "view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
       flags=VIEW_FLAGS, examples="""
 # What was applied last, as JSON
 kubepy apply view-last-applied ds/nginx-ds -o json
@@ -81,7 +81,7 @@ SET_FLAGS = [
 ]
 
 
-@verb("set-last-applied", "apply set-last-applied -f FILENAME", flags=SET_FLAGS, examples="""
+@verb("set-last-applied", "set-last-applied -f FILENAME", flags=SET_FLAGS, examples="""
 # Let the next apply compare with this file
 kubepy apply set-last-applied -f manifests/nginx-ds.yaml --create-annotation
 """)
@@ -147,7 +147,7 @@ NO_ANNOTATIONS = ("no last-applied-configuration annotation found on resources, 
                   "`kubepy apply set-last-applied --create-annotation`")
 
 
-@verb("edit-last-applied", "apply edit-last-applied (TYPE/NAME | -f FILENAME)", flags=EDIT_FLAGS, examples="""
+@verb("edit-last-applied", "edit-last-applied (TYPE/NAME | -f FILENAME)", flags=EDIT_FLAGS, examples="""
 # Change what counts as applied last, with $EDITOR
 kubepy apply edit-last-applied ds/nginx-ds
 """)

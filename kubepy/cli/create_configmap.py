@@ -28,7 +28,7 @@ def source_flags(what: str) -> list[Flag]:
 Add = Callable[[str, bytes], None]
 
 
-@generator("configmap", "create configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]",
+@generator("configmap", "configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]",
            flags=[*source_flags("configmap"), APPEND_HASH], failure="failed to create configmap: ", examples="""
 # Of literals
 kubepy create configmap app --from-literal=mode=fast --from-literal=level=3
@@ -63,7 +63,7 @@ def configmap(session: Session, given: Invocation, name: str) -> Object:
     return {**obj, **({"data": _sorted(data)} if data else {}), **({"binaryData": _sorted(binary)} if binary else {})}
 
 
-@generator("generic", "create secret generic NAME [--type=string] [--from-file=[key=]source]",
+@generator("generic", "generic NAME [--type=string] [--from-file=[key=]source]",
            flags=[*source_flags("secret"), string("type", help="The type of secret to create."), APPEND_HASH],
            failure="failed to create secret ", examples="""
 # Of literals
@@ -80,7 +80,7 @@ def generic_secret(session: Session, given: Invocation, name: str) -> Object:
     return _secret(session, given, name, given.type, data)
 
 
-@generator("tls", "create secret tls NAME --cert=path/to/cert/file --key=path/to/key/file", flags=[
+@generator("tls", "tls NAME --cert=path/to/cert/file --key=path/to/key/file", flags=[
     string("cert", help="Path to PEM encoded public key certificate."),
     string("key", help="Path to private key associated with given certificate."),
     APPEND_HASH,
@@ -104,7 +104,7 @@ def tls_secret(session: Session, given: Invocation, name: str) -> Object:
     return _secret(session, given, name, "kubernetes.io/tls", data)
 
 
-@generator("docker-registry", "create secret docker-registry NAME --docker-username=user --docker-password=password",
+@generator("docker-registry", "docker-registry NAME --docker-username=user --docker-password=password",
            flags=[
                string("docker-username", help="Username for the registry."),
                string("docker-password", help="Password for the registry."),

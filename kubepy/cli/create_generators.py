@@ -12,13 +12,13 @@ from kubepy.cli.session import Session
 from kubepy.cluster.meta import Object
 
 
-@generator("namespace", "create namespace NAME", examples="# A namespace\nkubepy create namespace edge")
+@generator("namespace", "namespace NAME", examples="# A namespace\nkubepy create namespace edge")
 def namespace(session: Session, given: Invocation, name: str) -> Object:
     """Create a namespace with the specified name."""
     return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}, "spec": {}, "status": {}}
 
 
-@generator("serviceaccount", "create serviceaccount NAME", failure="failed to create serviceaccount: ",
+@generator("serviceaccount", "serviceaccount NAME", failure="failed to create serviceaccount: ",
            examples="# A service account\nkubepy create serviceaccount robot")
 def serviceaccount(session: Session, given: Invocation, name: str) -> Object:
     """Create a service account with the specified name."""
@@ -28,7 +28,7 @@ def serviceaccount(session: Session, given: Invocation, name: str) -> Object:
 # --- workloads ----------------------------------------------------------------------------------------------------
 
 
-@generator("deployment", "create deployment NAME --image=image -- [COMMAND] [args...]", required=["image"], flags=[
+@generator("deployment", "deployment NAME --image=image -- [COMMAND] [args...]", required=["image"], flags=[
     strings("image", help="Image names to run. A deployment can have several for a pod of several containers."),
     integer("port", default=-1, help="The containerPort that this deployment exposes."),
     integer("replicas", "r", default=1, help="Number of replicas to create."),
@@ -73,7 +73,7 @@ def _container_name(session: Session, image: str) -> str:
     return f"{re.sub(r'[_.]', '-', name)}-{ids.suffix()}"
 
 
-@generator("job", "create job NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]", flags=[
+@generator("job", "job NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]", flags=[
     string("image", help="Image name to run."),
     string("from", help="The name of the resource to create a Job from (only CronJob is supported)."),
 ], failure="failed to create job: ", examples="""
@@ -112,7 +112,7 @@ def _job_from_cronjob(session: Session, given: Invocation, name: str, source: st
     return {"kind": "Job", "apiVersion": "batch/v1", "metadata": made, "spec": template["spec"], "status": {}}
 
 
-@generator("cronjob", "create cronjob NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]",
+@generator("cronjob", "cronjob NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]",
            required=["image", "schedule"], flags=[
                string("image", help="Image name to run."),
                string("schedule", help="A schedule in the Cron format the job should be run with."),
@@ -132,7 +132,7 @@ def cronjob(session: Session, given: Invocation, name: str) -> Object:
 # --- policy -------------------------------------------------------------------------------------------------------
 
 
-@generator("quota", "create quota NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2]", flags=[
+@generator("quota", "quota NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2]", flags=[
     string("hard", help="A comma-delimited set of resource=quantity pairs that define a hard limit."),
     string("scopes", help="A comma-delimited set of quota scopes that must all match each object tracked."),
 ], failure="failed to create quota: ", examples="""
@@ -168,7 +168,7 @@ def _scope(part: str) -> str:
     return part
 
 
-@generator("poddisruptionbudget", "create poddisruptionbudget NAME --selector=SELECTOR --min-available=N", flags=[
+@generator("poddisruptionbudget", "poddisruptionbudget NAME --selector=SELECTOR --min-available=N", flags=[
     string("min-available", help="The minimum number or percentage of available pods this budget requires."),
     string("max-unavailable", help="The maximum number or percentage of unavailable pods this budget requires."),
     string("selector", help="A label selector to use for this budget; only equality is supported."),
@@ -207,7 +207,7 @@ def _equalities(text: str) -> dict[str, str]:
     return {one.key: next(iter(one.values), "") for one in requirements}
 
 
-@generator("priorityclass", "create priorityclass NAME --value=VALUE --global-default=BOOL", flags=[
+@generator("priorityclass", "priorityclass NAME --value=VALUE --global-default=BOOL", flags=[
     integer("value", help="The value of this priority class."),
     boolean("global-default", help="Whether this PriorityClass should be considered as the default priority."),
     string("description", help="When this priority class should be used."),

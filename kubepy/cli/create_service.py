@@ -13,7 +13,7 @@ TCP = strings("tcp", help="Port pairs can be specified as '<port>:<targetPort>'.
 CLUSTER_IP: Flag = string("clusterip", help="Assign your own ClusterIP or set to 'None' for a 'headless' service.")
 
 
-@generator("clusterip", "create service clusterip NAME [--tcp=<port>:<targetPort>]", flags=[TCP, CLUSTER_IP],
+@generator("clusterip", "clusterip NAME [--tcp=<port>:<targetPort>]", flags=[TCP, CLUSTER_IP],
            failure="failed to create ClusterIP service: ", examples="""
 # A service in front of the pods labelled app=web
 kubepy create service clusterip web --tcp=80:8080
@@ -25,7 +25,7 @@ def clusterip(session: Session, given: Invocation, name: str) -> Object:
     return _service(session, given, name, "ClusterIP", cluster_ip=given.clusterip)
 
 
-@generator("nodeport", "create service nodeport NAME [--tcp=port:targetPort]", flags=[
+@generator("nodeport", "nodeport NAME [--tcp=port:targetPort]", flags=[
     TCP, integer("node-port", help="Port used to expose the service on each node in a cluster."),
 ], failure="failed to create NodePort service: ", examples="""
 # A service on a port of every node
@@ -37,7 +37,7 @@ def nodeport(session: Session, given: Invocation, name: str) -> Object:
     return _service(session, given, name, "NodePort", node_port=given.node_port)
 
 
-@generator("loadbalancer", "create service loadbalancer NAME [--tcp=port:targetPort]", flags=[TCP],
+@generator("loadbalancer", "loadbalancer NAME [--tcp=port:targetPort]", flags=[TCP],
            failure="failed to create LoadBalancer service: ", examples="""
 # A service of type LoadBalancer
 kubepy create service loadbalancer web --tcp=80
@@ -48,7 +48,7 @@ def loadbalancer(session: Session, given: Invocation, name: str) -> Object:
     return _service(session, given, name, "LoadBalancer")
 
 
-@generator("externalname", "create service externalname NAME --external-name external.name", flags=[
+@generator("externalname", "externalname NAME --external-name external.name", flags=[
     TCP, string("external-name", help="External name of service."),
 ], required=["external-name"], failure="failed to create ExternalName service: ", examples="""
 # A name for something outside

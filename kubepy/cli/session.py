@@ -77,8 +77,8 @@ class Session:
         self.stderr = stderr or sys.stderr
         self.may_create = False
         self._rehearses = False
-        self.namespace = DEFAULT_NAMESPACE
         self.namespace_given = False
+        self._namespace = self._context = ""
         self._state = ""
         self._reconcile = ""
         self._warned: dict[str, None] = {}
@@ -88,7 +88,7 @@ class Session:
         """Take over the global flags of a parsed command line."""
         self.may_create = may_create
         self.namespace_given = bool(given.namespace)
-        self.namespace = given.namespace or DEFAULT_NAMESPACE
+        self._namespace, self._context = given.namespace, given.context
         self._state, self._reconcile = given.state, given.reconcile
         self._warnings_as_errors = given.warnings_as_errors
 
@@ -102,6 +102,26 @@ class Session:
     @property
     def folder(self) -> str:
         return self._state or os.environ.get("KUBEPY_STATE") or "state"
+
+    @cached_property
+    def namespace(self) -> str:
+        """What -n says, or else the context. A --context of kubectl's that is not there means nothing."""
+        if self._namespace:
+            return self._namespace
+        from kubepy.cli import contexts
+
+        return contexts.read(self.folder).namespace(self._context) or DEFAULT_NAMESPACE
+
+    @property
+    def cluster_folder(self) -> str:
+        """The folder of a cluster that is there. Raises CliError."""
+        if not self.has_cluster:
+            raise self._no_cluster()
+        return self.folder
+
+    def _no_cluster(self) -> CliError:
+        return CliError(f'no cluster in "{self.folder}": make one with "kubepy init", or name another folder with '
+                        "--state or $KUBEPY_STATE")
 
     @property
     def has_cluster(self) -> bool:
@@ -119,8 +139,7 @@ class Session:
             else:
                 cluster = Cluster.open(self.folder, create=self.may_create)
         except NoClusterError:
-            raise CliError(f'no cluster in "{self.folder}": make one with "kubepy init", or name another folder with '
-                           f"--state or $KUBEPY_STATE") from None
+            raise self._no_cluster() from None
         cluster.client.warn = self.warn
         return cluster
 

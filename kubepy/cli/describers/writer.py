@@ -117,13 +117,18 @@ def events(writer: Writer, around: Surroundings) -> None:
         writer.line(1, "\t".join(_event_cells(event, now)))
 
 
-def _event_cells(event: Object, now: datetime) -> list[str]:
+def event_age(event: Object, now: datetime) -> str:
+    """How long ago an event was: ``5s``, ``5s (x3 over 2m)``."""
     first = since(event.get("eventTime") or event.get("firstTimestamp"), now)
-    age = first
     if series := event.get("series"):
-        age = f"{since(series.get('lastObservedTime'), now)} (x{series.get('count', 0)} over {first})"
-    elif event.get("count", 0) > 1:
-        age = f"{since(event.get('lastTimestamp'), now)} (x{event['count']} over {first})"
+        return f"{since(series.get('lastObservedTime'), now)} (x{series.get('count', 0)} over {first})"
+    if event.get("count", 0) > 1:
+        return f"{since(event.get('lastTimestamp'), now)} (x{event['count']} over {first})"
+    return first
+
+
+def _event_cells(event: Object, now: datetime) -> list[str]:
+    age = event_age(event, now)
     source = event.get("source", {}).get("component") or event.get("reportingComponent", "")
     message = event.get("message", "").strip()
     if field_path := event.get("involvedObject", {}).get("fieldPath"):

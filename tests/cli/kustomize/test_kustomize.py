@@ -87,8 +87,8 @@ def test_output_can_go_to_a_file(bare: Kubepy, folder: Path) -> None:
     ("resources: [c.yaml, c.yaml]", "accumulating resources: accumulation err='accumulating resources from 'c.yaml': "
      "may not add resource with an already registered id: ConfigMap.v1.[noGrp]/conf.[noNs]': must build at directory: "
      "'DIR/a/c.yaml': file is not directory"),
-    ("resources: [c.yaml]\nkind: Foo", "Failed to read kustomization file under DIR/a:\nkind should be Kustomization or "
-     "Component"),
+    ("resources: [c.yaml]\nkind: Foo",
+     "Failed to read kustomization file under DIR/a:\nkind should be Kustomization or Component"),
     ("resources: [c.yaml]\nreplicas: [{name: zz, count: 2}]", "resource with name zz does not match a config with the "
      "following GVK [Deployment.[noVer].[noGrp] StatefulSet.[noVer].[noGrp] ReplicaSet.[noVer].[noGrp] "
      "ReplicationController.[noVer].[noGrp]]"),
@@ -97,10 +97,11 @@ def test_output_can_go_to_a_file(bare: Kubepy, folder: Path) -> None:
      "DIR/a/p.yaml: no such file or directory"),
     ("configMapGenerator: [{name: a, behavior: merge, literals: [b=c]}]", "merging from generator: id "
      "ConfigMap.v1.[noGrp]/a.[noNs] does not exist; cannot merge or replace"),
-    ("configMapGenerator: [{name: a, literals: [b]}]", "loading KV pairs: literal sources [b]: invalid literal source b, "
-     "expected key=value"),
-    ("resources: [..]", "accumulating resources: accumulation err='accumulating resources from '..': 'DIR' must resolve "
-     "to a file': cycle detected: candidate root 'DIR' contains visited root 'DIR/a'"),
+    ("configMapGenerator: [{name: a, literals: [b]}]",
+     "loading KV pairs: literal sources [b]: invalid literal source b, expected key=value"),
+    ("resources: [..]",
+     "accumulating resources: accumulation err='accumulating resources from '..': 'DIR' must resolve to a file': cycle "
+     "detected: candidate root 'DIR' contains visited root 'DIR/a'"),
 ])
 def test_what_a_kustomization_must_not_be(bare: Kubepy, folder: Path, settings: str, error: str) -> None:
     write(folder, a_kustomization__yaml=settings, a_c__yaml=CONFIG_MAP)

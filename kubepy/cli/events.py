@@ -1,0 +1,131 @@
+"""``kubepy events``. Upstream: ``kubectl/pkg/cmd/events``."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kubepy.cli.command import Invocation, verb
+from kubepy.cli.errors import CliError
+from kubepy.cli.flags import boolean, string, strings
+from kubepy.cli.flagsets import all_namespaces_flag, chunk_size_flag, output_flags
+from kubepy.cli.output import printer_for
+from kubepy.cli.resources import resource_of
+from kubepy.cli.session import Session
+from kubepy.cli.tables import escaped, format_lines
+from kubepy.cli.watch import POLL_SECONDS
+from kubepy.cluster.meta import Object, namespace_of
+
+FLAGS = [
+    all_namespaces_flag(),
+    boolean("watch", "w", help="After listing the requested events, watch for more events."),
+    string("for", help="Filter events to only those pertaining to the specified resource (TYPE/NAME)."),
+    strings("types", help="Output only events of given types: Normal, Warning."),
+    boolean("no-headers", help="When using the default output format, don't print headers."),
+    chunk_size_flag(),
+    *output_flags(),
+]
+TYPES = ("normal", "warning")
+HEADERS = "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE"
+
+
+@verb("events", "events [(-o|--output=)FORMAT] [--for TYPE/NAME] [--watch] [--types=Normal,Warning]", flags=FLAGS,
+      examples="""
+# What happened in this namespace within the last hour
+kubepy events
+
+# What went wrong with a DaemonSet
+kubepy events --for ds/nginx-ds --types=Warning
+""")
+def events(session: Session, given: Invocation) -> None:
+    """Display events, the oldest first.
+
+    Events are kept for an hour."""
+    wrong = [one for one in given.types if one.lower() not in TYPES]
+    subject = field_selector(session, given.flag("for"))
+    if wrong:
+        raise CliError("valid --types are Normal or Warning")
+    show = EventPrinter(session, given)
+    found = _listed(session, given, subject)
+    if given.watch:
+        _follow(session, given, subject, show)
+    elif found:
+        show(sorted(found, key=event_time))
+    else:
+        place = "" if given.all_namespaces else f" in {session.namespace} namespace"
+        session.say(f"No events found{place}.")
+
+
+def field_selector(session: Session, subject: str) -> str:
+    """What chooses the events of ``TYPE/NAME``. Raises CliError."""
+    if not subject:
+        return ""
+    parts = subject.split("/")
+    if len(parts) == 1:
+        raise CliError("--for must be in resource/name form")
+    if len(parts) > 2:
+        raise CliError("arguments in resource/name form may not have more than one slash")
+    resource = resource_of(session, parts[0])
+    return (f"involvedObject.kind={resource.kind},involvedObject.apiVersion={resource.api_version},"
+            f"involvedObject.name={parts[1]}")
+
+
+def _listed(session: Session, given: Invocation, subject: str) -> list[Object]:
+    namespace = None if given.all_namespaces else session.namespace
+    found = session.client.list("events", namespace=namespace, field_selector=subject).items
+    types = [one.lower() for one in given.types]
+    return [one for one in found if not types or one.get("type", "").lower() in types]
+
+
+def event_time(event: Object) -> str:
+    """When it was seen last: what events are sorted by."""
+    series = event.get("series") or {}
+    return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+class EventPrinter:
+    """Prints lists of events: as a table with one header, or as ``-o`` says."""
+
+    def __init__(self, session: Session, given: Invocation) -> None:
+        self.session = session
+        self.given = given
+        self.headers = not given.no_headers
+        self.print = printer_for(session, given) if given.output or given.template else None
+
+    def __call__(self, found: list[Object], *, single: bool = False) -> None:
+        if self.print is None:
+            self._table(found)
+        elif single:
+            self.print(found[0])
+        else:
+            self.print({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": found})
+
+    def _table(self, found: list[Object]) -> None:
+        now = self.session.cluster.clock.now()
+        with_namespace = self.given.all_namespaces
+        head = f"NAMESPACE\t{HEADERS}" if with_namespace else HEADERS
+        rows = [row(event, now, with_namespace=with_namespace) for event in found]
+        self.session.print(format_lines([head, *rows] if self.headers else rows), end="")
+        self.headers = False
+
+
+def row(event: Object, now: datetime, *, with_namespace: bool) -> str:
+    """The cells of an event, separated by tabs."""
+    from kubepy.cli.describers.writer import event_age
+
+    subject = event.get("involvedObject") or {}
+    cells = [event_age(event, now), event.get("type", ""), event.get("reason", ""),
+             f"{subject.get('kind', '')}/{subject.get('name', '')}", event.get("message", "").strip()]
+    return "\t".join([*([namespace_of(event)] if with_namespace else []), *map(escaped, cells)])
+
+
+def _follow(session: Session, given: Invocation, subject: str, show: EventPrinter) -> None:
+    """Print every event as it comes, and those that are there first, until interrupted."""
+    seen: dict[str, str] = {}
+    while True:
+        for event in sorted(_listed(session, given, subject), key=event_time):
+            meta = event["metadata"]
+            if seen.get(meta["uid"]) != meta["resourceVersion"]:
+                seen[meta["uid"]] = meta["resourceVersion"]
+                show([event], single=True)
+        session.stdout.flush()
+        session.cluster.clock.sleep(POLL_SECONDS)

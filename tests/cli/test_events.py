@@ -1,0 +1,72 @@
+"""events: the oldest first, of one object, of one type."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kubepy.cli.describers.writer import event_age
+from kubepy.cli.events import event_time
+from kubepy.cluster.cluster import Cluster
+from tests.cli.conftest import Done, Kubepy
+
+NOW = datetime(2026, 11, 20, 10, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def eventful(kubepy: Kubepy, folder: Path) -> Kubepy:
+    """Two pods, one of which is in trouble."""
+    cluster = Cluster.open(folder / "state")
+    happened = (("b", "Pod", "Normal", 1), ("a", "Pod", "Warning", 2), ("d", "DaemonSet", "Normal", 3))
+    for name, kind, type_, second in happened:
+        cluster.client.create("events", {
+            "metadata": {"name": f"{name}.{second}"}, "type": type_, "reason": "Because", "message": f"of {name} ",
+            "involvedObject": {"kind": kind, "apiVersion": "v1" if kind == "Pod" else "apps/v1", "name": name,
+                               "namespace": "default"},
+            "lastTimestamp": f"2026-11-20T10:00:0{second}Z", "source": {"component": "me"},
+        }, namespace="default")
+    cluster.close()
+    return kubepy
+
+
+def subjects(done: Done) -> list[str]:
+    return [line.split()[3] for line in done.out.splitlines()]
+
+
+def test_events_come_in_order_of_time(eventful: Kubepy) -> None:
+    done = eventful("events")
+    assert done.out.splitlines()[0].split() == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    assert subjects(eventful("events", "--no-headers")) == ["Pod/b", "Pod/a", "DaemonSet/d"]
+    assert "   of b\n" in done.out
+
+
+def test_events_of_one_object_and_type(eventful: Kubepy) -> None:
+    assert subjects(eventful("events", "--for", "pod/a", "--no-headers")) == ["Pod/a"]
+    assert subjects(eventful("events", "--for", "ds/d", "--no-headers")) == ["DaemonSet/d"]
+    assert subjects(eventful("events", "--types=warning", "--no-headers")) == ["Pod/a"]
+    assert eventful("events", "-A", "-o", "name", "--types=Normal").out == "event/b.1\nevent/d.3\n"
+
+
+@pytest.mark.parametrize(("words", "error"), [
+    (["--types=Odd"], "error: valid --types are Normal or Warning\n"),
+    (["--for", "pod"], "error: --for must be in resource/name form\n"),
+    (["--for", "a/b/c"], "error: arguments in resource/name form may not have more than one slash\n"),
+    (["--for", "foo/b"], 'error: the server doesn\'t have a resource type "foo"\n'),
+])
+def test_what_events_refuses(kubepy: Kubepy, words: list[str], error: str) -> None:
+    assert kubepy("events", *words) == Done("", error, 1)
+
+
+def test_no_events(kubepy: Kubepy) -> None:
+    assert kubepy("events", "-n", "kube-public") == Done("", "No events found in kube-public namespace.\n", 0)
+
+
+def test_the_age_and_time_of_events() -> None:
+    first, last = "2026-11-20T10:00:00Z", "2026-11-20T10:09:30Z"
+    assert event_age({"firstTimestamp": first, "lastTimestamp": last, "count": 3}, NOW) == "30s (x3 over 10m)"
+    assert event_age({"eventTime": first, "series": {"count": 2, "lastObservedTime": last}}, NOW) == "30s (x2 over 10m)"
+    assert event_age({"firstTimestamp": first, "count": 1}, NOW) == "10m"
+    assert event_age({}, NOW) == "<unknown>"
+    assert event_time({"eventTime": first, "lastTimestamp": last}) == last

@@ -16,9 +16,17 @@ from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.clock import format_micro_time, format_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, annotations_of, controller_of, is_being_deleted, name_of, namespace_of, uid_of
-from kubepy.cluster.nodes import is_node_ready
-from kubepy.cluster.pods import is_pod_terminal, is_restartable_init_container, node_name
+from kubepy.cluster.objects.meta import (
+    Object,
+    annotations_of,
+    controller_of,
+    is_being_deleted,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from kubepy.cluster.objects.nodes import is_node_ready
+from kubepy.cluster.objects.pods import is_pod_terminal, is_restartable_init_container, node_name
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 
 OUTCOME = "kubepy.dev/outcome"

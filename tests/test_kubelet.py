@@ -18,7 +18,7 @@ import yaml
 from kubepy import kubelet
 from kubepy.cluster.client import MERGE_PATCH
 from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.nodes import is_node_ready
+from kubepy.cluster.objects.nodes import is_node_ready
 from kubepy.cluster.reconcile import Context, Informers, Key
 from kubepy.controllers.manager import Manager
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.command import walk
 from kubepy.cli.commands import COMMANDS
 from kubepy.cli.main import main
+from kubepy.cli.runtime.command import walk
 
 PROJECT = Path(__file__).parents[1]
 BINARIES = Path(sys.executable).parent

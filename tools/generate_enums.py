@@ -1,4 +1,4 @@
-"""Writes ``kubepy/cluster/enums.json``: the values that string fields of the API can have, from a Kubernetes checkout.
+"""Writes ``kubepy/cluster/schema/enums.json``: the values of string fields of the API, from a Kubernetes checkout.
 
     python tools/generate_enums.py PATH-OF-KUBERNETES
 
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parent.parent / "kubepy" / "cluster" / "enums.json"
+DATA = Path(__file__).resolve().parent.parent / "kubepy" / "cluster" / "schema" / "enums.json"
 SOURCE = "pkg/generated/openapi/zz_generated.openapi.go"
 FUNCTION = re.compile(r"^func schema_k8sio_api_(\w+?)_(v1|v2)_(\w+)\(ref.*?^\}", re.MULTILINE | re.DOTALL)
 # What is said of a field itself stands behind seven tabs, and of the items of a list behind more.

@@ -1,7 +1,7 @@
 """Print docs/commands.md: every command with its line of help. `make docs` writes it, a test compares it."""
 
-from kubepy.cli.command import walk
 from kubepy.cli.commands import COMMANDS, GROUPS
+from kubepy.cli.runtime.command import walk
 
 INTRODUCTION = """# Commands
 

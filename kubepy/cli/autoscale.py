@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import integer, string
-from kubepy.cli.flagsets import (
+from kubepy.cli.create.objects import create_generated, metadata
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import integer, string
+from kubepy.cli.runtime.flagsets import (
     dry_run_flag,
     field_manager_flag,
     filename_flags,
@@ -13,10 +14,9 @@ from kubepy.cli.flagsets import (
     record_flag,
     save_config_flag,
 )
-from kubepy.cli.generators import create_generated, metadata
-from kubepy.cli.resources import Info, find, resource_text
-from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.resources import Info, find, resource_text
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
     integer("min", default=-1, help="The lower limit for the number of pods that can be set by the autoscaler."),
@@ -99,7 +99,7 @@ def metric(name: str, text: str) -> Object:
 
 
 def _target(name: str, text: str) -> Object:
-    from kubepy.cluster.quantity import QuantityError, parse_quantity
+    from kubepy.cluster.values.quantity import QuantityError, parse_quantity
 
     if text.endswith("%"):
         percent = text.removesuffix("%")

@@ -5,12 +5,12 @@ The order is kubectl's: suggestions for a mistyped command come out in it.
 
 from __future__ import annotations
 
-from kubepy.cli.command import Entry
+from kubepy.cli.runtime.command import Entry
 
-_CREATE = "kubepy.cli.create_generators"
-_CONFIGMAP = "kubepy.cli.create_configmap"
-_SERVICE = "kubepy.cli.create_service"
-_LAST = "kubepy.cli.apply_last_applied"
+_CREATE = "kubepy.cli.create.generators"
+_CONFIGMAP = "kubepy.cli.create.configmap"
+_SERVICE = "kubepy.cli.create.service"
+_LAST = "kubepy.cli.apply.last_applied"
 
 CREATE: dict[str, Entry] = {
     "namespace": Entry(f"{_CREATE}:namespace", "Create a namespace with the specified name", ("ns",)),
@@ -60,7 +60,7 @@ APPLY: dict[str, Entry] = {
     "edit-last-applied": Entry(f"{_LAST}:edit", "Edit what counts as applied last"),
 }
 
-_CONFIG = "kubepy.cli.config"
+_CONFIG = "kubepy.cli.config.command"
 CONFIG: dict[str, Entry] = {
     "current-context": Entry(f"{_CONFIG}:current_context", "Display the current-context"),
     "get-contexts": Entry(f"{_CONFIG}:get_contexts", "Describe one or many contexts"),
@@ -77,7 +77,7 @@ def _unsupported(name: str) -> Entry:
 
 
 COMMANDS: dict[str, Entry] = {
-    "create": Entry("kubepy.cli.create:create", "Create a resource from a file or from stdin", (), CREATE),
+    "create": Entry("kubepy.cli.create.command:create", "Create a resource from a file or from stdin", (), CREATE),
     "expose": Entry("kubepy.cli.expose:expose", "Take a service, deployment or pod and expose it as a new service"),
     "run": Entry("kubepy.cli.run:run", "Run a particular image on the cluster"),
     "set": Entry("", "Set specific features on objects", (), SET),
@@ -90,10 +90,10 @@ COMMANDS: dict[str, Entry] = {
     "autoscale": Entry("kubepy.cli.autoscale:autoscale", "Auto-scale a deployment, replica set or stateful set"),
     "top": _unsupported("top"),
     "events": Entry("kubepy.cli.events:events", "List events"),
-    "cordon": Entry("kubepy.cli.cordon:cordon", "Mark node as unschedulable"),
-    "uncordon": Entry("kubepy.cli.cordon:uncordon", "Mark node as schedulable"),
-    "drain": Entry("kubepy.cli.drain:drain", "Drain node in preparation for maintenance"),
-    "taint": Entry("kubepy.cli.taint:taint", "Update the taints on one or more nodes"),
+    "cordon": Entry("kubepy.cli.nodes.cordon:cordon", "Mark node as unschedulable"),
+    "uncordon": Entry("kubepy.cli.nodes.cordon:uncordon", "Mark node as schedulable"),
+    "drain": Entry("kubepy.cli.nodes.drain:drain", "Drain node in preparation for maintenance"),
+    "taint": Entry("kubepy.cli.nodes.taint:taint", "Update the taints on one or more nodes"),
     "describe": Entry("kubepy.cli.describe:describe", "Show details of a specific resource or group of resources"),
     "logs": _unsupported("logs"),
     "attach": _unsupported("attach"),
@@ -103,7 +103,8 @@ COMMANDS: dict[str, Entry] = {
     "cp": _unsupported("cp"),
     "debug": _unsupported("debug"),
     "diff": Entry("kubepy.cli.diff:diff", "Diff the live version against a would-be applied version"),
-    "apply": Entry("kubepy.cli.apply:apply", "Apply a configuration to a resource by file name or stdin", (), APPLY),
+    "apply": Entry("kubepy.cli.apply.command:apply", "Apply a configuration to a resource by file name or stdin", (),
+                   APPLY),
     "patch": Entry("kubepy.cli.patch:patch", "Update fields of a resource"),
     "replace": Entry("kubepy.cli.replace:replace", "Replace a resource by file name or stdin"),
     "wait": Entry("kubepy.cli.wait:wait", "Wait for a specific condition on one or many resources"),

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from kubepy.cli.command import Entry, Invocation, Verb, load, verb
-from kubepy.cli.errors import is_expected
-from kubepy.cli.flags import Flag, Parser
-from kubepy.cli.session import GLOBAL_FLAGS, Session
+from kubepy.cli.runtime.command import Entry, Invocation, Verb, load, verb
+from kubepy.cli.runtime.errors import is_expected
+from kubepy.cli.runtime.flags import Flag, Parser
+from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 
 BASH = """# bash completion for kubepy
 _kubepy() {
@@ -173,7 +173,7 @@ def _after(session: Session, command: Verb, name: str, rest: list[str], word: st
 
 
 def _take_globals(session: Session, command: Verb, words: list[str]) -> None:
-    from kubepy.cli.flags import FlagSyntaxError, HelpRequested
+    from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested
 
     try:
         parsed = Parser([*command.flags, *GLOBAL_FLAGS]).parse(words)
@@ -183,7 +183,7 @@ def _take_globals(session: Session, command: Verb, words: list[str]) -> None:
 
 
 def _positional(command: Verb, words: list[str]) -> list[str]:
-    from kubepy.cli.flags import FlagSyntaxError, HelpRequested
+    from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested
 
     try:
         return Parser([*command.flags, *GLOBAL_FLAGS]).parse(words).args

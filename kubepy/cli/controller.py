@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
 
-from kubepy.cli.command import Invocation, verb
 from kubepy.cli.driver import MANAGER_LOCK, build_manager, holding, settled_checkpoint
-from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.flags import boolean, duration
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, SilentExit
+from kubepy.cli.runtime.flags import boolean, duration
+from kubepy.cli.runtime.session import Session
 from kubepy.cluster.clock import format_time
 from kubepy.cluster.reconcile import Key
 from kubepy.controllers.manager import POLL_SECONDS

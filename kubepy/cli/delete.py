@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, is_status, raise_all, with_source
-from kubepy.cli.flags import Flag, boolean, duration, integer, parse_bool, string
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all, with_source
+from kubepy.cli.runtime.flags import Flag, boolean, duration, integer, parse_bool, string
+from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
     SERVER,
@@ -19,9 +19,9 @@ from kubepy.cli.flagsets import (
     filename_flags,
     selector_flag,
 )
-from kubepy.cli.output import SUFFIXES
-from kubepy.cli.resources import Info, Result, find, printed_kind
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.output import SUFFIXES
+from kubepy.cli.runtime.resources import Info, Result, find, printed_kind
+from kubepy.cli.runtime.session import Session
 
 IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
              "resource may continue to run on the cluster indefinitely.")

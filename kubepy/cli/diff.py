@@ -12,12 +12,13 @@ import shutil
 import subprocess
 from typing import Any
 
-from kubepy.cli.apply import Options, patch_to, warn_if_deleting
-from kubepy.cli.command import Invocation, verb
+from kubepy.cli.apply.command import Options, patch_to, warn_if_deleting
+from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.delete import Options as DeleteOptions
-from kubepy.cli.errors import CliError, SilentExit, guarded, is_status
-from kubepy.cli.flags import boolean, integer, string_array
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, SilentExit, guarded, is_status
+from kubepy.cli.runtime.flags import boolean, integer, string_array
+from kubepy.cli.runtime.flagsets import (
     CLIENT_SIDE_APPLY,
     NONE,
     SERVER,
@@ -28,13 +29,12 @@ from kubepy.cli.flagsets import (
     server_side_flags,
     server_side_manager,
 )
-from kubepy.cli.last_applied import without_annotation
-from kubepy.cli.output import without_managers
-from kubepy.cli.prune import Visited, allowed_kinds, leftovers
-from kubepy.cli.resources import Info, Result, find
-from kubepy.cli.session import Session
-from kubepy.cli.temporary import create_folder
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.last_applied import without_annotation
+from kubepy.cli.runtime.output import without_managers
+from kubepy.cli.runtime.resources import Info, Result, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.temporary import create_folder
+from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
     *filename_flags("contains the configuration to diff"),

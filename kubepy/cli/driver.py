@@ -12,7 +12,7 @@ from kubepy.controllers.manager import POLL_SECONDS, UNWATCHED, Manager
 from kubepy.storage import LockTimeoutError
 
 if TYPE_CHECKING:
-    from kubepy.cli.session import Session
+    from kubepy.cli.runtime.session import Session
     from kubepy.cluster.cluster import Cluster
 
 MANAGER_LOCK = "manager.lock"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.editing import Editing, Round, place
-from kubepy.cli.errors import CliError, is_status, raise_all
-from kubepy.cli.flags import boolean
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.editing import Editing, Round, place
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all
+from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.flagsets import (
     field_manager_flag,
     field_validation,
     filename_flags,
@@ -16,13 +16,13 @@ from kubepy.cli.flagsets import (
     subresource_flag,
     validate_flag,
 )
-from kubepy.cli.last_applied import save_last_applied
-from kubepy.cli.output import printer_for, without_managers
-from kubepy.cli.record import record
-from kubepy.cli.resources import Info, find
-from kubepy.cli.session import Session
-from kubepy.cluster.goformat import to_json
-from kubepy.cluster.meta import uid_of
+from kubepy.cli.runtime.last_applied import save_last_applied
+from kubepy.cli.runtime.output import printer_for, without_managers
+from kubepy.cli.runtime.record import record
+from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import uid_of
+from kubepy.cluster.values.goformat import to_json
 
 FLAGS = [
     *filename_flags("to use to edit the resource"),
@@ -106,7 +106,7 @@ def _patch(session: Session, given: Invocation, original: Info, info: Info, curr
 
 def _difference(original: Info, info: Info) -> tuple[dict[str, object], str]:
     """The patch and its type. Raises CliError."""
-    from kubepy.cli.two_way import two_way_patch
+    from kubepy.cli.runtime.two_way import two_way_patch
 
     before, after = original.content, info.content
     if any(before.get(key) != after.get(key) for key in ("apiVersion", "kind")) or original.name != info.name:

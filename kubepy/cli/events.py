@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import boolean, string, strings
-from kubepy.cli.flagsets import all_namespaces_flag, chunk_size_flag, output_flags
-from kubepy.cli.output import printer_for
-from kubepy.cli.resources import resource_of
-from kubepy.cli.session import Session
-from kubepy.cli.tables import escaped, format_lines
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import boolean, string, strings
+from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, output_flags
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import resource_of
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cli.watch import POLL_SECONDS
-from kubepy.cluster.meta import Object, namespace_of
+from kubepy.cluster.objects.meta import Object, namespace_of
 
 FLAGS = [
     all_namespaces_flag(),

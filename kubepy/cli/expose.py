@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import string
-from kubepy.cli.flagsets import (
+from kubepy.cli.create.objects import metadata
+from kubepy.cli.create.service_objects import DNS1035_LENGTH, Service, parse_pairs, service
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
     dry_run,
@@ -16,15 +18,13 @@ from kubepy.cli.flagsets import (
     record_flag,
     save_config_flag,
 )
-from kubepy.cli.generators import metadata
-from kubepy.cli.last_applied import save_last_applied
-from kubepy.cli.output import printer_for
-from kubepy.cli.overrides import overridden, override_flags
-from kubepy.cli.record import record
-from kubepy.cli.resources import Info, find
-from kubepy.cli.service_objects import DNS1035_LENGTH, Service, parse_pairs, service
-from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object, labels_of
+from kubepy.cli.runtime.last_applied import save_last_applied
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.overrides import overridden, override_flags
+from kubepy.cli.runtime.record import record
+from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object, labels_of
 
 FLAGS = [
     string("port", help="The port that the service should serve on. Copied from the resource, if unspecified."),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import SilentExit
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import SilentExit
+from kubepy.cli.runtime.session import Session
 
 
 @verb("fsck", "fsck", examples="""

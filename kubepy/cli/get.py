@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, raise_all
-from kubepy.cli.flags import boolean, string, strings
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, raise_all
+from kubepy.cli.runtime.flags import boolean, string, strings
+from kubepy.cli.runtime.flagsets import (
     all_namespaces_flag,
     chunk_size_flag,
     field_selector_flag,
@@ -16,11 +16,11 @@ from kubepy.cli.flagsets import (
     selector_flag,
     subresource_flag,
 )
-from kubepy.cli.output import FORMATS, Printer, format_printer, name_printer, no_printer, requested
-from kubepy.cli.resources import Info, Result, find, listed
-from kubepy.cli.session import Session
-from kubepy.cli.tables import Style, format_lines, lines
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.output import FORMATS, Printer, format_printer, name_printer, no_printer, requested
+from kubepy.cli.runtime.resources import Info, Result, find, listed
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.tables import Style, format_lines, lines
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
 
 GET_FORMATS = (*FORMATS, "custom-columns", "custom-columns-file", "wide")
@@ -157,7 +157,7 @@ def _by_type(groups: list[Group]) -> list[Group]:
 
 def _sorted_groups(field: str, groups: list[Group]) -> list[Group]:
     """As kubectl sorts tables: one of them by its rows, several not at all; rows without the field are not shown."""
-    from kubepy.cli.columns import no_such_field, sorted_by
+    from kubepy.cli.runtime.columns import no_such_field, sorted_by
 
     if len(groups) > 1:
         raise no_such_field(field)
@@ -202,7 +202,7 @@ def list_of(infos: list[Info]) -> Object:
 def _sorted_list(given: Invocation, obj: Object) -> Object:
     if not given.sort_by or not isinstance(obj.get("items"), list):
         return obj
-    from kubepy.cli.columns import sorted_by
+    from kubepy.cli.runtime.columns import sorted_by
 
     return {**obj, "items": sorted_by(given.sort_by, obj["items"])}
 
@@ -213,7 +213,7 @@ def object_printer(session: Session, given: Invocation) -> Printer:
     if style == "name":
         return name_printer(session, "", short=True)
     if style in ("custom-columns", "custom-columns-file"):
-        from kubepy.cli.columns import columns_of_file, columns_of_spec, columns_printer
+        from kubepy.cli.runtime.columns import columns_of_file, columns_of_spec, columns_printer
 
         columns = columns_of_spec(argument) if style == "custom-columns" else columns_of_file(argument)
         return columns_printer(session, columns, headers=not given.no_headers)

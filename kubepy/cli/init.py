@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
 from kubepy.cli.driver import build_manager, holding
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import integer
-from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import integer
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
 

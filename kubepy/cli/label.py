@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kubepy.cli import metadata_changes
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, raise_all
-from kubepy.cli.flagsets import dry_run, pairs_from
-from kubepy.cli.metadata_changes import Changes, is_local, print_list, send, values_of, with_values
-from kubepy.cli.output import printer_for
-from kubepy.cli.resources import Info
-from kubepy.cli.session import Session
+from kubepy.cli.runtime import metadata_changes
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, raise_all
+from kubepy.cli.runtime.flagsets import dry_run, pairs_from
+from kubepy.cli.runtime.metadata_changes import Changes, is_local, print_list, send, values_of, with_values
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info
+from kubepy.cli.runtime.session import Session
 
 
 @verb("label", "label [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N",

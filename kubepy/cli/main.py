@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
-from kubepy.cli.command import Invocation, Verb
 from kubepy.cli.commands import COMMANDS
-from kubepy.cli.errors import UnprefixedError, guarded
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.command import Invocation, Verb
+from kubepy.cli.runtime.errors import UnprefixedError, guarded
+from kubepy.cli.runtime.session import Session
 
 PROGRAM = "kubepy"
 
@@ -88,7 +88,7 @@ def edit_distance(one: str, other: str) -> int:
 
 def _overview() -> str:
     from kubepy.cli.commands import GROUPS
-    from kubepy.cli.help import is_available
+    from kubepy.cli.runtime.help import is_available
 
     parts = [_ABOUT]
     for title, names in GROUPS.items():

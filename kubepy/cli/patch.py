@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, is_status
-from kubepy.cli.flags import boolean, string
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
     dry_run,
@@ -19,10 +19,10 @@ from kubepy.cli.flagsets import (
     record_flag,
     subresource_flag,
 )
-from kubepy.cli.output import printer_for
-from kubepy.cli.resources import Info, find
-from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
 
 TYPES = {"json": "application/json-patch+json", "merge": "application/merge-patch+json",
          "strategic": "application/strategic-merge-patch+json"}
@@ -102,7 +102,7 @@ def read_patch(session: Session, given: Invocation) -> Any:
 
 
 def _json(text: str) -> Any:
-    from kubepy.cli.manifests import json_error_text
+    from kubepy.cli.runtime.manifests import json_error_text
     from kubepy.cluster.errors import bad_request
 
     try:
@@ -113,7 +113,7 @@ def _json(text: str) -> Any:
 
 
 def _yaml(given: Invocation, text: str) -> Any:
-    from kubepy.cli.manifests import yaml_documents
+    from kubepy.cli.runtime.manifests import yaml_documents
 
     try:
         return next((document.content for document in yaml_documents(text)), None)
@@ -136,8 +136,8 @@ def send(session: Session, given: Invocation, info: Info, content: Any, patch_ty
 
 def patched_locally(info: Info, content: Any, patch_type: str) -> Object:
     """The object with the patch applied, without the cluster."""
-    from kubepy.cluster import patch as patches
-    from kubepy.cluster.schemas import schema_for
+    from kubepy.cluster.patches import documents as patches
+    from kubepy.cluster.schema.openapi import schema_for
 
     if patch_type == TYPES["json"]:
         return patches.json_patch(info.content, content)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
 from kubepy.cli.delete import complete as delete_options
 from kubepy.cli.delete import delete_all, deletion_flags, wait_until_gone, warn_of_force
-from kubepy.cli.errors import CliError, is_status, raise_all, with_source
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all, with_source
+from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
     SERVER,
@@ -20,11 +20,11 @@ from kubepy.cli.flagsets import (
     subresource_flag,
     validate_flag,
 )
-from kubepy.cli.last_applied import save_last_applied
-from kubepy.cli.output import Printer, printer_for
-from kubepy.cli.resources import Info, Result, find
-from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.last_applied import save_last_applied
+from kubepy.cli.runtime.output import Printer, printer_for
+from kubepy.cli.runtime.resources import Info, Result, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
     *deletion_flags("to use to replace the resource."),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-from kubepy.cli.command import Invocation, verb
+from kubepy.cli.create.objects import metadata
+from kubepy.cli.create.service_objects import Service, parse_pairs, service
 from kubepy.cli.delete import deletion_flags
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import boolean, duration, string, string_array
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import boolean, duration, string, string_array
+from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
     SERVER,
@@ -19,14 +21,12 @@ from kubepy.cli.flagsets import (
     record_flag,
     save_config_flag,
 )
-from kubepy.cli.generators import metadata
-from kubepy.cli.last_applied import save_last_applied
-from kubepy.cli.output import Printer, printer_for
-from kubepy.cli.overrides import overridden, override_flags
-from kubepy.cli.record import record
-from kubepy.cli.service_objects import Service, parse_pairs, service
-from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.last_applied import save_last_applied
+from kubepy.cli.runtime.output import Printer, printer_for
+from kubepy.cli.runtime.overrides import overridden, override_flags
+from kubepy.cli.runtime.record import record
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
     string("image", help="The image for the container to run."),

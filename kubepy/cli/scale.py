@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, raise_all
-from kubepy.cli.flags import boolean, duration, integer, string
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, raise_all
+from kubepy.cli.runtime.flags import boolean, duration, integer, string
+from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
     SERVER,
@@ -17,10 +17,10 @@ from kubepy.cli.flagsets import (
     record_flag,
     selector_flag,
 )
-from kubepy.cli.output import printer_for
-from kubepy.cli.resources import Info, find
-from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
     integer("replicas", help="The new desired number of replicas. Required."),

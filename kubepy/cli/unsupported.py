@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from kubepy.cli.command import Invocation, Run, Verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.command import Invocation, Run, Verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.session import Session
 
 NO_CONTAINERS = "no containers run here: pods are simulated"
 

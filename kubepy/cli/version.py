@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kubepy import KUBERNETES_VERSION, __version__
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import boolean, string
-from kubepy.cli.session import GLOBAL_FLAGS, Session
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 
 FLAGS = [
     boolean("client", help="If true, shows client version only (no cluster required)."),
@@ -38,7 +38,7 @@ def version(session: Session, given: Invocation) -> None:
 
         session.print(dump(versions))
     else:
-        from kubepy.cluster.goformat import to_json
+        from kubepy.cluster.values.goformat import to_json
 
         session.print(to_json(versions, indent=2))
 
@@ -51,7 +51,7 @@ def _info() -> dict[str, str]:
 @verb("options", "options")
 def options(session: Session, given: Invocation) -> None:
     """Print the list of flags inherited by all commands."""
-    from kubepy.cli.help import options_text
+    from kubepy.cli.runtime.help import options_text
 
     session.print(options_text("The following options can be passed to any command:", GLOBAL_FLAGS))
     names = ", ".join(f"--{flag.name}" for flag in GLOBAL_FLAGS if flag.hidden)

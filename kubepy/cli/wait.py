@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, is_status, raise_all
-from kubepy.cli.flags import boolean, duration, string_array
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all
+from kubepy.cli.runtime.flags import boolean, duration, string_array
+from kubepy.cli.runtime.flagsets import (
     all_namespaces_flag,
     field_selector_flag,
     filename_flags,
@@ -15,10 +15,10 @@ from kubepy.cli.flagsets import (
     output_flags,
     selector_flag,
 )
-from kubepy.cli.output import printer_for
-from kubepy.cli.resources import Info, Result, find
-from kubepy.cli.session import Session
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info, Result, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
     string_array("for", help="The condition to wait on: [create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'"
@@ -162,7 +162,7 @@ def _condition_check(name: str, wanted: str) -> Check:
 
 
 def _jsonpath_check(text: str) -> Check:
-    from kubepy.cluster.jsonpath import JSONPathError, parse, relaxed
+    from kubepy.cluster.jsonpath.evaluator import JSONPathError, parse, relaxed
 
     parts = split_single_equals(text)
     if len(parts) > 2:
@@ -187,7 +187,7 @@ def split_single_equals(text: str) -> list[str]:
 
 
 def _holds(found: list[list[object]], wanted: str | None) -> bool:
-    from kubepy.cluster.goformat import format_value
+    from kubepy.cluster.values.goformat import format_value
 
     if not found or not found[0]:
         return False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubepy.cli.command import Invocation
-from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.get import is_table, object_printer, style_of
-from kubepy.cli.resources import Info, Result, Scope, find, listed
-from kubepy.cli.session import Session
-from kubepy.cli.tables import format_lines, lines
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.resources import Info, Result, Scope, find, listed
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.tables import format_lines, lines
+from kubepy.cluster.objects.meta import Object
 
 POLL_SECONDS = 0.2
 EVENTS = {"ADDED": "ADDED   ", "MODIFIED": "MODIFIED", "DELETED": "DELETED "}

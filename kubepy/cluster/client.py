@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.clock import Clock, Ids
-from kubepy.cluster.meta import Object
-from kubepy.cluster.options import (
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.requests.options import (
     APPLY_PATCH,
     JSON_PATCH,
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     DeleteOptions,
 )
-from kubepy.cluster.server import Server, Target
-from kubepy.cluster.sessions import Session
+from kubepy.cluster.requests.server import Server, Target
+from kubepy.cluster.requests.sessions import Session
 from kubepy.cluster.watch import WatchEvent, split_replacement
 from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot, Store
 
@@ -125,7 +125,7 @@ class Client:
         for problem in problems:
             self.warn(f"{self._store.describe(problem)}: this file is left out")
         if label_selector or field_selector:
-            from kubepy.cluster.selection import select
+            from kubepy.cluster.selectors.selection import select
 
             objects = select(self._server.strategy(target.resource), objects, label_selector, field_selector)
         return ObjectList(objects, str(revision), problems)
@@ -163,7 +163,7 @@ class Client:
 
         Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no such namespace).
         """
-        from kubepy.cluster.creation import create
+        from kubepy.cluster.requests.creation import create
 
         with self.session(dry_run) as session:
             return create(self._server, session, self._target_of(resource, namespace, obj)._replace(name=""), obj,
@@ -175,7 +175,7 @@ class Client:
 
         Raises NotFound, Conflict, Invalid, BadRequest.
         """
-        from kubepy.cluster.updating import update
+        from kubepy.cluster.requests.updating import update
 
         if subresource == "scale":
             return self.update_scale(resource, obj, namespace=namespace, dry_run=dry_run, field_manager=field_manager)
@@ -194,7 +194,7 @@ class Client:
               subresource: str = "", dry_run: bool = False, field_manager: str = "",
               field_validation: str = "Ignore", force: bool = False) -> Object:
         """Apply a patch (parsed JSON). ``force`` is server-side apply's."""
-        from kubepy.cluster.patching import patch_object
+        from kubepy.cluster.requests.patching import patch_object
 
         target = self._server.target(resource, namespace, name)
         with self.session(dry_run) as session:
@@ -207,7 +207,7 @@ class Client:
 
         Returns the last state, or the state with its deletionTimestamp.
         """
-        from kubepy.cluster.deletion import delete
+        from kubepy.cluster.requests.deletion import delete
 
         with self.session(options.dry_run) as session:
             return delete(self._server, session, self._server.target(resource, namespace, name), options)
@@ -215,7 +215,7 @@ class Client:
     def delete_collection(self, resource: str, *, namespace: str = "", label_selector: str = "",
                           field_selector: str = "", options: DeleteOptions = NO_OPTIONS) -> Objects:
         """Delete all that the selectors choose; returns them as ``delete`` does."""
-        from kubepy.cluster.deletion import delete
+        from kubepy.cluster.requests.deletion import delete
 
         with self.joined():
             chosen = self.list(resource, namespace=namespace, label_selector=label_selector,
@@ -239,7 +239,7 @@ class Client:
 
     def get_scale(self, resource: str, name: str, *, namespace: str = "") -> Object:
         """The ``autoscaling/v1 Scale`` of an object. Raises the "could not find the requested resource" NotFound."""
-        from kubepy.cluster.scaling import scale_of, scale_paths
+        from kubepy.cluster.requests.scaling import scale_of, scale_paths
 
         paths = scale_paths(self._server.resource(resource))
         return scale_of(paths, self.get(resource, name, namespace=namespace))
@@ -247,7 +247,7 @@ class Client:
     def update_scale(self, resource: str, scale: Object, *, namespace: str = "", dry_run: bool = False,
                      field_manager: str = "") -> Object:
         """Set the replicas of an object through its scale. Raises as get_scale, Conflict, Invalid."""
-        from kubepy.cluster.scaling import update_scale
+        from kubepy.cluster.requests.scaling import update_scale
 
         with self.session(dry_run) as session:
             return update_scale(self._server, session, self._target_of(resource, namespace, scale), scale,
@@ -255,14 +255,14 @@ class Client:
 
     def evict(self, name: str, *, namespace: str, options: DeleteOptions = NO_OPTIONS) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""
-        from kubepy.cluster.eviction import evict
+        from kubepy.cluster.requests.eviction import evict
 
         with self.session(options.dry_run) as session:
             evict(self._server, session, self._server.target("pods", namespace, name), options)
 
     def bind(self, name: str, node: str, *, namespace: str) -> None:
         """Assign a pod to a node (the ``binding`` subresource); sets PodScheduled."""
-        from kubepy.cluster.binding import bind
+        from kubepy.cluster.requests.binding import bind
 
         with self.session(dry_run=False) as session:
             bind(self._server, session, self._server.target("pods", namespace, name), node)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.cluster.client import CRDS, Client
 from kubepy.cluster.clock import Clock, Ids, parse_time
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.requests.server import Server
 from kubepy.cluster.scheme import Resource, Scheme
-from kubepy.cluster.server import Server
 from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Cluster:
         return self.clock.now().timestamp()
 
     def _admit(self, key: Key, obj: Object, modified: float) -> Object:
-        from kubepy.cluster.handwritten import complete
+        from kubepy.cluster.objects.handwritten import complete
 
         return complete(self._server, key, obj, modified)
 
@@ -88,7 +88,7 @@ class Cluster:
 
     def _custom_resources(self) -> Iterator[Resource]:
         if definitions := self.client.list(CRDS).items:
-            from kubepy.cluster.customresources import resources_of
+            from kubepy.cluster.schema.customresources import resources_of
 
             for definition in definitions:
                 yield from resources_of(definition)

@@ -1,7 +1,7 @@
 """Keeps what PodDisruptionBudgets say of their pods, by which evictions are judged (``pkg/controller/disruption``).
 
-The eviction itself is in ``kubepy.cluster.eviction``: it takes one from ``disruptionsAllowed`` and notes the pod in
-``disruptedPods`` until this controller sees it go.
+The eviction itself is in ``kubepy.cluster.requests.eviction``: it takes one from ``disruptionsAllowed`` and notes the
+pod in ``disruptedPods`` until this controller sees it go.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import NamedTuple
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.intstr import scaled_value
-from kubepy.cluster.meta import (
+from kubepy.cluster.objects.meta import (
     Object,
     clone,
     controller_of,
@@ -24,9 +23,10 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.pods import get_condition, is_pod_ready, is_pod_terminal, set_condition
+from kubepy.cluster.objects.pods import get_condition, is_pod_ready, is_pod_terminal, set_condition
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors import LabelSelector, SelectorError, from_label_selector, go_label_selector
+from kubepy.cluster.selectors.labels import LabelSelector, SelectorError, from_label_selector, go_label_selector
+from kubepy.cluster.values.intstr import scaled_value
 
 BUDGETS = "poddisruptionbudgets.policy"
 PODS = "pods"

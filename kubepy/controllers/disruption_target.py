@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from kubepy.cluster.client import Client
-from kubepy.cluster.meta import Object, namespace_of
-from kubepy.cluster.pods import set_condition
+from kubepy.cluster.objects.meta import Object, namespace_of
+from kubepy.cluster.objects.pods import set_condition
 
 
 def mark(client: Client, pod: Object, reason: str, message: str, now: datetime, *, phase: str = "") -> Object:

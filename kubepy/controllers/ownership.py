@@ -9,9 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cluster.meta import Object, controller_of, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.cluster.objects.meta import (
+    Object,
+    controller_of,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from kubepy.cluster.reconcile import Informers, Key, WatchEvent
-from kubepy.cluster.selectors import LabelSelector, SelectorError, from_label_selector
+from kubepy.cluster.selectors.labels import LabelSelector, SelectorError, from_label_selector
 from kubepy.cluster.workqueue import WorkQueue
 
 # What a controller does about its owner's expectations when an object is seen to come or go.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.meta import Object
-from kubepy.cluster.pods import is_pod_ready, node_name, phase_of, pod_ready_time
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import is_pod_ready, node_name, phase_of, pod_ready_time
 
 PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
 NEVER = float("inf")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubepy.cluster.meta import Object, has_finalizer, is_being_deleted, is_controlled_by, name_of, namespace_of
-from kubepy.cluster.pods import node_name
+from kubepy.cluster.objects.meta import Object, has_finalizer, is_being_deleted, is_controlled_by, name_of, namespace_of
+from kubepy.cluster.objects.pods import node_name
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 
 CLAIMS = "persistentvolumeclaims"

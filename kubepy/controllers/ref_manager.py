@@ -7,7 +7,7 @@ from typing import Literal
 
 from kubepy.cluster.client import Client
 from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import (
+from kubepy.cluster.objects.meta import (
     Object,
     controller_of,
     is_being_deleted,
@@ -19,7 +19,7 @@ from kubepy.cluster.meta import (
     uid_of,
 )
 from kubepy.cluster.reconcile import Informers
-from kubepy.cluster.selectors import LabelSelector
+from kubepy.cluster.selectors.labels import LabelSelector
 
 Decision = Literal["keep", "adopt", "release", "ignore"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object, labels_of
-from kubepy.cluster.nodes import is_unschedulable, taints_of
-from kubepy.cluster.pods import is_pod_terminal, node_name, pod_requests
+from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.objects.nodes import is_unschedulable, taints_of
+from kubepy.cluster.objects.pods import is_pod_terminal, node_name, pod_requests
 from kubepy.cluster.reconcile import WatchEvent
 from kubepy.scheduler.framework import (
     NODE_ADD,

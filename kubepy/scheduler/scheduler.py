@@ -7,10 +7,10 @@ from typing import Any
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
-from kubepy.cluster.pods import is_pod_terminal, node_name, priority, set_condition
+from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.cluster.objects.pods import is_pod_terminal, node_name, priority, set_condition
+from kubepy.cluster.objects.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo, pod_info
 from kubepy.scheduler.changes import node_event, pod_event, volume_event, waiting_pod_event
 from kubepy.scheduler.fit import Diagnosis, Search, fit_message, search

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.command import Verb, load, walk
 from kubepy.cli.commands import COMMANDS, GROUPS
-from kubepy.cli.errors import CliError, guarded
+from kubepy.cli.runtime.command import Verb, load, walk
+from kubepy.cli.runtime.errors import CliError, guarded
 from tests.cli.conftest import Done, Kubepy
 
 

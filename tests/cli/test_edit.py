@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.editor import command, without_comment_lines
+from kubepy.cli.runtime.editor import command, without_comment_lines
 from tests.cli.conftest import Done, Kubepy
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: paint}\ndata: {color: blue}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cli.flags import (
+from kubepy.cli.runtime.flags import (
     FlagSyntaxError,
     HelpRequested,
     Parsed,

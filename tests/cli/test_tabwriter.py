@@ -1,6 +1,6 @@
 """Elastic tab stops."""
 
-from kubepy.cli.tabwriter import align
+from kubepy.cli.runtime.tabwriter import align
 
 
 def test_a_column_is_as_wide_as_its_widest_cell_and_the_padding() -> None:

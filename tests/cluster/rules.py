@@ -7,7 +7,7 @@ from typing import Any
 
 from kubepy.cluster.scheme import Scheme
 from kubepy.cluster.strategies import strategy_for
-from kubepy.cluster.strategy import Strategy
+from kubepy.cluster.strategies.strategy import Strategy
 
 Object = dict[str, Any]
 GONE = object()  # as a value for ``changed``: the entry is taken away

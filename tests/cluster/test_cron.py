@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.cron import CronError, is_time_zone, parse
+from kubepy.cluster.values.cron import CronError, is_time_zone, parse
 
 
 def test_the_fields_of_a_schedule_are_sets_of_numbers() -> None:

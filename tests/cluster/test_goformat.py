@@ -1,6 +1,6 @@
 import pytest
 
-from kubepy.cluster.goformat import format_value, go_syntax, quote, to_json
+from kubepy.cluster.values.goformat import format_value, go_syntax, quote, to_json
 
 
 @pytest.mark.parametrize(("value", "text"), [

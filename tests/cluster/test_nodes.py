@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster import nodes
+from kubepy.cluster.objects import nodes
 
 
 def node(name: str = "node-1", labels: dict[str, str] | None = None, **rest: Any) -> dict[str, Any]:

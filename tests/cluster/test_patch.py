@@ -2,9 +2,9 @@ import copy
 
 import pytest
 
-from kubepy.cluster import patch
 from kubepy.cluster.errors import Status
-from kubepy.cluster.schemas import schema_for
+from kubepy.cluster.patches import documents as patch
+from kubepy.cluster.schema.openapi import schema_for
 
 DEPLOYMENT = schema_for("apps/v1", "Deployment")
 POD = schema_for("v1", "Pod")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.cluster.podresources import aggregate
+from kubepy.cluster.objects.podresources import aggregate
 
 
 def container(cpu: str, **more: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster import pods
+from kubepy.cluster.objects import pods
 
 NOON = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 

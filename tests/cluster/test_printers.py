@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kubepy.cluster.customresources import resources_of
 from kubepy.cluster.printers import Column, Table, table
 from kubepy.cluster.printers.duration import human_duration
+from kubepy.cluster.schema.customresources import resources_of
 from kubepy.cluster.scheme import BUILT_IN, Scheme
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

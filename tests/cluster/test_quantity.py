@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubepy.cluster.quantity import Quantity, QuantityError, format_like, is_quantity, parse, round_up_to_milli
+from kubepy.cluster.values.quantity import Quantity, QuantityError, format_like, is_quantity, parse, round_up_to_milli
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from kubepy.cluster.schemas import Schema, schema_for
+from kubepy.cluster.schema.openapi import Schema, schema_for
 from kubepy.cluster.scheme import BUILT_IN
 
 

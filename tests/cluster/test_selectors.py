@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.fieldselectors import Term, parse_fields
-from kubepy.cluster.selectors import (
+from kubepy.cluster.selectors.fields import Term, parse_fields
+from kubepy.cluster.selectors.labels import (
     NOTHING,
     SelectorError,
     format_label_selector,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.structural import fill_in, prune, validate
+from kubepy.cluster.schema.structural import fill_in, prune, validate
 
 SCHEMA: dict[str, Any] = {
     "type": "object", "required": ["spec"],

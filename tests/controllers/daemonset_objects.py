@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object, new_controller_ref
+from kubepy.cluster.objects.meta import Object, new_controller_ref
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HASH = "7b6958c85"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.cluster.meta import Object, labels_of, name_of
-from kubepy.cluster.pods import is_pod_available
+from kubepy.cluster.objects.meta import Object, labels_of, name_of
+from kubepy.cluster.objects.pods import is_pod_available
 from kubepy.controllers.daemonset.manage import Changes, changes_on_node
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
 from kubepy.controllers.daemonset.rolling_update import limits_of, rolling_update_decision

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, is_being_deleted, name_of
-from kubepy.cluster.pods import is_pod_available, is_pod_ready, phase_of
+from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of
+from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, phase_of
 from tests.controllers.statefulset_objects import (
     CLAIMS,
     REVISIONS,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kubepy.cli.describers.writer import Writer, format_date, go_value
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 
 # The value of an env var that comes from a field of the pod; templates have none.
 FieldValue = Callable[[str], str]
@@ -166,7 +166,7 @@ def _value_from(source: Object, container: Object, field_value: FieldValue | Non
 
 def _resource_value(reference: Object, container: Object) -> str:
     """What a resourceFieldRef gives: the container's own amount over the divisor, rounded up; 0 where there is none."""
-    from kubepy.cluster.quantity import Quantity
+    from kubepy.cluster.values.quantity import Quantity
 
     section, _, name = reference["resource"].partition(".")
     amount = (container.get("resources", {}).get(section) or {}).get(name)

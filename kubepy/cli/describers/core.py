@@ -12,8 +12,8 @@ from kubepy.cli.describers.writer import (
     heading,
     labels_and_annotations,
 )
-from kubepy.cluster.meta import Object, name_of
-from kubepy.cluster.selectors import format_labels
+from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.selectors.labels import format_labels
 
 
 def config_map(writer: Writer, obj: Object, around: Surroundings) -> None:

@@ -19,7 +19,7 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 
 
 def pod(writer: Writer, obj: Object, around: Surroundings) -> None:
@@ -158,7 +158,7 @@ def _toleration(one: Object) -> str:
 
 
 def spread_constraints(writer: Writer, found: list[Object] | None, indent: str = "") -> None:
-    from kubepy.cluster.selectors import format_label_selector
+    from kubepy.cluster.selectors.labels import format_label_selector
 
     if not found:
         return

@@ -14,8 +14,8 @@ from kubepy.cli.describers.writer import (
     since,
     true_or_false,
 )
-from kubepy.cluster.meta import Object, name_of, namespace_of
-from kubepy.cluster.selectors import format_labels
+from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.selectors.labels import format_labels
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.cli.describers.writer import Writer, go_value
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 
 
 class Shown(NamedTuple):

@@ -16,9 +16,9 @@ from kubepy.cli.describers.writer import (
     label_block,
     labels_and_annotations,
 )
-from kubepy.cluster.deployments import new_replica_set, old_replica_sets
-from kubepy.cluster.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
-from kubepy.cluster.selectors import format_label_selector, format_labels, from_label_selector
+from kubepy.cluster.objects.deployments import new_replica_set, old_replica_sets
+from kubepy.cluster.objects.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.cluster.selectors.labels import format_label_selector, format_labels, from_label_selector
 
 
 def daemon_set(writer: Writer, obj: Object, around: Surroundings) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kubepy.cli.tabwriter import align
+from kubepy.cli.runtime.tabwriter import align
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.meta import Object, controller_of
+from kubepy.cluster.objects.meta import Object, controller_of
 
 
 class Surroundings(NamedTuple):

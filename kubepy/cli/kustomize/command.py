@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import string
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.session import Session
 
 FLAGS = [
     string("output", "o", help="If specified, write output to this path."),

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from kubepy.cli.errors import CliError
-from kubepy.cluster.meta import Object, annotations_of, labels_of
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cluster.objects.meta import Object, annotations_of, labels_of
 
 
 class Id(NamedTuple):
@@ -178,7 +178,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _matches_labels(selector: str, labels: dict[str, str]) -> bool:
-    from kubepy.cluster.selectors import SelectorError, parse_labels
+    from kubepy.cluster.selectors.labels import SelectorError, parse_labels
 
     try:
         return not selector or parse_labels(selector).matches(labels)

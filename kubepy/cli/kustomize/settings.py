@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cli.errors import CliError
 from kubepy.cli.kustomize.files import contents_of
-from kubepy.cli.manifests import go_type_name
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.manifests import go_type_name
+from kubepy.cluster.objects.meta import Object
 
 API = "kustomize.config.k8s.io"
 TEXT, TEXTS, MAP, OBJECT, OBJECTS = "string", "list of strings", "map of strings", "map", "list of maps"

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cli.create_configmap import content_hash
-from kubepy.cli.errors import CliError
+from kubepy.cli.create.configmap import content_hash
 from kubepy.cli.kustomize import transformers
 from kubepy.cli.kustomize.fieldspecs import COMMON_ANNOTATIONS
 from kubepy.cli.kustomize.files import Folder, open_folder, settings_file
@@ -19,7 +18,8 @@ from kubepy.cli.kustomize.references import fix_references
 from kubepy.cli.kustomize.replacements import replace_all
 from kubepy.cli.kustomize.resources import Id, Resource, Resources
 from kubepy.cli.kustomize.settings import read_settings
-from kubepy.cluster.meta import Object, annotations_of
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cluster.objects.meta import Object, annotations_of
 
 Warn = Callable[[str], None]
 

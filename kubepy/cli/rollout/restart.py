@@ -5,15 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError, is_status, raise_all
-from kubepy.cli.flagsets import field_manager_flag, output_flags
-from kubepy.cli.output import printer_for
-from kubepy.cli.resources import Info
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
-from kubepy.cli.session import Session
-from kubepy.cli.two_way import two_way_patch
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all
+from kubepy.cli.runtime.flagsets import field_manager_flag, output_flags
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.two_way import two_way_patch
+from kubepy.cluster.objects.meta import Object
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 RESTARTABLE = {"DaemonSet", "Deployment", "StatefulSet"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.errors import CliError
 from kubepy.cluster.client import Client
-from kubepy.cluster.deployments import revision_of
-from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, namespace_of
+from kubepy.cluster.objects.deployments import revision_of
+from kubepy.cluster.objects.meta import Object, annotations_of, is_controlled_by, labels_of, namespace_of
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.selectors import from_label_selector
+from kubepy.cluster.selectors.labels import from_label_selector
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 # Kinds that upstream's visitor knows (apps.KindVisitor); any other is an error of its own.

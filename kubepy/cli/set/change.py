@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 
-from kubepy.cli.command import Invocation
-from kubepy.cli.errors import CliError, is_status, raise_all
-from kubepy.cli.flags import Flag, boolean
-from kubepy.cli.flagsets import (
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all
+from kubepy.cli.runtime.flags import Flag, boolean
+from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
     dry_run,
@@ -20,12 +20,12 @@ from kubepy.cli.flagsets import (
     record_flag,
     selector_flag,
 )
-from kubepy.cli.output import printer_for
-from kubepy.cli.record import record
-from kubepy.cli.resources import Info, find
-from kubepy.cli.session import Session
-from kubepy.cli.two_way import two_way_patch
-from kubepy.cluster.meta import Object
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.record import record
+from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.two_way import two_way_patch
+from kubepy.cluster.objects.meta import Object
 
 # Changes an object in place. Raises CliError for one that it cannot change.
 Change = Callable[[Object], None]

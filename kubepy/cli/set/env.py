@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import boolean, string, string_array, strings
-from kubepy.cli.resources import find
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import boolean, string, string_array, strings
+from kubepy.cli.runtime.resources import find
+from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
-from kubepy.cluster.meta import Object, name_of
+from kubepy.cluster.objects.meta import Object, name_of
 
 EXAMPLES = """
     # Set two variables in every container of a DaemonSet, and remove a third

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import string
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 
 EXAMPLES = """
     # Limit one container of a DaemonSet
@@ -51,7 +51,7 @@ def resources(session: Session, given: Invocation) -> None:
 
 def parse_amounts(text: str) -> Object:
     """``cpu=100m,memory=256Mi`` as a resource list of canonical quantities. Raises CliError."""
-    from kubepy.cluster.quantity import Quantity
+    from kubepy.cluster.values.quantity import Quantity
 
     found: Object = {}
     for part in text.split(",") if text else []:

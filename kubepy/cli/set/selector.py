@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kubepy.cli.command import Invocation, verb
-from kubepy.cli.errors import CliError
-from kubepy.cli.flags import string
-from kubepy.cli.session import Session
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 
 EXAMPLES = """
     # Point a service to the blue pods
@@ -42,7 +42,7 @@ def selector(session: Session, given: Invocation) -> None:
 
 def parse_selector(text: str) -> dict[str, str]:
     """A selector of equalities as labels. Raises CliError for any other."""
-    from kubepy.cluster.selectors import EQUALS, SelectorError, parse_labels
+    from kubepy.cluster.selectors.labels import EQUALS, SelectorError, parse_labels
 
     try:
         requirements = parse_labels(text).requirements

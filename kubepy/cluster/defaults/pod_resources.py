@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.podresources import aggregate
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.podresources import aggregate
 
 HUGE_PAGES = "hugepages-"
 

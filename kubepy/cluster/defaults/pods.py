@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kubepy.cluster.defaults.images import pull_policy
 from kubepy.cluster.defaults.quantities import round_up_all
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 
 FILE_MODE = 0o644
 HOUR = 3600

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.cluster.goformat import format_value, quote, to_json
 from kubepy.cluster.gotemplate.nodes import TemplateError
 from kubepy.cluster.gotemplate.parser import Parser
 from kubepy.cluster.gotemplate.run import ExecutionError, Run
+from kubepy.cluster.values.goformat import format_value, quote, to_json
 
 __all__ = ["ExecutionError", "Template", "TemplateError"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubepy.cluster.goformat import quote
+from kubepy.cluster.values.goformat import quote
 
 LEFT, RIGHT = "{{", "}}"
 OPEN_COMMENT, CLOSE_COMMENT = "/*", "*/"

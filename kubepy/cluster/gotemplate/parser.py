@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn
 
-from kubepy.cluster.goformat import quote
 from kubepy.cluster.gotemplate import functions
 from kubepy.cluster.gotemplate.lexer import Lexer, Token
 from kubepy.cluster.gotemplate.nodes import (
@@ -27,6 +26,7 @@ from kubepy.cluster.gotemplate.nodes import (
     Text,
     Variable,
 )
+from kubepy.cluster.values.goformat import quote
 
 Nodes = list[Any]
 _OPERANDS = frozenset(("bool", "char-constant", "dot", "field", "identifier", "number", "nil", "string", "variable",

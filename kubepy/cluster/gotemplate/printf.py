@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kubepy.cluster import goformat
-from kubepy.cluster.goformat import format_value, go_syntax
 from kubepy.cluster.gotemplate.nodes import Byte, Int
+from kubepy.cluster.values import goformat
+from kubepy.cluster.values.goformat import format_value, go_syntax
 
 
 def type_name(value: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from kubepy.cluster.goformat import format_value, quote
 from kubepy.cluster.gotemplate.functions import FUNCTIONS, NOTHING, FunctionError, truth
 from kubepy.cluster.gotemplate.nodes import (
     Action,
@@ -26,6 +25,7 @@ from kubepy.cluster.gotemplate.nodes import (
     Variable,
 )
 from kubepy.cluster.gotemplate.printf import type_name
+from kubepy.cluster.values.goformat import format_value, quote
 
 _NONE_GIVEN = object()  # no value comes down the pipeline
 _TOO_DEEP = 100_000  # Go's limit; Python's own stack ends before

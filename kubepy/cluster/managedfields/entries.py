@@ -25,7 +25,7 @@ class Manager(NamedTuple):
 
     def __str__(self) -> str:
         """As conflicts name it."""
-        from kubepy.cluster.goformat import quote
+        from kubepy.cluster.values.goformat import quote
 
         text = quote(self.name)
         if self.subresource:

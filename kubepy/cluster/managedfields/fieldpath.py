@@ -124,6 +124,6 @@ def _element_text(element: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    from kubepy.cluster.goformat import format_value, quote
+    from kubepy.cluster.values.goformat import format_value, quote
 
     return quote(value) if isinstance(value, str) else format_value(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from kubepy.cluster.managedfields.fieldpath import Fields, Path, field
 from kubepy.cluster.managedfields.typed import ABSENT, TypedError, child, elements, is_atomic, is_declared
-from kubepy.cluster.schemas import Schema
+from kubepy.cluster.schema.openapi import Schema
 
 
 def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any:

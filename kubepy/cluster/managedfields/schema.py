@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.schemas import Schema, definition, schema_for
+from kubepy.cluster.requests.server import Server
+from kubepy.cluster.schema.openapi import Schema, definition, schema_for
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.server import Server
 
 _METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 

@@ -29,8 +29,8 @@ from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, Path, fields_p
 from kubepy.cluster.managedfields.stamps import is_stamp, stamp
 from kubepy.cluster.managedfields.typed import TypedError, compare
 from kubepy.cluster.managedfields.updater import STRIPPED, update, without
-from kubepy.cluster.meta import Object, controller_of
-from kubepy.cluster.schemas import Schema
+from kubepy.cluster.objects.meta import Object, controller_of
+from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.scheme import Resource
 
 CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"

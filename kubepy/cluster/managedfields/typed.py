@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cluster.managedfields.fieldpath import Fields, Path, field, item, keys
-from kubepy.cluster.schemas import Schema
+from kubepy.cluster.schema.openapi import Schema
 
 # Not there, which is something else than null.
 ABSENT: Any = object()

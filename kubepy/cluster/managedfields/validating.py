@@ -10,7 +10,7 @@ from typing import Any
 
 from kubepy.cluster.managedfields.fieldpath import path_text
 from kubepy.cluster.managedfields.typed import child, element_of, list_keys
-from kubepy.cluster.schemas import Schema
+from kubepy.cluster.schema.openapi import Schema
 
 _NUMERIC = ("integer", "number")
 
@@ -84,18 +84,18 @@ def _scalar_problem(value: Any, kind: str) -> str:
 
 
 def _go_type(value: Any) -> str:
-    from kubepy.cluster.goformat import type_name
+    from kubepy.cluster.values.goformat import type_name
 
     return type_name(value)
 
 
 def _go_value(value: Any) -> str:
-    from kubepy.cluster.goformat import format_value
+    from kubepy.cluster.values.goformat import format_value
 
     return format_value(value)
 
 
 def _go_syntax(value: Any) -> str:
-    from kubepy.cluster.goformat import go_syntax
+    from kubepy.cluster.values.goformat import go_syntax
 
     return go_syntax(value)

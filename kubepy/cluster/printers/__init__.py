@@ -12,7 +12,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
 
 Cell = str | int | bool | None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age, human_duration
-from kubepy.cluster.selectors import go_label_selector
+from kubepy.cluster.selectors.labels import go_label_selector
 
 # --- RBAC, certificates, aggregation ------------------------------------------------------------------------------
 

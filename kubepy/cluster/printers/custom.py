@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.goformat import format_value
-from kubepy.cluster.jsonpath import JSONPath, JSONPathError, parse, print_value
-from kubepy.cluster.meta import Object
+from kubepy.cluster.jsonpath.evaluator import JSONPath, JSONPathError, parse, print_value
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.printers import Cell, Column, Table
 from kubepy.cluster.printers.duration import since
 from kubepy.cluster.scheme import PrinterColumn, Resource
+from kubepy.cluster.values.goformat import format_value
 
 AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.pods import is_pod_terminal, is_restartable_init_container
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import is_pod_terminal, is_restartable_init_container
 from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age, since
 from kubepy.cluster.printers.workloads import container_cells, spec_of
-from kubepy.cluster.selectors import format_labels
+from kubepy.cluster.selectors.labels import format_labels
 
 NODE_LOST = "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
 

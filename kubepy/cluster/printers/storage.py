@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from kubepy.cluster.meta import Object, annotations_of
+from kubepy.cluster.objects.meta import Object, annotations_of
 from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.strategy import Strategy
+from kubepy.cluster.strategies.strategy import Strategy
 
 # The module of each kind's strategy; its class is ``<Kind>Strategy``. A kind that is missing is served plainly.
 _MODULES = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, bad_request
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.strategies.templates import drop_disabled_template_fields, template_of, template_warnings
-from kubepy.cluster.strategy import Strategy, restore
 from kubepy.cluster.validation.fields import semantically_equal
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from base64 import b64encode
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.meta import Object
-from kubepy.cluster.strategy import Strategy, restore
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.strategies.strategy import Strategy, restore
 
 KUBERNETES_FINALIZER = "kubernetes"
 NAME_LABEL = "kubernetes.io/metadata.name"

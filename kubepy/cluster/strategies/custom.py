@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.meta import Object, clone
+from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cluster.schema.structural import fill_in, prune, validate
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.strategy import Strategy
-from kubepy.cluster.structural import fill_in, prune, validate
+from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.types import Decoded, decode
 
 _ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}

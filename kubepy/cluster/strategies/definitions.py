@@ -7,8 +7,8 @@ stored. Here that is done as it is stored.
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.meta import Object, uid_of
-from kubepy.cluster.strategy import ListObjects, Strategy, restore
+from kubepy.cluster.objects.meta import Object, uid_of
+from kubepy.cluster.strategies.strategy import ListObjects, Strategy, restore
 from kubepy.cluster.validation.fields import semantically_equal
 
 # The names that no two definitions of a group share, and what a conflict of each is called.

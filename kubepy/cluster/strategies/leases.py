@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value, required
-from kubepy.cluster.meta import Object
-from kubepy.cluster.strategy import Strategy
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.validation.fields import Errors, validate_immutable, validate_nonnegative
 
 

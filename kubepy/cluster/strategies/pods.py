@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.strategies.templates import drop_disabled_fields
-from kubepy.cluster.strategy import Strategy, restore
 from kubepy.cluster.validation.fields import semantically_equal
 
 
@@ -120,7 +120,7 @@ def _qos_class_of(holders: list[Object]) -> str:
 
 def _compute_amounts(holder: Object, field: str) -> dict[str, int]:
     """The cpu and memory that are more than nothing, in billionths."""
-    from kubepy.cluster.quantity import Quantity
+    from kubepy.cluster.values.quantity import Quantity
 
     given = (holder.get("resources") or {}).get(field) or {}
     amounts = {name: Quantity.parse(given[name]).nanos for name in ("cpu", "memory") if name in given}

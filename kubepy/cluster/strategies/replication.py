@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.strategies.apps import WorkloadStrategy, name_warnings
+from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.strategies.templates import drop_disabled_fields, template_warnings
-from kubepy.cluster.strategy import Strategy
 from kubepy.cluster.validation.fields import semantically_equal
 
 

@@ -1,10 +1,10 @@
-"""Services (``pkg/registry/core/service/strategy.go``). Addresses and ports: ``kubepy.cluster.serviceallocation``."""
+"""Services (``pkg/registry/core/service/strategy.go``). Addresses and ports: ``kubepy.cluster.objects.services``."""
 
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.meta import Object
-from kubepy.cluster.strategy import ListObjects, Strategy, restore
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.strategies.strategy import ListObjects, Strategy, restore
 
 
 class ServiceStrategy(Strategy):
@@ -27,12 +27,12 @@ class ServiceStrategy(Strategy):
         return {"loadBalancer": {}}
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
-        from kubepy.cluster.serviceallocation import allocate_on_create
+        from kubepy.cluster.objects.services import allocate_on_create
 
         allocate_on_create(obj, list_objects(self.resource.key))
 
     def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
-        from kubepy.cluster.serviceallocation import allocate_on_update
+        from kubepy.cluster.objects.services import allocate_on_update
 
         allocate_on_update(obj, old, list_objects(self.resource.key))
 
@@ -70,7 +70,7 @@ class ServiceStrategy(Strategy):
 def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
     """What the old type had and the new one cannot have goes, unless the client changed it itself."""
     from kubepy.cluster.defaults.services import is_externally_accessible
-    from kubepy.cluster.serviceallocation import needs_health_check, needs_node_ports
+    from kubepy.cluster.objects.services import needs_health_check, needs_node_ports
 
     spec, old_spec = obj["spec"], old["spec"]
     if old_spec.get("type") != "ExternalName" and spec.get("type") == "ExternalName":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.meta import Object
-from kubepy.cluster.strategy import Strategy, restore
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.strategies.strategy import Strategy, restore
 
 
 class PersistentVolumeClaimStrategy(Strategy):

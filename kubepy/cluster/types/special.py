@@ -26,7 +26,7 @@ def _text(value: Any, where: Where) -> str:
 
 
 def _quantity(value: Any, where: Where, state: list[str]) -> str:
-    from kubepy.cluster.quantity import FORMAT_WRONG, Quantity, QuantityError
+    from kubepy.cluster.values.quantity import FORMAT_WRONG, Quantity, QuantityError
 
     if value is None:
         return "0"

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, invalid_value, not_supported, required, too_long
-from kubepy.cluster.meta import Object, name_of, uid_of
+from kubepy.cluster.objects.meta import Object, name_of, uid_of
 from kubepy.cluster.validation.apps import TOLERANT_OF_NOTHING, selector_of, template_options
 from kubepy.cluster.validation.fields import (
     IMMUTABLE,
@@ -285,7 +285,7 @@ def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -
 
 
 def _validate_schedule(spec: Object, old_spec: Object, errors: Errors) -> None:
-    from kubepy.cluster import cron
+    from kubepy.cluster.values import cron
 
     schedule, path = spec.get("schedule", ""), "spec.schedule"
     if not schedule:
@@ -305,7 +305,7 @@ def _validate_schedule(spec: Object, old_spec: Object, errors: Errors) -> None:
 
 
 def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
-    from kubepy.cluster.cron import is_time_zone
+    from kubepy.cluster.values.cron import is_time_zone
 
     if not zone:
         errors.append(invalid_value(path, zone, "timeZone must be nil or non-empty string"))

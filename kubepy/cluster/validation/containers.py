@@ -17,7 +17,7 @@ from kubepy.cluster.errors import (
     required,
     too_many,
 )
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation import env, mounts, probes
 from kubepy.cluster.validation.fields import Errors, validate_choice, validate_optional_choice
 from kubepy.cluster.validation.formats import port_name, port_number

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required, too_long
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_immutable
 from kubepy.cluster.validation.formats import config_map_key
 

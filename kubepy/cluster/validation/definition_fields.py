@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from kubepy.cluster.errors import duplicate, invalid_value, required, too_many
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import Errors
 
 MAX_SELECTABLE_FIELDS = 8

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.definition_structure import unsupported_field, validate_defaults, validate_structure
 from kubepy.cluster.validation.fields import Errors
 

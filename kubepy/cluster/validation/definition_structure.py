@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
-from kubepy.cluster.meta import Object, clone
-from kubepy.cluster.structural import EMBEDDED, INT_OR_STRING, PRESERVE, prune, validate
+from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cluster.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, prune, validate
 
 _JUNCTORS = ("anyOf", "allOf", "oneOf")
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]

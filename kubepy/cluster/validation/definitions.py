@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.meta import Object, name_of
+from kubepy.cluster.objects.meta import Object, name_of
 from kubepy.cluster.validation.definition_fields import validate_selectable_fields
 from kubepy.cluster.validation.definition_schemas import validate_schema
 from kubepy.cluster.validation.fields import Errors, semantically_equal, validate_immutable

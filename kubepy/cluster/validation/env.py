@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubepy.cluster.errors import invalid_value, not_supported, required
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_no_backsteps
 from kubepy.cluster.validation.formats import config_map_key, env_var_name
 from kubepy.cluster.validation.labels import label_key

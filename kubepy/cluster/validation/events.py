@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value, required
-from kubepy.cluster.meta import Object, namespace_of
+from kubepy.cluster.objects.meta import Object, namespace_of
 from kubepy.cluster.validation.fields import Errors, validate_format
 from kubepy.cluster.validation.names import dns1123_subdomain, qualified_name
 

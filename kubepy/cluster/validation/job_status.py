@@ -6,7 +6,7 @@ Upstream looks only at what an update changes, so that a status from before a ru
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value, required
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_nonnegative
 
 COUNTS = ("active", "succeeded", "failed", "ready", "terminating")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
-from kubepy.cluster.meta import Object, annotations_of
+from kubepy.cluster.objects.meta import Object, annotations_of
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_immutable
 from kubepy.cluster.validation.formats import (
     cidr,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import forbidden_field, invalid_value
-from kubepy.cluster.meta import Object
-from kubepy.cluster.podresources import aggregate
-from kubepy.cluster.quantity import Quantity
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.podresources import aggregate
 from kubepy.cluster.validation.fields import Errors
 from kubepy.cluster.validation.resources import (
     is_huge_page,
     validate_pod_resource_name,
     validate_resource_requirements,
 )
+from kubepy.cluster.values.quantity import Quantity
 
 
 def validate_pod_resources(spec: Object, claim_names: list[str], path: str, errors: Errors) -> None:

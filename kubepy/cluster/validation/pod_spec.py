@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, required, too_long
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation import scheduling, security
 from kubepy.cluster.validation.containers import (
     PodContext,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, not_supported
-from kubepy.cluster.meta import Object
-from kubepy.cluster.selectors import LabelSelector
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.selectors.labels import LabelSelector
 from kubepy.cluster.validation.fields import Errors
 from kubepy.cluster.validation.labels import validate_labels
 from kubepy.cluster.validation.pod_annotations import validate_pod_annotations, validate_profiles_match

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubepy.cluster.meta import Object, annotations_of
+from kubepy.cluster.objects.meta import Object, annotations_of
 from kubepy.cluster.validation.formats import ip_warnings
 from kubepy.cluster.validation.labels import label_value
 from kubepy.cluster.validation.pod_annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
@@ -208,7 +208,7 @@ def _of_amounts(amounts: Object | None, path: str) -> Iterator[str]:
     for name in ("memory", "ephemeral-storage"):
         amount = (amounts or {}).get(name)
         if amount is not None and amount[-1:] in "mun":
-            from kubepy.cluster.quantity import Quantity
+            from kubepy.cluster.values.quantity import Quantity
 
             if Quantity.parse(amount).milli_value() % 1000:
                 yield f'{path}[{name}]: fractional byte value "{amount}" is invalid, must be an integer'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value, not_supported, required
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import Errors
 from kubepy.cluster.validation.labels import validate_label_selector
 from kubepy.cluster.validation.names import dns1123_subdomain, path_segment

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, required
-from kubepy.cluster.meta import Object
-from kubepy.cluster.selectors import from_set
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.selectors.labels import from_set
 from kubepy.cluster.validation.apps import template_options
 from kubepy.cluster.validation.fields import Errors, validate_nonnegative
 from kubepy.cluster.validation.pod_options import PodOptions, options_for_update

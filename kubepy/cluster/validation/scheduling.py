@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kubepy.cluster.errors import duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_optional_choice, validate_positive
 from kubepy.cluster.validation.labels import (
     label_value,

@@ -14,7 +14,7 @@ from kubepy.cluster.errors import (
     required,
     too_long,
 )
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import (
     Errors,
     validate_format,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kubepy.cluster.defaults.services import is_externally_accessible
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.meta import Object, annotations_of
-from kubepy.cluster.serviceallocation import is_headless, needs_health_check
+from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.objects.services import is_headless, needs_health_check
 from kubepy.cluster.validation.fields import Errors, validate_choice, validate_format, validate_optional_choice
 from kubepy.cluster.validation.formats import (
     ip_address,

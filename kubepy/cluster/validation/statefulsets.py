@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
-from kubepy.cluster.meta import Object
-from kubepy.cluster.selectors import LabelSelector
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.selectors.labels import LabelSelector
 from kubepy.cluster.validation.apps import (
     TOLERANT_OF_NOTHING,
     int_or_percent_value,

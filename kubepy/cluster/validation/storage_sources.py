@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kubepy.cluster.errors import invalid_value, not_supported, required, too_long
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import (
     Errors,
     between,

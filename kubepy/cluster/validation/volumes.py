@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cluster.errors import duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.meta import Object
+from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
 from kubepy.cluster.validation.fields import (
     Errors,
@@ -99,7 +99,7 @@ def _validate_kind(kind: str, volume: Object, options: PodOptions, path: str, er
 
 def _validate_empty_dir(source: Object, path: str, errors: Errors) -> None:
     if (limit := source.get("sizeLimit")) is not None:
-        from kubepy.cluster.quantity import Quantity
+        from kubepy.cluster.values.quantity import Quantity
 
         if Quantity.parse(limit).nanos < 0:
             errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kubepy.cluster import history
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.cluster.objects.meta import (
     Object,
     controller_of,
     is_being_deleted,
@@ -17,9 +17,9 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.pods import is_pod_ready
+from kubepy.cluster.objects.pods import is_pod_ready
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors import from_label_selector
+from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.controllers.daemonset.manage import (
     Changes,
     FailedPodBackoff,
@@ -290,7 +290,7 @@ class DaemonSetController:
     def _snapshot(self, daemon_set: Object, number: int) -> Object:
         """A new revision. Where its name is taken by another template, the collision count goes up and the sync ends
         with an error: the next one computes another hash."""
-        from kubepy.cluster.hashing import compute_hash  # knows all types of the API; most runs make no revision
+        from kubepy.cluster.values.hashing import compute_hash  # knows all types of the API; most runs make no revision
 
         template, collisions = daemon_set["spec"]["template"], history.collision_count(daemon_set)
         labels = (template.get("metadata") or {}).get("labels") or {}

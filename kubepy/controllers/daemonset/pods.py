@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kubepy.cluster.intstr import scaled_value
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, labels_of, uid_of
-from kubepy.cluster.nodes import METADATA_NAME, required_node_selector
-from kubepy.cluster.pods import is_pod_terminal
+from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, labels_of, uid_of
+from kubepy.cluster.objects.nodes import METADATA_NAME, required_node_selector
+from kubepy.cluster.objects.pods import is_pod_terminal
+from kubepy.cluster.values.intstr import scaled_value
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.pods import is_pod_available, is_pod_ready
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready
 from kubepy.controllers.daemonset.placement import Placement
 from kubepy.controllers.daemonset.pods import NodePods, is_updated, oldest_first, template_generation
 

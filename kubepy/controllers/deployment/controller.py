@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.deployments import DESIRED_REPLICAS, REVISION, by_age, old_replica_sets, revision_of, same_template
-from kubepy.cluster.deployments import new_replica_set as find_new
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.cluster.objects.deployments import (
+    DESIRED_REPLICAS,
+    REVISION,
+    by_age,
+    old_replica_sets,
+    revision_of,
+    same_template,
+)
+from kubepy.cluster.objects.deployments import new_replica_set as find_new
+from kubepy.cluster.objects.meta import (
     Object,
     annotations_of,
     controller_of,
@@ -18,9 +25,9 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.pods import is_pod_terminal
+from kubepy.cluster.objects.pods import is_pod_terminal
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors import from_label_selector
+from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.controllers.conditions import with_condition
 from kubepy.controllers.deployment import revision, rolling, sizes, status
 from kubepy.controllers.ownership import Ownership

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.cluster.deployments import (
+from kubepy.cluster.objects.deployments import (
     DESIRED_REPLICAS,
     HASH_LABEL,
     MAX_REPLICAS,
@@ -16,8 +16,8 @@ from kubepy.cluster.deployments import (
     revision_of,
     same_template,
 )
-from kubepy.cluster.hashing import compute_hash
-from kubepy.cluster.meta import Object, annotations_of, name_of, namespace_of, new_controller_ref
+from kubepy.cluster.objects.meta import Object, annotations_of, name_of, namespace_of, new_controller_ref
+from kubepy.cluster.values.hashing import compute_hash
 from kubepy.controllers.deployment.sizes import max_surge, replicas
 
 NOT_COPIED = {

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of, uid_of
-from kubepy.cluster.pods import get_condition, is_pod_terminal, node_name
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.volumes import (
+from kubepy.cluster.objects.meta import (
+    Object,
+    annotations_of,
+    is_controlled_by,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from kubepy.cluster.objects.pods import get_condition, is_pod_terminal, node_name
+from kubepy.cluster.objects.volumes import (
     BETA_STORAGE_PROVISIONER,
     BIND_COMPLETED,
     CLAIMS,
@@ -24,6 +31,7 @@ from kubepy.cluster.volumes import (
     mismatch,
     waits_for_consumer,
 )
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, Said
 from kubepy.controllers.pvcprotection import claim_names
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.meta import Object, has_finalizer, is_being_deleted
+from kubepy.cluster.objects.meta import Object, has_finalizer, is_being_deleted
+from kubepy.cluster.objects.volumes import VOLUMES
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.volumes import VOLUMES
 
 FINALIZER = "kubernetes.io/pv-protection"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder, reference
-from kubepy.cluster.meta import (
+from kubepy.cluster.objects.meta import (
     Object,
     annotations_of,
     has_finalizer,
@@ -22,8 +22,7 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.volumes import (
+from kubepy.cluster.objects.volumes import (
     BETA_STORAGE_PROVISIONER,
     CLAIMS,
     CLASSES,
@@ -34,6 +33,7 @@ from kubepy.cluster.volumes import (
     class_of,
     waits_for_consumer,
 )
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.persistentvolume.protection import without_finalizer
 
 PROVISIONER = "kubepy.dev/simulated"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.cluster.objects.meta import (
     Object,
     controller_of,
     is_being_deleted,
@@ -15,9 +15,9 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.pods import is_pod_active, is_pod_ready, is_pod_terminating
+from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors import LabelSelector
+from kubepy.cluster.selectors.labels import LabelSelector
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import (

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from kubepy.cluster.meta import Object, annotations_of
-from kubepy.cluster.pods import is_pod_active, is_pod_available, node_name
+from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.objects.pods import is_pod_active, is_pod_available, node_name
 from kubepy.controllers.pod_order import least_wanted_first
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

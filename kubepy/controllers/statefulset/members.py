@@ -9,8 +9,8 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, is_being_deleted, labels_of, name_of
-from kubepy.cluster.pods import is_pod_available, is_pod_ready, phase_of
+from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of
+from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, phase_of
 from kubepy.controllers.pod_control import pod_from_template
 from kubepy.controllers.statefulset.claims import claim_name
 

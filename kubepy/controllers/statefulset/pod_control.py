@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.cluster.client import Client
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.controllers.statefulset import claims
 from kubepy.controllers.statefulset.members import ordinal_of, ordinals, repaired
 

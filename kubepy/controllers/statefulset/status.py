@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from kubepy.cluster.meta import Object, is_being_deleted
+from kubepy.cluster.objects.meta import Object, is_being_deleted
 from kubepy.controllers.statefulset.members import (
     Versions,
     is_created,

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, is_being_deleted
-from kubepy.cluster.pods import is_pod_terminal, phase_of
+from kubepy.cluster.objects.meta import Object, is_being_deleted
+from kubepy.cluster.objects.pods import is_pod_terminal, phase_of
 from kubepy.controllers.pod_control import SLOW_START_INITIAL_BATCH_SIZE
 from kubepy.controllers.statefulset.members import (
     Versions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.meta import labels_of, namespace_of, uid_of
+from kubepy.cluster.objects.meta import labels_of, namespace_of, uid_of
 from kubepy.scheduler.affinity import Terms, pod_terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (

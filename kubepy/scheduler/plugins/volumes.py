@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, is_controlled_by, labels_of, name_of
-from kubepy.cluster.reconcile import Key
-from kubepy.cluster.volumes import (
+from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, is_controlled_by, labels_of, name_of
+from kubepy.cluster.objects.volumes import (
     CLAIMS,
     CLASSES,
     SELECTED_NODE,
@@ -19,6 +18,7 @@ from kubepy.cluster.volumes import (
     requested_size,
     waits_for_consumer,
 )
+from kubepy.cluster.reconcile import Key
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
     NODE_ADD,

@@ -11,7 +11,7 @@ from kubepy.cluster.managedfields.fieldpath import from_fields_v1, in_order, pat
 from kubepy.cluster.managedfields.merging import merge, remove, with_named_fields
 from kubepy.cluster.managedfields.typed import TypedError, compare, field_set
 from kubepy.cluster.managedfields.validating import problems, text_of
-from kubepy.cluster.schemas import Schema, schema_for
+from kubepy.cluster.schema.openapi import Schema, schema_for
 
 TEXT = {"type": "string"}
 SCHEMA = Schema({"type": "object", "properties": {

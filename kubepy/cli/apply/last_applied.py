@@ -1,0 +1,184 @@
+"""``kubepy apply view-last-applied|set-last-applied|edit-last-applied``.
+
+Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
+"""
+
+from __future__ import annotations
+
+import json
+
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, is_status, prefixed
+from kubepy.cli.runtime.flags import boolean, string, strings
+from kubepy.cli.runtime.flagsets import (
+    CLIENT,
+    CLIENT_SIDE_APPLY,
+    SERVER,
+    UNNAMED,
+    dry_run,
+    dry_run_flag,
+    field_manager_flag,
+    field_validation,
+    filename_flags,
+    output_flags,
+    record_flag,
+    selector_flag,
+    validate_flag,
+)
+from kubepy.cli.runtime.last_applied import ANNOTATION, original_configuration, serialized
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object, annotations_of
+
+VIEW_FLAGS = [
+    string("output", "o", default="yaml", help="Output format. Must be one of (yaml, json)."),
+    boolean("all", help="Select all resources in the namespace of the specified resource types."),
+    selector_flag(),
+    *filename_flags("that contains the last-applied-configuration annotations"),
+]
+
+
+@verb("view-last-applied", "view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
+      flags=VIEW_FLAGS, examples="""
+# What was applied last, as JSON
+kubepy apply view-last-applied ds/nginx-ds -o json
+""")
+def view(session: Session, given: Invocation) -> None:
+    """View the latest last-applied-configuration annotations by type/name or file."""
+    configurations: list[Object] = []
+
+    def take(info: Info) -> None:
+        original = original_configuration(info.content)
+        if original is not None:
+            configurations.append(original)
+
+    find(session, given, bare_types=session.namespace_given, latest=True, everything=given.all).visit(take)
+    for configuration in configurations:
+        session.print(_formatted(given, configuration), end="")
+
+
+def _formatted(given: Invocation, configuration: Object) -> str:
+    if given.output not in ("yaml", "json"):
+        given.usage_error(f"Unexpected -o output mode: {given.output}, the flag 'output' must be one of yaml|json")
+    if given.output == "yaml":
+        from kubepy.storage.yaml import dump
+
+        return dump(configuration)
+    from kubepy.cluster.values.goformat import to_json
+
+    return to_json(configuration, indent=2) + "\n"
+
+
+# --- set ----------------------------------------------------------------------------------------------------------
+
+
+SET_FLAGS = [
+    strings("filename", "f", help="Filename or directory of files that contain what is to count as applied last."),
+    boolean("create-annotation", help="Create the annotation on objects that do not have it."),
+    *output_flags(),
+    dry_run_flag(),
+]
+
+
+@verb("set-last-applied", "set-last-applied -f FILENAME", flags=SET_FLAGS, examples="""
+# Let the next apply compare with this file
+kubepy apply set-last-applied -f manifests/nginx-ds.yaml --create-annotation
+""")
+def set_(session: Session, given: Invocation) -> None:
+    """Set the latest last-applied-configuration annotations by setting it to match the contents of a file.
+
+    Nothing else of the object changes."""
+    strategy = dry_run(session, given)
+    printer = printer_for(session, given, "configured", strategy)
+    planned: list[tuple[Info, str]] = []
+    find(session, given, args=[]).visit(lambda info: _plan(session, given, info, planned))
+    for info, configuration in planned:
+        printer(info.content if strategy == CLIENT
+                else _annotate(session, info, configuration, dry_run=strategy == SERVER))
+
+
+def _plan(session: Session, given: Invocation, info: Info, planned: list[tuple[Info, str]]) -> None:
+    configuration = serialized(_without_annotation(info.content))
+    action = f"error when retrieving current configuration of:\n{info}\nfrom server for: \"{info.source}\": "
+    try:
+        current = info.get(session)
+    except Exception as error:
+        raise error if is_status(error, "NotFound") else prefixed(error, action) from None
+    original = original_configuration(current)
+    if original is None and not given.create_annotation:
+        raise CliError(f"no last-applied-configuration annotation found on resource: {info.name}, to create the "
+                       "annotation, run the command with --create-annotation")
+    if original == json.loads(configuration):
+        session.print(f"set-last-applied {info.name}: no changes required.")
+    else:
+        planned.append((info, configuration))
+
+
+def _without_annotation(obj: Object) -> Object:
+    annotations = annotations_of(obj)
+    if ANNOTATION not in annotations:
+        return obj
+    kept = {key: value for key, value in annotations.items() if key != ANNOTATION}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": kept}}
+
+
+def _annotate(session: Session, info: Info, configuration: str, *, dry_run: bool = False,
+              manager: str = UNNAMED) -> Object:
+    from kubepy.cluster.client import MERGE_PATCH
+
+    patch = {"metadata": {"annotations": {ANNOTATION: configuration}}}
+    return session.client.patch(info.resource.key, info.name, patch, MERGE_PATCH, namespace=info.namespace,
+                                dry_run=dry_run, field_manager=manager)
+
+
+# --- edit ---------------------------------------------------------------------------------------------------------
+
+
+EDIT_FLAGS = [
+    *filename_flags("to use to edit the resource"),
+    *output_flags("json|yaml"),
+    validate_flag(),
+    boolean("windows-line-endings", hidden=True),
+    field_manager_flag(CLIENT_SIDE_APPLY),
+    record_flag(),
+]
+NO_ANNOTATIONS = ("no last-applied-configuration annotation found on resources, to create the annotation, use command "
+                  "`kubepy apply set-last-applied --create-annotation`")
+
+
+@verb("edit-last-applied", "edit-last-applied (TYPE/NAME | -f FILENAME)", flags=EDIT_FLAGS, examples="""
+# Change what counts as applied last, with $EDITOR
+kubepy apply edit-last-applied ds/nginx-ds
+""")
+def edit(session: Session, given: Invocation) -> None:
+    """Edit the latest last-applied-configuration annotations of resources from the default editor.
+
+    Nothing else of the resources changes."""
+    field_validation(given)
+    configurations: list[Info] = []
+
+    def take(info: Info) -> None:
+        original = original_configuration(info.content)
+        if original is not None:
+            configurations.append(Info(info.resource, info.namespace, info.name, object=original))
+
+    find(session, given, bare_types=True, latest=True).visit(take)
+    if not configurations:
+        raise CliError(NO_ANNOTATIONS)
+    _edit_all(session, given, configurations)
+
+
+def _edit_all(session: Session, given: Invocation, configurations: list[Info]) -> None:
+    from kubepy.cli.runtime.editing import LAST_APPLIED_HEADER, Editing, Round, place
+
+    def change(originals: list[Info], updated: list[Info], current: Round) -> None:
+        for info in updated:
+            place(session, info)
+        for info in updated:
+            same = any(one.name == info.name and one.content == info.content for one in originals)
+            if not same:
+                _annotate(session, info, serialized(info.content), manager=given.field_manager)
+            printer_for(session, given, "skipped" if same else "edited")(info.content)
+
+    Editing(session, given, change, LAST_APPLIED_HEADER).edit(configurations)

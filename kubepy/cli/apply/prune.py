@@ -1,0 +1,89 @@
+"""``apply --prune`` and ``diff --prune``: what was applied once and is in the files no more.
+
+Upstream: ``kubectl/pkg/cmd/apply/prune.go``, ``kubectl/pkg/cmd/diff/prune.go``, ``kubectl/pkg/util/prune/prune.go``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.last_applied import ANNOTATION
+from kubepy.cli.runtime.resources import Info, info_of
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object, annotations_of, uid_of
+from kubepy.cluster.scheme import Resource
+
+DEFAULT_KINDS = (
+    "configmaps", "endpoints", "persistentvolumeclaims", "pods", "replicationcontrollers", "secrets", "services",
+    "jobs.batch", "cronjobs.batch", "ingresses.networking.k8s.io", "daemonsets.apps", "deployments.apps",
+    "replicasets.apps", "statefulsets.apps", "namespaces", "persistentvolumes",
+)  # fmt: skip
+CLUSTER_SCOPE = ("Deprecated: kubectl apply will no longer prune non-namespaced resources by default when used with "
+                 "the --namespace flag in a future release. To preserve the current behaviour, list the resources you "
+                 "want to target explicitly in the --prune-allowlist flag.")
+ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+
+
+class Visited:
+    """The objects and namespaces that a command has dealt with."""
+
+    def __init__(self, session: Session) -> None:
+        self.uids: set[str] = set()
+        self.namespaces = {session.namespace} if session.namespace_given else set()
+
+    def add_namespace(self, info: Info) -> None:
+        if info.resource.namespaced:
+            self.namespaces.add(info.namespace)
+
+    def add(self, obj: Object | None) -> None:
+        self.uids.add(uid_of(obj) if obj else "")
+
+
+def allowed_kinds(session: Session, texts: list[str]) -> list[Resource]:
+    """The resources of ``--prune-allowlist``: ``core/v1/ConfigMap``. Raises CliError."""
+    found = []
+    for text in texts:
+        parts = text.split("/")
+        if len(parts) != 3:
+            raise CliError(f"invalid GroupVersionKind format: {text}, please follow <group/version/kind>")
+        group, version, kind = "" if parts[0] == "core" else parts[0], parts[1], parts[2]
+        api_version = f"{group}/{version}".lstrip("/")
+        resource = session.scheme.for_kind(api_version, kind)
+        if resource is None:
+            raise CliError(f'no matches for kind "{kind}" in version "{api_version}"')
+        found.append(resource)
+    return found
+
+
+def leftovers(session: Session, visited: Visited, allowed: list[Resource], selector: str) -> Iterator[Info]:
+    """What was applied, is selected and was not visited, in the namespaces that were. Raises CliError."""
+    if not allowed:
+        allowed = [session.scheme.by_key(key) for key in DEFAULT_KINDS]
+        session.say(f"{_klog_header(session)} {CLUSTER_SCOPE}")
+    places = [(namespace, one) for namespace in sorted(visited.namespaces) for one in allowed if one.namespaced]
+    places += [("", one) for one in allowed if not one.namespaced]
+    for namespace, resource in places:
+        if resource.key == "endpoints":
+            session.warn(ENDPOINTS)
+        for obj in _listed(session, resource, namespace, selector):
+            if ANNOTATION in annotations_of(obj) and uid_of(obj) not in visited.uids:
+                yield info_of(resource, obj)
+
+
+def _listed(session: Session, resource: Resource, namespace: str, selector: str) -> list[Object]:
+    try:
+        return session.client.list(resource.key, namespace=namespace or None, label_selector=selector).items
+    except Exception as error:
+        if not is_status(error):
+            raise
+        scope = "namespaced" if resource.namespaced else "nonNamespaced"
+        kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+        raise CliError(f"error pruning {scope} object {kind}: {error}") from None
+
+
+def _klog_header(session: Session) -> str:
+    """How Go's klog begins the line of a warning: month, day, time, process, place."""
+    now = session.cluster.clock.now()
+    return f"W{now:%m%d %H:%M:%S.%f} {os.getpid():7} prune.go:76]"

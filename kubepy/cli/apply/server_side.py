@@ -1,0 +1,87 @@
+"""``apply --server-side``: the cluster merges, and keeps for each field who manages it.
+
+Upstream: ``kubectl/pkg/cmd/apply/apply.go`` (applyOneObject), ``client-go/util/csaupgrade``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.flagsets import SERVER, SERVER_SIDE_APPLY
+from kubepy.cli.runtime.last_applied import ANNOTATION
+from kubepy.cli.runtime.resources import Info
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.client import APPLY_PATCH
+from kubepy.cluster.objects.meta import Object, annotations_of
+
+if TYPE_CHECKING:
+    from kubepy.cli.apply.command import Options
+
+LAST_APPLIED_MANAGER = "kubectl-last-applied"
+ANNOTATION_PATH = ("metadata", "annotations", ANNOTATION)
+ADVICE = """
+Please review the fields above--they currently have other managers. Here
+are the ways you can resolve this warning:
+* If you intend to manage all of these fields, please re-run the apply
+  command with the `--force-conflicts` flag.
+* If you do not intend to manage all of the fields, please edit your
+  manifest to remove references to the fields that should keep their
+  current managers.
+* You may co-own fields by updating your manifest to match the existing
+  value; in this case, you'll become the manager if the other manager(s)
+  stop managing the field (remove it from their configuration).
+See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts"""
+
+
+def apply_on_server(session: Session, info: Info, options: Options) -> None:
+    """Apply an object of a file; the Info takes what came of it. Raises CliError for conflicts, and Status."""
+    from kubepy.cli.apply.command import warn_if_deleting
+
+    manifest = info.content
+    try:
+        info.refresh(_send(session, info, manifest, options, options.manager))
+    except Exception as error:
+        if is_status(error, "Conflict"):
+            raise CliError(f"{error}{ADVICE}") from None
+        raise
+    if options.dry_run != SERVER and options.manager == SERVER_SIDE_APPLY:
+        _keep_annotation(session, info, options)
+    if options.dry_run != SERVER and _take_over(session, info, options):
+        info.refresh(_send(session, info, manifest, options, options.manager))
+    warn_if_deleting(session, info)
+
+
+def _send(session: Session, info: Info, obj: Object, options: Options, manager: str) -> Object:
+    return session.client.patch(info.resource.key, info.name, obj, APPLY_PATCH, namespace=info.namespace,
+                                subresource=options.subresource, dry_run=options.dry_run == SERVER,
+                                field_manager=manager, field_validation=options.validation,
+                                force=options.force_conflicts)
+
+
+def _keep_annotation(session: Session, info: Info, options: Options) -> None:
+    """What apply on the client has left stays for those who go back to it: a manager of its own holds it."""
+    from kubepy.cluster.managedfields.upgrade import managers_of_field
+
+    annotation = annotations_of(info.content).get(ANNOTATION)
+    if annotation is None or managers_of_field(info.content, ANNOTATION_PATH, "Apply"):
+        return
+    meta = info.content["metadata"]
+    identity = {key: meta[key] for key in ("name", "namespace") if key in meta}
+    only = {"apiVersion": info.resource.api_version, "kind": info.resource.kind,
+            "metadata": {**identity, "annotations": {ANNOTATION: annotation}}}
+    info.refresh(_send(session, info, only, options._replace(force_conflicts=False), LAST_APPLIED_MANAGER))
+
+
+def _take_over(session: Session, info: Info, options: Options) -> bool:
+    """The fields that apply on the client managed become those of this manager; whether there were any."""
+    from kubepy.cluster.client import JSON_PATCH
+    from kubepy.cluster.managedfields.upgrade import managers_of_field, upgrade_patch
+
+    clients = dict.fromkeys(managers_of_field(info.content, ANNOTATION_PATH, "Update"))
+    patch = upgrade_patch(info.content, clients, options.manager)
+    if patch is None:
+        return False
+    info.refresh(session.client.patch(info.resource.key, info.name, patch, JSON_PATCH, namespace=info.namespace,
+                                      field_manager=options.manager))
+    return True

@@ -1,0 +1,1 @@
+"""``kubepy config``: contexts, and the commands that choose one."""

@@ -1,0 +1,274 @@
+"""``kubepy create configmap`` and ``create secret …``. Upstream: ``create_configmap.go``, ``create_secret*.go``."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Iterator
+
+from kubepy.cli.create.objects import generator, metadata
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, strings
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
+
+APPEND_HASH = boolean("append-hash", help="Append a hash of the content to the name.")
+
+
+def source_flags(what: str) -> list[Flag]:
+    return [
+        strings("from-file", help="A file whose content is a value: PATH or KEY=PATH. A folder means all its files."),
+        string_array("from-literal", help=f"A key and a literal value to insert in the {what} (mykey=somevalue)."),
+        strings("from-env-file", help="A file of lines of key=val pairs."),
+    ]
+
+
+# Takes one key and its value.
+Add = Callable[[str, bytes], None]
+
+
+@generator("configmap", "configmap NAME [--from-file=[key=]source] [--from-literal=key1=value1]",
+           flags=[*source_flags("configmap"), APPEND_HASH], failure="failed to create configmap: ", examples="""
+# Of literals
+kubepy create configmap app --from-literal=mode=fast --from-literal=level=3
+
+# Of all files of a folder
+kubepy create configmap conf --from-file=conf.d/
+""")
+def configmap(session: Session, given: Invocation, name: str) -> Object:
+    """Create a config map based on a file, directory, or specified literal value."""
+    data: dict[str, str] = {}
+    binary: dict[str, str] = {}
+
+    def add(key: str, value: bytes) -> None:
+        _check_key(key, "is not a valid key name for a ConfigMap: ")
+        for taken, field in ((data, "Data"), (binary, "BinaryData")):
+            if key in taken:
+                raise CliError(f'cannot add key "{key}", another key by that name already exists in {field} for '
+                               f'ConfigMap "{name}"')
+        try:
+            data[key] = value.decode()
+        except UnicodeDecodeError:
+            binary[key] = base64.b64encode(value).decode()
+
+    _refuse_mixed(given)
+    _add_files(given, add)
+    _add_literals(given, add)
+    _add_env_files(given, add, "env config file cannot be a directory")
+    if given.append_hash:
+        name += "-" + content_hash({"kind": "ConfigMap", "name": name, "data": data,
+                                    **({"binaryData": binary} if binary else {})})
+    obj: Object = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata(session, name)}
+    return {**obj, **({"data": _sorted(data)} if data else {}), **({"binaryData": _sorted(binary)} if binary else {})}
+
+
+@generator("generic", "generic NAME [--type=string] [--from-file=[key=]source]",
+           flags=[*source_flags("secret"), string("type", help="The type of secret to create."), APPEND_HASH],
+           failure="failed to create secret ", examples="""
+# Of literals
+kubepy create secret generic login --from-literal=user=admin --from-literal=password=secret
+""")
+def generic_secret(session: Session, given: Invocation, name: str) -> Object:
+    """Create a secret based on a file, directory, or specified literal value."""
+    data: dict[str, str] = {}
+    _refuse_mixed(given)
+    add = _secret_adder(data)
+    _add_literals(given, add)
+    _add_files(given, add)
+    _add_env_files(given, add, "env secret file cannot be a directory")
+    return _secret(session, given, name, given.type, data)
+
+
+@generator("tls", "tls NAME --cert=path/to/cert/file --key=path/to/key/file", flags=[
+    string("cert", help="Path to PEM encoded public key certificate."),
+    string("key", help="Path to private key associated with given certificate."),
+    APPEND_HASH,
+], failure="failed to create secret ", examples="""
+# Of a certificate and its key
+kubepy create secret tls web --cert=tls.crt --key=tls.key
+""")
+def tls_secret(session: Session, given: Invocation, name: str) -> Object:
+    """Create a TLS secret from the given public/private key pair.
+
+    That the two belong together is not checked."""
+    if not given.key or not given.cert:
+        raise CliError("key and cert must be specified")
+    data: dict[str, str] = {}
+    add = _secret_adder(data)
+    for key, path in (("tls.crt", given.cert), ("tls.key", given.key)):
+        try:
+            add(key, _read(path))
+        except OSError as error:
+            raise CliError(f"Cannot read file {path}, open {path}: {_why(error)}") from None
+    return _secret(session, given, name, "kubernetes.io/tls", data)
+
+
+@generator("docker-registry", "docker-registry NAME --docker-username=user --docker-password=password",
+           flags=[
+               string("docker-username", help="Username for the registry."),
+               string("docker-password", help="Password for the registry."),
+               string("docker-email", help="Email for the registry."),
+               string("docker-server", default="https://index.docker.io/v1/", help="Server of the registry."),
+               strings("from-file", help="A file with the whole configuration: PATH or .dockerconfigjson=PATH."),
+               APPEND_HASH,
+           ], failure="failed to create secret ", examples="""
+# For a registry
+kubepy create secret docker-registry hub --docker-username=me --docker-password=secret
+""")
+def docker_registry_secret(session: Session, given: Invocation, name: str) -> Object:
+    """Create a new secret for use with Docker registries."""
+    from kubepy.cluster.values.goformat import to_json
+
+    data: dict[str, str] = {}
+    add = _secret_adder(data)
+    if given.from_file:
+        _add_files(given, add)
+    elif not (given.docker_username and given.docker_password and given.docker_server):
+        raise CliError("either --from-file or the combination of --docker-username, --docker-password and "
+                       "--docker-server is required")
+    else:
+        user, password = given.docker_username, given.docker_password
+        entry = {"username": user, "password": password, "email": given.docker_email,
+                 "auth": base64.b64encode(f"{user}:{password}".encode()).decode()}
+        entry = {key: value for key, value in entry.items() if value}
+        add(".dockerconfigjson", to_json({"auths": {given.docker_server: entry}}, sort_keys=False).encode())
+    return _secret(session, given, name, "kubernetes.io/dockerconfigjson", data)
+
+
+def _secret_adder(data: dict[str, str]) -> Add:
+    def add(key: str, value: bytes) -> None:
+        _check_key(key, "is not valid key name for a Secret ")
+        if key in data:
+            raise CliError(f"cannot add key {key}, another key by that name already exists")
+        data[key] = base64.b64encode(value).decode()
+
+    return add
+
+
+def _secret(session: Session, given: Invocation, name: str, kind: str, data: dict[str, str]) -> Object:
+    if given.append_hash:
+        name += "-" + content_hash({"kind": "Secret", "type": kind, "name": name, "data": data})
+    obj: Object = {"kind": "Secret", "apiVersion": "v1", "metadata": metadata(session, name)}
+    return {**obj, **({"data": _sorted(data)} if data else {}), **({"type": kind} if kind else {})}
+
+
+def _sorted(data: dict[str, str]) -> dict[str, str]:
+    return {key: data[key] for key in sorted(data)}
+
+
+# --- where the data comes from ------------------------------------------------------------------------------------
+
+
+def _refuse_mixed(given: Invocation) -> None:
+    if given.from_env_file and (given.from_file or given.from_literal):
+        raise CliError("from-env-file cannot be combined with from-file or from-literal")
+
+
+def _add_literals(given: Invocation, add: Add) -> None:
+    for source in given.from_literal:
+        key, equals, value = source.partition("=")
+        if not equals or not key:
+            raise CliError(f"invalid literal source {source}, expected key=value")
+        add(key, value.encode())
+
+
+def _add_files(given: Invocation, add: Add) -> None:
+    for source in given.from_file:
+        key, path = _key_and_path(source)
+        if not os.path.exists(path):
+            raise CliError(f"error reading {path}: no such file or directory")
+        if not os.path.isdir(path):
+            add(key, _read(path))
+        elif "=" in source:
+            raise CliError("cannot give a key name for a directory path")
+        else:
+            for name in sorted(os.listdir(path)):
+                if os.path.isfile(inner := os.path.join(path, name)) and not os.path.islink(inner):
+                    add(name, _read(inner))
+
+
+def _key_and_path(source: str) -> tuple[str, str]:
+    if "=" not in source:
+        return os.path.basename(source.rstrip("/")), source
+    if source.count("=") > 1:
+        raise CliError("key names or file paths cannot contain '='")
+    key, _, path = source.partition("=")
+    if not key:
+        raise CliError(f"key name for file path {path} missing")
+    if not path:
+        raise CliError(f"file path for key name {key} missing")
+    return key, path
+
+
+def _add_env_files(given: Invocation, add: Add, folder_error: str) -> None:
+    for path in given.from_env_file:
+        if not os.path.exists(path):
+            raise CliError(f"error reading {path}: no such file or directory")
+        if os.path.isdir(path):
+            raise CliError(folder_error)
+        for key, value in _env_lines(path):
+            add(key, value.encode())
+
+
+def _env_lines(path: str) -> Iterator[tuple[str, str]]:
+    """``KEY=value`` of each line; a key alone takes its value from the environment."""
+    for line in _read(path).decode("utf-8-sig", "replace").splitlines():
+        text = line.lstrip()
+        if not text or text.startswith("#"):
+            continue
+        key, equals, value = text.partition("=")
+        _check_variable(key)
+        yield key, value if equals else os.environ.get(key, "")
+
+
+def _check_variable(key: str) -> None:
+    """``IsEnvVarName``."""
+    import re
+
+    from kubepy.cluster.validation.names import regex_error
+
+    pattern = "[-._a-zA-Z][-._a-zA-Z0-9]*"
+    problems = [] if re.fullmatch(pattern, key) else [regex_error(
+        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
+        "not start with a digit", pattern, "my.env-name", "MY_ENV.NAME", "MyEnvName1")]
+    if problems:
+        raise CliError(f'"{key}" is not a valid key name: {";".join(problems)}')
+
+
+def _check_key(key: str, words: str) -> None:
+    """``IsConfigMapKey``."""
+    import re
+
+    from kubepy.cluster.validation.names import regex_error
+
+    pattern = "[-._a-zA-Z0-9]+"
+    problems = [] if re.fullmatch(pattern, key) else [regex_error(
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.'", pattern, "key.name", "KEY_NAME",
+        "key-name")]
+    if len(key) > 253:
+        problems.append("must be no more than 253 characters")
+    if key in (".", "..") or key.startswith(".."):
+        problems.append("must not be '.'" if key == "." else "must not be '..'" if key == ".."
+                        else "must not start with '..'")
+    if problems:
+        raise CliError(f'"{key}" {words}{",".join(problems)}')
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def content_hash(content: Object) -> str:
+    """Ten characters that change with the content (``kubectl/pkg/util/hash``)."""
+    import hashlib
+
+    from kubepy.cluster.values.goformat import to_json
+
+    digest = hashlib.sha256(to_json(content).encode()).hexdigest()
+    return digest[:10].translate(str.maketrans("013ae", "ghkmt"))

@@ -1,0 +1,228 @@
+"""``kubepy create namespace|deployment|job|cronjob|quota|…``. Upstream: ``kubectl/pkg/cmd/create/create_*.go``."""
+
+from __future__ import annotations
+
+import re
+
+from kubepy.cli.create.objects import command_from, generator, metadata
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import boolean, integer, string, strings
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
+
+
+@generator("namespace", "namespace NAME", examples="# A namespace\nkubepy create namespace edge")
+def namespace(session: Session, given: Invocation, name: str) -> Object:
+    """Create a namespace with the specified name."""
+    return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}, "spec": {}, "status": {}}
+
+
+@generator("serviceaccount", "serviceaccount NAME", failure="failed to create serviceaccount: ",
+           examples="# A service account\nkubepy create serviceaccount robot")
+def serviceaccount(session: Session, given: Invocation, name: str) -> Object:
+    """Create a service account with the specified name."""
+    return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata(session, name)}
+
+
+# --- workloads ----------------------------------------------------------------------------------------------------
+
+
+@generator("deployment", "deployment NAME --image=image -- [COMMAND] [args...]", required=["image"], flags=[
+    strings("image", help="Image names to run. A deployment can have several for a pod of several containers."),
+    integer("port", default=-1, help="The containerPort that this deployment exposes."),
+    integer("replicas", "r", default=1, help="Number of replicas to create."),
+], failure="failed to create deployment: ", examples="""
+# Three pods of one image
+kubepy create deployment web --image=nginx:1.25 --replicas=3
+""")
+def deployment(session: Session, given: Invocation, name: str) -> Object:
+    """Create a deployment with the specified name."""
+    command = command_from(given)
+    if len(given.image) > 1 and command:
+        raise CliError("cannot specify multiple --image options and command")
+    containers = [container(_container_name(session, image), image, command) for image in given.image]
+    if given.port >= 0:
+        containers[0] = _with_port(containers[0], given.port)
+    labels = {"app": name}
+    return {
+        "kind": "Deployment", "apiVersion": "apps/v1", "metadata": metadata(session, name, labels=labels),
+        "spec": {"replicas": given.replicas, "selector": {"matchLabels": labels},
+                 "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}}, "strategy": {}},
+        "status": {},
+    }
+
+
+def container(name: str, image: str, command: list[str]) -> Object:
+    return {"name": name, "image": image, **({"command": command} if command else {}), "resources": {}}
+
+
+def _with_port(one: Object, port: int) -> Object:
+    resources = one.pop("resources")
+    return {**one, "ports": [{"containerPort": port}], "resources": resources}
+
+
+def _container_name(session: Session, image: str) -> str:
+    """The last part of the image's name; with a random suffix when it holds characters that a name may not."""
+    name = image.rpartition("/")[2].partition(":")[0].partition("@")[0]
+    if not re.search(r"[_.]", name):
+        return name
+    from kubepy.cluster.clock import Ids
+
+    ids = session.cluster.ids if session.has_cluster else Ids()
+    return f"{re.sub(r'[_.]', '-', name)}-{ids.suffix()}"
+
+
+@generator("job", "job NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]", flags=[
+    string("image", help="Image name to run."),
+    string("from", help="The name of the resource to create a Job from (only CronJob is supported)."),
+], failure="failed to create job: ", examples="""
+# A job that says hello
+kubepy create job hello --image=busybox -- echo hello
+""")
+def job(session: Session, given: Invocation, name: str) -> Object:
+    """Create a job with the specified name."""
+    source, command = given.flag("from"), command_from(given)
+    if bool(given.image) == bool(source):
+        raise CliError("either --image or --from must be specified")
+    if source and command:
+        raise CliError("cannot specify --from and command")
+    if source:
+        return _job_from_cronjob(session, given, name, source)
+    spec = {"template": _run_once(name, given.image, command, "Never")}
+    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata(session, name), "spec": spec, "status": {}}
+
+
+def _run_once(name: str, image: str, command: list[str], restart: str) -> Object:
+    return {"metadata": {}, "spec": {"containers": [container(name, image, command)], "restartPolicy": restart}}
+
+
+def _job_from_cronjob(session: Session, given: Invocation, name: str, source: str) -> Object:
+    from kubepy.cli.runtime.resources import find
+
+    found = find(session, given, args=[source]).all_infos()[0].content
+    if found["kind"] != "CronJob":
+        raise CliError(f"unknown object type *v1.{found['kind']}")
+    template = found["spec"]["jobTemplate"]
+    meta = template.get("metadata", {})
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": found["metadata"]["name"],
+             "uid": found["metadata"]["uid"], "controller": True}
+    annotations = {"cronjob.kubernetes.io/instantiate": "manual", **meta.get("annotations", {})}
+    made = metadata(session, name, labels=meta.get("labels"), annotations=annotations, ownerReferences=[owner])
+    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": made, "spec": template["spec"], "status": {}}
+
+
+@generator("cronjob", "cronjob NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]",
+           required=["image", "schedule"], flags=[
+               string("image", help="Image name to run."),
+               string("schedule", help="A schedule in the Cron format the job should be run with."),
+               string("restart", default="OnFailure", help="The job's restart policy: OnFailure or Never."),
+           ], failure="failed to create cronjob: ", examples="""
+# A job every night
+kubepy create cronjob nightly --image=busybox --schedule='0 3 * * *'
+""")
+def cronjob(session: Session, given: Invocation, name: str) -> Object:
+    """Create a cron job with the specified name."""
+    template = _run_once(name, given.image, command_from(given), given.restart)
+    spec = {"schedule": given.schedule, "jobTemplate": {"metadata": {"name": name}, "spec": {"template": template}}}
+    return {"kind": "CronJob", "apiVersion": "batch/v1", "metadata": metadata(session, name), "spec": spec,
+            "status": {}}
+
+
+# --- policy -------------------------------------------------------------------------------------------------------
+
+
+@generator("quota", "quota NAME [--hard=key1=value1,key2=value2] [--scopes=Scope1,Scope2]", flags=[
+    string("hard", help="A comma-delimited set of resource=quantity pairs that define a hard limit."),
+    string("scopes", help="A comma-delimited set of quota scopes that must all match each object tracked."),
+], failure="failed to create quota: ", examples="""
+# At most three pods
+kubepy create quota small --hard=pods=3
+""")
+def quota(session: Session, given: Invocation, name: str) -> Object:
+    """Create a resource quota with the specified name, hard limits, and optional scopes."""
+    spec: Object = {}
+    if given.hard:
+        spec["hard"] = dict(_limit(part) for part in given.hard.split(","))
+    if given.scopes:
+        spec["scopes"] = [_scope(part) for part in given.scopes.split(",")]
+    return {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": metadata(session, name), "spec": spec,
+            "status": {}}
+
+
+def _limit(part: str) -> tuple[str, str]:
+    from kubepy.cluster.values.quantity import QuantityError, parse_quantity
+
+    key, equals, value = part.partition("=")
+    if not equals or "=" in value:
+        raise CliError(f"Invalid argument syntax {part}, expected <resource>=<value>")
+    try:
+        return key, str(parse_quantity(value))
+    except QuantityError as error:
+        raise CliError(str(error)) from None
+
+
+def _scope(part: str) -> str:
+    if not part:
+        raise CliError('invalid resource quota scope ""')
+    return part
+
+
+@generator("poddisruptionbudget", "poddisruptionbudget NAME --selector=SELECTOR --min-available=N", flags=[
+    string("min-available", help="The minimum number or percentage of available pods this budget requires."),
+    string("max-unavailable", help="The maximum number or percentage of unavailable pods this budget requires."),
+    string("selector", help="A label selector to use for this budget; only equality is supported."),
+], failure="failed to create poddisruptionbudgets: ", examples="""
+# Keep one pod of web running
+kubepy create poddisruptionbudget web --selector=app=web --min-available=1
+""")
+def poddisruptionbudget(session: Session, given: Invocation, name: str) -> Object:
+    """Create a pod disruption budget with the specified name, selector, and desired minimum available pods."""
+    if not given.selector:
+        raise CliError("a selector must be specified")
+    if not given.max_unavailable and not given.min_available:
+        raise CliError("one of min-available or max-unavailable must be specified")
+    if given.max_unavailable and given.min_available:
+        raise CliError("min-available and max-unavailable cannot be both specified")
+    field, flag = ("minAvailable", "min-available") if given.min_available else ("maxUnavailable", "max-unavailable")
+    value = given.flag(flag)
+    if not re.fullmatch(r"[0-9]+%?", value):
+        raise CliError(f"invalid format specified for {flag}")
+    spec: Object = {field: value if value.endswith("%") else int(value),
+                    "selector": {"matchLabels": _equalities(given.selector)}}
+    if field == "maxUnavailable":
+        spec = dict(reversed(spec.items()))
+    status = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+    return {"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": metadata(session, name),
+            "spec": spec, "status": status}
+
+
+def _equalities(text: str) -> dict[str, str]:
+    from kubepy.cluster.selectors.labels import SelectorError, parse_labels
+
+    try:
+        requirements = parse_labels(text).requirements
+    except SelectorError as error:
+        raise CliError(f"couldn't parse the selector string \"{text}\": {error}") from None
+    return {one.key: next(iter(one.values), "") for one in requirements}
+
+
+@generator("priorityclass", "priorityclass NAME --value=VALUE --global-default=BOOL", flags=[
+    integer("value", help="The value of this priority class."),
+    boolean("global-default", help="Whether this PriorityClass should be considered as the default priority."),
+    string("description", help="When this priority class should be used."),
+    string("preemption-policy", default="PreemptLowerPriority", help="The policy for preempting pods with lower "
+           "priority."),
+], failure="failed to create priorityclass: ", examples="""
+# A priority above the default one
+kubepy create priorityclass high --value=1000
+""")
+def priorityclass(session: Session, given: Invocation, name: str) -> Object:
+    """Create a priority class with the specified name, value, globalDefault and description."""
+    obj: Object = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": name},
+                   "value": given.value}
+    if given.global_default:
+        obj["globalDefault"] = True
+    if given.description:
+        obj["description"] = given.description
+    return {**obj, "preemptionPolicy": given.preemption_policy}

@@ -1,0 +1,102 @@
+"""What the ``create KIND NAME`` commands share: flags, the name, creating the object that they made up.
+
+A generator is a function from flags to an object, with its fields in Go's order, as ``-o json`` shows them. Upstream:
+``kubectl/pkg/cmd/create``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kubepy.cli.runtime.command import Invocation, Verb
+from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flagsets import (
+    CLIENT,
+    SERVER,
+    dry_run,
+    dry_run_flag,
+    field_manager_flag,
+    field_validation,
+    output_flags,
+    save_config_flag,
+    validate_flag,
+)
+from kubepy.cli.runtime.last_applied import ANNOTATION
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
+
+COMMON = [*output_flags(), dry_run_flag(), validate_flag(), field_manager_flag("kubectl-create"), save_config_flag()]
+
+# The object of a command line. Raises CliError.
+Generate = Callable[[Session, Invocation, str], Object]
+
+
+def generator(name: str, usage: str, *, flags: Sequence[Flag] = (), required: Sequence[str] = (), failure: str = "",
+              examples: str = "") -> Callable[[Generate], Verb]:
+    """Make a command of a generator. ``failure`` goes before what the API refuses (``failed to create job: ``)."""
+
+    def decorate(generate: Generate) -> Verb:
+        def run(session: Session, given: Invocation) -> None:
+            given.require(*required)
+            create_generated(session, given, lambda: generate(session, given, name_from(given)), failure)
+
+        return Verb(name, usage, run, flags=[*COMMON, *flags], examples=examples,
+                    help=(generate.__doc__ or "").strip(), creates=True)
+
+    return decorate
+
+
+def name_from(given: Invocation) -> str:
+    """The one word before ``--``. Raises UsageError."""
+    words = given.args if given.dash == -1 else given.args[:given.dash]
+    if len(words) != 1:
+        given.usage_error(f"exactly one NAME is required, got {len(words)}")
+    return words[0]
+
+
+def command_from(given: Invocation) -> list[str]:
+    """The words behind the name: what a container is to run."""
+    return given.args[1:]
+
+
+def create_generated(session: Session, given: Invocation, generate: Callable[[], Object], failure: str,
+                     operation: str = "created") -> None:
+    strategy = dry_run(session, given)
+    printer = printer_for(session, given, operation, strategy, sort_keys=False)
+    validation = field_validation(given) if given.flag("validate") else "Ignore"
+    obj = generate()
+    if given.flag("save-config"):
+        _save_config(obj)
+    if strategy != CLIENT:
+        obj = _create(session, given, obj, failure, validation, dry_run=strategy == SERVER)
+    printer(obj)
+
+
+def _create(session: Session, given: Invocation, obj: Object, failure: str, validation: str, *,
+            dry_run: bool) -> Object:
+    resource = session.scheme.for_kind(obj["apiVersion"], obj["kind"])
+    assert resource is not None
+    try:
+        return session.client.create(resource.key, obj, namespace=session.namespace if resource.namespaced else "",
+                                     dry_run=dry_run, field_manager=given.field_manager, field_validation=validation)
+    except Exception as error:
+        if not failure or not is_status(error):
+            raise
+        raise CliError(f"{failure}{error}") from None
+
+
+def _save_config(obj: Object) -> None:
+    """``--save-config`` of an object that is no manifest: as Go writes the struct."""
+    from kubepy.cluster.values.goformat import to_json
+
+    configuration = to_json(obj, sort_keys=False) + "\n"
+    obj["metadata"] = {**obj["metadata"], "annotations": {ANNOTATION: configuration}}
+
+
+def metadata(session: Session, name: str, **more: Any) -> Object:
+    """The metadata of a namespaced object; its namespace is only named when ``-n`` names it."""
+    namespace = {"namespace": session.namespace} if session.namespace_given else {}
+    return {"name": name, **namespace, **{key: value for key, value in more.items() if value}}

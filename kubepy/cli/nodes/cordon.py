@@ -1,0 +1,65 @@
+"""``cordon`` and ``uncordon``."""
+
+from __future__ import annotations
+
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, selector_flag
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info, find, resource_text
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.client import STRATEGIC_MERGE_PATCH
+
+FLAGS = [dry_run_flag(), selector_flag()]
+
+
+@verb("cordon", "cordon NODE", flags=FLAGS, examples="""
+    # Keep new pods away from a node
+    kubepy cordon node-1
+
+    # From all nodes of a pool
+    kubepy cordon -l pool=old
+""")
+def cordon(session: Session, given: Invocation) -> None:
+    """Mark node as unschedulable."""
+    mark_each(session, given, nodes_of(session, given, "cordon NODE"), unschedulable=True)
+
+
+@verb("uncordon", "uncordon NODE", flags=FLAGS, examples="""
+    # Let pods come to a node again
+    kubepy uncordon node-1
+""")
+def uncordon(session: Session, given: Invocation) -> None:
+    """Mark node as schedulable."""
+    mark_each(session, given, nodes_of(session, given, "uncordon NODE"), unschedulable=False)
+
+
+def nodes_of(session: Session, given: Invocation, usage: str) -> list[Info]:
+    """The nodes named, or those of the selector. Raises CliError for neither and for both."""
+    if not given.args and not given.changed("selector"):
+        given.usage_error(f"USAGE: {usage} [flags]")
+    if given.args and given.selector:
+        given.usage_error("error: cannot specify both a node name and a --selector option")
+    args = [word if "/" in word else f"nodes/{word}" for word in given.args] or ["nodes"]
+    infos = find(session, given, args=args, retrieve=False).all_infos()
+    if len({info.resource.key for info in infos}) > 1:
+        raise CliError("you may only specify a single resource type")
+    for info in infos:
+        info.object = info.object or info.get(session)
+        if info.resource.key != "nodes":
+            raise CliError(f'error: expected resource of type node, got "{resource_text(info.resource)}"')
+    return infos
+
+
+def mark_each(session: Session, given: Invocation, infos: list[Info], *, unschedulable: bool) -> None:
+    """Set or clear spec.unschedulable and say so; a node that is so already is only mentioned."""
+    strategy = dry_run(session, given)
+    word = "cordoned" if unschedulable else "uncordoned"
+    for info in infos:
+        is_so = bool(info.content.get("spec", {}).get("unschedulable")) == unschedulable
+        printer_for(session, given, f"already {word}" if is_so else word, strategy)(info.content)
+        if is_so or strategy == CLIENT:
+            continue
+        patch = {"spec": {"unschedulable": True if unschedulable else None}}
+        session.client.patch("nodes", info.name, patch, STRATEGIC_MERGE_PATCH, dry_run=strategy == SERVER,
+                             field_manager=UNNAMED)

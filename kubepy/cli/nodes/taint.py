@@ -1,0 +1,109 @@
+"""``taint``."""
+
+from __future__ import annotations
+
+import copy
+
+from kubepy.cli.nodes.taints import Changes, change_taints, parse_changes, require_no_conflict
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, UnprefixedError, raise_all
+from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.flagsets import (
+    CLIENT,
+    SERVER,
+    dry_run,
+    dry_run_flag,
+    field_manager_flag,
+    field_validation,
+    output_flags,
+    selector_flag,
+    validate_flag,
+)
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.two_way import two_way_patch
+
+EXAMPLES = """
+    # Keep new pods away from a node, but for those that tolerate it
+    kubepy taint nodes node-1 dedicated=batch:NoSchedule
+
+    # Take it off again, whatever its effect
+    kubepy taint nodes node-1 dedicated-
+
+    # Every node of a pool
+    kubepy taint nodes -l pool=gpu gpu=yes:NoExecute
+"""
+
+FLAGS = [
+    *output_flags(), dry_run_flag(), validate_flag(), selector_flag(), field_manager_flag("kubectl-taint"),
+    boolean("overwrite", help="If true, allow taints to be overwritten, otherwise reject taint updates that overwrite "
+            "existing taints."),
+    boolean("all", help="Select all nodes in the cluster."),
+]
+
+
+@verb("taint", "taint NODE NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N", flags=FLAGS,
+      examples=EXAMPLES)
+def taint(session: Session, given: Invocation) -> None:
+    """Update the taints on one or more nodes.
+
+    A taint is key=value:effect, or key:effect without a value; the effect is NoSchedule, PreferNoSchedule or NoExecute.
+    """
+    words, taints = split_words(given.args)
+    if not words:
+        raise CliError("one or more resources must be specified as <resource> <name>")
+    if not taints:
+        raise CliError("at least one taint update is required")
+    try:
+        changes = parse_changes(taints)
+    except CliError as error:
+        given.usage_error(str(error))
+    _validate(session, given, words, changes)
+    selects = given.all or given.selector
+    strategy = dry_run(session, given)
+    printer_for(session, given)  # a wrong format is told before anything is written
+    find(session, given, args=["nodes"] if selects else ["nodes", *words[1:]], everything=given.all).visit(
+        lambda info: _change(session, given, info, changes, strategy))
+
+
+def split_words(words: list[str]) -> tuple[list[str], list[str]]:
+    """Resources first, then taints. Raises CliError."""
+    resources: list[str] = []
+    taints: list[str] = []
+    for word in words:
+        if "=" in word or ":" in word or word.endswith("-"):
+            taints.append(word)
+        elif taints:
+            raise CliError(f"all resources must be specified before taint changes: {word}")
+        else:
+            resources.append(word)
+    return resources, taints
+
+
+def _validate(session: Session, given: Invocation, words: list[str], changes: Changes) -> None:
+    found = session.scheme.find(words[0])
+    if found is None:
+        raise UnprefixedError(f'the server doesn\'t have a resource type "{words[0].lower().partition(".")[0]}"')
+    if found.key != "nodes":
+        raise CliError(f"invalid resource type {words[0].lower()}, only node types are supported")
+    require_no_conflict(changes)
+    if given.all and given.selector:
+        raise CliError("setting 'all' parameter with a non empty selector is prohibited")
+    if not given.all and not given.selector and len(words) < 2:
+        raise CliError("at least one resource name must be specified since 'all' parameter is not set")
+
+
+def _change(session: Session, given: Invocation, info: Info, changes: Changes, strategy: str) -> None:
+    node = info.content
+    changed = change_taints(info.name, node.get("spec", {}).get("taints") or [], changes, given.overwrite)
+    raise_all(CliError(error) for error in changed.errors)
+    wanted = copy.deepcopy(node)
+    wanted.setdefault("spec", {})["taints"] = changed.taints
+    if not changed.taints:
+        del wanted["spec"]["taints"]
+    if strategy != CLIENT:
+        patch, patch_type = two_way_patch(node, wanted)
+        wanted = session.client.patch("nodes", info.name, patch, patch_type, dry_run=strategy == SERVER,
+                                      field_manager=given.field_manager, field_validation=field_validation(given))
+    printer_for(session, given, changed.operation, strategy, sort_keys=False)(wanted)

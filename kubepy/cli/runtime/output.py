@@ -1,0 +1,202 @@
+"""Printing objects: ``-o yaml|json|name|jsonpath…|go-template…``, and the messages of commands that change something.
+
+:func:`printer_for` picks a printer by the flags. Tables and columns are in :mod:`kubepy.cli.runtime.tables`. Upstream:
+``cli-runtime/pkg/{genericclioptions/print_flags.go,printers}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.values.goformat import to_json
+
+JSON_AND_YAML = ("json", "yaml", "kyaml")
+TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
+JSONPATHS = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
+FORMATS = (*JSON_AND_YAML, "name", *TEMPLATES, *JSONPATHS)
+
+Printer = Callable[[Object], None]
+SUFFIXES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
+
+
+def printer_for(session: Session, given: Invocation, operation: str = "", dry_run: str = "none", *,
+                formats: tuple[str, ...] = FORMATS, sort_keys: bool = True) -> Printer:
+    """The printer that ``-o`` and ``--template`` ask for; without them the message ``kind/name operation``.
+
+    ``sort_keys``: whether JSON is sorted, as that of maps is, or in Go's order, as that of structs.
+    Raises CliError for a format that is not there or is given wrongly.
+    """
+    style, argument = requested(given)
+    if style in ("", "name") and "name" in formats:
+        return name_printer(session, operation + SUFFIXES[dry_run] if operation else "", short=style == "name")
+    if style not in formats:
+        raise no_printer(given.output, formats)
+    return format_printer(session, given, style, argument, sort_keys=sort_keys)
+
+
+def format_printer(session: Session, given: Invocation, style: str, argument: str, *,
+                   sort_keys: bool = True) -> Printer:
+    """The printer of a format that prints whole objects or templates."""
+    if style == "json":
+        return json_printer(session, given, sort_keys=sort_keys)
+    if style == "yaml":
+        return yaml_printer(session, given)
+    if style == "kyaml":
+        raise CliError("-o kyaml is not supported: use -o yaml")
+    if not argument:
+        raise CliError("template format specified but no template given")
+    if style in JSONPATHS:
+        return _jsonpath_printer(session, given, style, argument)
+    return _template_printer(session, given, style, argument)
+
+
+def requested(given: Invocation) -> tuple[str, str]:
+    """The format and its argument: ``jsonpath={.x}`` → ("jsonpath", "{.x}"); --template gives either of them."""
+    output, template = given.flag("output", ""), given.flag("template", "")
+    if template:
+        return (output or "go-template"), template
+    style, _, argument = output.partition("=")
+    return style, argument
+
+
+def no_printer(output: str, formats: tuple[str, ...]) -> CliError:
+    return CliError(f'unable to match a printer suitable for the output format "{output}", allowed formats are: '
+                    f"{','.join(sorted(formats))}")
+
+
+def is_list(obj: Object) -> bool:
+    return isinstance(obj.get("items"), list)
+
+
+# --- names --------------------------------------------------------------------------------------------------------
+
+
+def name_printer(session: Session, operation: str, *, short: bool = False) -> Printer:
+    """``configmap/x created``; ``short`` is ``-o name``."""
+    tail = "" if short or not operation else f" {operation}"
+
+    def print_names(obj: Object) -> None:
+        for one in obj["items"] if is_list(obj) else [obj]:
+            session.print(f"{name_of_kind(one)}/{one['metadata'].get('name') or '<unknown>'}{tail}")
+
+    return print_names
+
+
+def name_of_kind(obj: Object) -> str:
+    """``daemonset.apps``, ``configmap``: by apiVersion and kind alone."""
+    group, slash, _ = obj.get("apiVersion", "").partition("/")
+    kind: str = obj.get("kind", "<unknown>").lower()
+    return f"{kind}.{group}" if slash else kind
+
+
+# --- JSON and YAML ------------------------------------------------------------------------------------------------
+
+
+def json_printer(session: Session, given: Invocation, *, sort_keys: bool = True) -> Printer:
+    order = (lambda obj: obj) if sort_keys else in_go_order
+    return lambda obj: session.print(to_json(order(shown(session, given, obj)), indent=4, sort_keys=sort_keys))
+
+
+def in_go_order(obj: Object) -> Object:
+    """An object with its fields in the order of Go's type of its kind."""
+    from kubepy.cluster.types import go_order, type_of
+
+    name = type_of(obj)
+    ordered: Object = go_order(name, obj) if name else obj
+    return ordered
+
+
+def yaml_printer(session: Session, given: Invocation) -> Printer:
+    """Documents after the first are set off by ``---``."""
+    from kubepy.storage.yaml import dump
+
+    printed = 0
+
+    def print_yaml(obj: Object) -> None:
+        nonlocal printed
+        printed += 1
+        session.print(("---\n" if printed > 1 else "") + dump(shown(session, given, obj)), end="")
+
+    return print_yaml
+
+
+def shown(session: Session, given: Invocation, obj: Object) -> Object:
+    """The object without managedFields, unless they are asked for (``OmitManagedFieldsPrinter``)."""
+    return told(session, obj, managers=bool(given.flag("show-managed-fields")))
+
+
+def told(session: Session, obj: Object, *, managers: bool) -> Object:
+    """An object or a list of objects, each with all its managedFields or without any."""
+    if is_list(obj):
+        return {**obj, "items": [told(session, item, managers=managers) for item in obj["items"]]}
+    if managers and session.has_cluster and isinstance(obj.get("metadata"), dict):
+        return session.client.with_managed_fields(obj)
+    return without_managers(obj)
+
+
+def without_managers(obj: Object) -> Object:
+    """The object without managedFields: itself if it has none."""
+    meta = obj.get("metadata")
+    if not isinstance(meta, dict) or "managedFields" not in meta:
+        return obj
+    return {**obj, "metadata": {key: value for key, value in meta.items() if key != "managedFields"}}
+
+
+# --- templates ----------------------------------------------------------------------------------------------------
+
+
+def _read_template(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as error:
+        raise CliError(f"error reading --template {path}, open {path}: "
+                       f"{(error.strerror or str(error)).lower()}") from None
+
+
+def _jsonpath_printer(session: Session, given: Invocation, style: str, template: str) -> Printer:
+    from kubepy.cluster.jsonpath.evaluator import JSONPathError, parse
+
+    if style == "jsonpath-file":
+        template = _read_template(template)
+    try:
+        path = parse(template, given.flag("allow-missing-template-keys", True))
+    except JSONPathError as error:
+        raise CliError(f"error parsing jsonpath {template}, {error}") from None
+
+    def print_path(obj: Object) -> None:
+        asked = told(session, obj, managers="managedFields" in template)
+        try:
+            text = path.print_as_json(asked) if style == "jsonpath-as-json" else path.print(asked)
+        except JSONPathError as error:
+            raise CliError(path.explain(asked, error)) from None
+        session.print(text, end="")
+
+    return print_path
+
+
+def _template_printer(session: Session, given: Invocation, style: str, template: str) -> Printer:
+    from kubepy.cluster.gotemplate import ExecutionError, Template, TemplateError
+
+    if style in ("go-template-file", "templatefile"):
+        template = _read_template(template)
+    try:
+        parsed = Template(template)
+    except TemplateError as error:
+        raise CliError(f"error parsing template {template}, {error}") from None
+
+    def print_template(obj: Object) -> None:
+        asked = told(session, obj, managers="managedFields" in template)
+        try:
+            text = parsed.render(asked, missing_ok=given.flag("allow-missing-template-keys", True))
+        except ExecutionError as error:
+            begun, message = parsed.explain(asked, error)
+            session.print(begun, end="")
+            raise CliError(message) from None
+        session.print(text, end="")
+
+    return print_template

@@ -1,0 +1,28 @@
+"""``--record``: the command line as the change cause. Upstream: ``cli-runtime/pkg/genericclioptions``."""
+
+from __future__ import annotations
+
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cluster.objects.meta import Object
+
+CHANGE_CAUSE = "kubernetes.io/change-cause"
+
+
+def record(obj: Object, given: Invocation) -> None:
+    """Annotate an object with the command line that changes it; changes the object."""
+    metadata = obj["metadata"]
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: command_line(given)}
+
+
+def command_line(given: Invocation) -> str:
+    """The command with its words and, behind them, the flags that were given, by name."""
+    flags = [f"--{name}={_text(given.flag(name))}" for name in given.changed_flags()]
+    return " ".join([given.path, *given.args, *flags])
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{','.join(map(str, value))}]"
+    return str(value)

@@ -1,0 +1,1 @@
+"""kubectl's jsonpath: a parser and an evaluator. Upstream: ``client-go/util/jsonpath``."""

@@ -1,0 +1,395 @@
+"""Strategic merge patches: merge patches that know which lists are merged by a key, and that carry directives.
+
+``$patch: replace|delete``, ``$deleteFromPrimitiveList/<list>``, ``$setElementOrder/<list>`` and ``$retainKeys``.
+Upstream: ``apimachinery/pkg/util/strategicpatch``; which patch comes out, and where a new element of a list goes, is
+its. Used through :mod:`kubepy.cluster.patches.documents`. Applying a patch and building a three-way one (in
+``strategic_diff``) share one :func:`merge`.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.patches.documents import PatchError, bad_argument
+from kubepy.cluster.schema.openapi import Schema
+from kubepy.cluster.values.goformat import format_value
+
+MARKER = "$patch"
+RETAIN_KEYS = "$retainKeys"
+DELETE_FROM = "$deleteFromPrimitiveList"
+SET_ORDER = "$setElementOrder"
+
+List = list[Any]
+_MAP, _SLICE = "map[string]interface {}", "[]interface {}"
+
+
+class PatchMeta(NamedTuple):
+    """How a field is patched: the schema below it (of a list: of its elements) and its tags."""
+
+    schema: Schema
+    strategy: str
+    merge_key: str
+    retain_keys: bool
+
+
+def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
+    """The patch tags of a field (``LookupPatchMetadataForStruct`` and ``…ForSlice``). Raises PatchError."""
+    field = schema.field(key)
+    if field is None:
+        raise PatchError(_no_such_field(schema, key))
+    strategies = field.patch_strategies
+    others = [one for one in strategies if one != "retainKeys"]
+    below = (field.items() or field) if of_list else field
+    return PatchMeta(below, others[0] if others else "", field.merge_key, "retainKeys" in strategies)
+
+
+def _no_such_field(schema: Schema, key: str) -> str:
+    if schema.values() is not None:
+        return "merging an object in json but data type is not struct, instead is: map"
+    return f'unable to find api field in struct {schema.go_name} for the json field "{key}"'
+
+
+def same(left: Any, right: Any) -> bool:
+    """``reflect.DeepEqual`` on JSON: 1, 1.0 and true are three different values."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def element_type(*lists: List) -> type:
+    """The one type of all elements. Raises PatchError for a mixture, for lists of lists and for none at all."""
+    found: type | None = None
+    for one in (element for elements in lists for element in elements):
+        if found is None and isinstance(one, list):
+            raise PatchError("lists of lists are not supported", 422)
+        if found not in (None, type(one)):
+            raise PatchError(f"list element types are not identical: {' '.join(map(format_value, lists))}")
+        found = type(one)
+    if found is None:
+        raise PatchError("no elements in any of the given slices")
+    return found
+
+
+# --- applying -----------------------------------------------------------------------------------------------------
+
+
+def apply(obj: Object, patch: Object, schema: Schema) -> Object:
+    """The object with the patch applied (``StrategicMergeMapPatch``). Raises PatchError."""
+    return merge(copy.deepcopy(obj), copy.deepcopy(patch), schema, applying=True)
+
+
+def merge(original: Object, patch: Object, schema: Schema, applying: bool) -> Object:
+    """Merge a patch into an object, or, with ``applying`` off, into another patch, where directives and nulls stay.
+
+    Changes both, and gives back parts of them. Raises PatchError.
+    """
+    if MARKER in patch:
+        return _directed(patch)
+    _retain_keys(original, patch, applying)
+    _merge_ordered_lists(original, patch, schema, applying)
+    for key, value in patch.items():
+        if key.startswith(DELETE_FROM):
+            _merge_deletions(original, key, value, schema, applying)
+        elif value is None:
+            original.pop(key, None)
+            if not applying:
+                original[key] = None
+        elif type(original.get(key)) is not type(value):
+            _take(original, key, value, applying)
+        else:
+            original[key] = _merge_values(original[key], value, schema, key, applying)
+    return original
+
+
+def _directed(patch: Object) -> Object:
+    """What a map with a ``$patch`` directive becomes."""
+    directive = patch[MARKER]
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != MARKER}
+    if directive == "delete":
+        return {}
+    raise _bad_directive(directive, patch)
+
+
+def _bad_directive(directive: Any, patch: Object) -> PatchError:
+    return PatchError(f"unknown patch type: {format_value(directive)} in map: {format_value(patch)}")
+
+
+def _take(original: Object, key: str, value: Any, applying: bool) -> None:
+    """Set a field to the patch's value, without its directives (and its nulls, when applying)."""
+    if applying:
+        _discard_nulls(value)
+    if isinstance(value, dict) and MARKER in value:
+        original.pop(key, None)
+    else:
+        original[key] = _without_directives(value)
+
+
+def _discard_nulls(value: Any) -> None:
+    if isinstance(value, dict):
+        for key in [key for key, one in value.items() if one is None]:
+            del value[key]
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            _discard_nulls(one)
+
+
+def _without_directives(value: Any) -> Any:
+    """The value less the maps in it that hold a ``$patch`` directive."""
+    if isinstance(value, dict):
+        return {key: _without_directives(one) for key, one in value.items() if not _is_directive(one)}
+    if isinstance(value, list):
+        return [_without_directives(one) for one in value if not _is_directive(one)]
+    return value
+
+
+def _is_directive(value: Any) -> bool:
+    return isinstance(value, dict) and MARKER in value
+
+
+def _merge_values(original: Any, value: Any, schema: Schema, key: str, applying: bool) -> Any:
+    """Merge two values of one type."""
+    if isinstance(value, dict):
+        meta = lookup(schema, key, of_list=False)
+        return value if meta.strategy == "replace" else merge(original, value, meta.schema, applying)
+    if isinstance(value, list):
+        meta = lookup(schema, key, of_list=True)
+        return merge_lists(original, value, meta, applying) if meta.strategy == "merge" else value
+    return value
+
+
+def _merge_deletions(original: Object, key: str, value: Any, schema: Schema, applying: bool) -> None:
+    """``$deleteFromPrimitiveList/<list>``: delete the values from the list, or keep the directive in a patch."""
+    if not applying:
+        original[key] = value
+        return
+    name = _directed_list(key, DELETE_FROM, "primitive list")
+    current = original.get(name)
+    if value is None:
+        original.pop(name, None)
+    elif isinstance(current, list) and isinstance(value, list):
+        lookup(schema, name, of_list=True)
+        if current or value:
+            element_type(current, value)
+        original[name] = [one for one in current if not any(same(one, gone) for gone in value)]
+
+
+def _directed_list(key: str, prefix: str, what: str) -> str:
+    """The list that ``$prefix/<list>`` is about."""
+    found, slash, name = key.partition("/")
+    if found != prefix or not slash:
+        raise PatchError(f"invalid patch format of {what}", 400)
+    return name
+
+
+# --- $retainKeys --------------------------------------------------------------------------------------------------
+
+
+def _retain_keys(original: Object, patch: Object, applying: bool) -> None:
+    """Clear what ``$retainKeys`` does not name, or move the directive into the patch being built."""
+    if RETAIN_KEYS not in patch:
+        return
+    retained = patch.pop(RETAIN_KEYS)
+    if not applying:
+        if not same(original.setdefault(RETAIN_KEYS, retained), retained):
+            raise PatchError(f"{format_value(original[RETAIN_KEYS])} and {format_value(retained)} are not deep equal: "
+                             "this may happen when calculating the 3-way diff patch")
+        return
+    if not isinstance(retained, list) or any(key not in retained for key in patch if _is_kept(key, patch)):
+        raise PatchError("invalid patch format of retainKeys", 400)
+    for key in [key for key in original if key not in retained]:
+        del original[key]
+
+
+def _is_kept(key: str, patch: Object) -> bool:
+    return patch[key] is not None and not key.startswith((DELETE_FROM, SET_ORDER))
+
+
+# --- lists --------------------------------------------------------------------------------------------------------
+
+
+def merge_lists(original: List, patch: List, meta: PatchMeta, applying: bool) -> List:
+    """Merge two lists with the merge strategy (``mergeSlice``): the patch's elements in its order, among the others."""
+    if not original and not patch:
+        return original
+    if element_type(original, patch) is dict:
+        if not meta.merge_key:
+            raise PatchError(f"cannot merge lists without merge key for {_kind_name(meta.schema)}")
+        original, patch = _apply_element_directives(original, patch, meta.merge_key)
+        merged = _merge_elements(list(original), patch, meta, applying)
+    else:
+        merged = deduplicate([*original, *patch])
+    return _interleave(merged, patch, patch, original, meta.merge_key)
+
+
+def _kind_name(schema: Schema) -> str:
+    """A Go kind, as ``PatchMetaFromStruct.Name`` gives it."""
+    return "struct" if schema.name else {"object": "map", "array": "slice"}.get(schema.type, schema.type)
+
+
+def _apply_element_directives(original: List, patch: List, merge_key: str) -> tuple[List, List]:
+    """Delete or replace what elements with ``$patch`` say; returns both lists without them."""
+    plain: List = []
+    replace = False
+    for element in patch:
+        match element.get(MARKER, plain):
+            case found if found is plain:
+                plain.append(element)
+            case "delete":
+                original = _without(original, merge_key, key_value(element, merge_key))
+            case "replace":
+                replace = True
+            case "merge":
+                raise PatchError("merging lists cannot yet be specified in the patch")
+            case directive:
+                raise _bad_directive(directive, element)
+    return (plain, []) if replace else (original, plain)
+
+
+def _without(elements: List, merge_key: str, value: Any) -> List:
+    return [one for one in elements if merge_key not in one or not same(one[merge_key], value)]
+
+
+def key_value(element: Any, merge_key: str) -> Any:
+    """The element's merge key. Raises PatchError."""
+    if not isinstance(element, dict):
+        raise bad_argument(_MAP, element)
+    if merge_key not in element:
+        raise PatchError(f"map: {format_value(element)} does not contain declared merge key: {merge_key}")
+    return element[merge_key]
+
+
+def _merge_elements(original: List, patch: List, meta: PatchMeta, applying: bool) -> List:
+    """Merge each element of the patch into the one with its key, or append it. Changes ``original``."""
+    for element in patch:
+        value = key_value(element, meta.merge_key)
+        place = next((index for index, one in enumerate(original) if same(one.get(meta.merge_key), value)), -1)
+        if place >= 0:
+            original[place] = merge(original[place], element, meta.schema, applying)
+        else:
+            original.append(element)
+    return original
+
+
+def deduplicate(values: List) -> List:
+    """Scalars without repeats: the last takes the place of a repeated one, as upstream does it."""
+    values = list(values)
+    first = 0
+    while first < len(values) - 1:
+        second = first + 1
+        while second < len(values):
+            if same(values[first], values[second]):
+                values[second] = values[-1]
+                values.pop()
+            else:
+                second += 1
+        first += 1
+    return values
+
+
+def _interleave(merged: List, named: List, order: List, live: List, merge_key: str) -> List:
+    """Put the elements in place: those that the patch names in ``order``, the others as in ``live``.
+
+    An element of the live object alone goes before the first named one that comes after it in ``live``; named ones
+    that are new come first (``normalizeElementOrder``, ``mergeSortedSlice``).
+    """
+    ours = [one for one in merged if index_of(named, one, merge_key) >= 0]
+    theirs = [one for one in merged if index_of(named, one, merge_key) < 0]
+    ours, theirs = _sorted(ours, order, merge_key), _sorted(theirs, live, merge_key)
+    placed: List = []
+    while ours and theirs:
+        left, right = index_of(live, theirs[0], merge_key), index_of(live, ours[0], merge_key)
+        placed.append(theirs.pop(0) if 0 <= left < right else ours.pop(0))
+    return placed + theirs + ours
+
+
+def _sorted(elements: List, order: List, merge_key: str) -> List:
+    """Elements in that order; the deletions among them (in a patch) come last."""
+    gone = [one for one in elements if _is_directive(one)]
+    return sorted((one for one in elements if not _is_directive(one)),
+                  key=lambda one: index_of(order, one, merge_key)) + gone
+
+
+def index_of(elements: List, wanted: Any, merge_key: str) -> int:
+    """Where an element with the same key (of scalars: the same value) stands, or -1. Raises PatchError."""
+    value = key_value(wanted, merge_key) if merge_key else wanted
+    for index, one in enumerate(elements):
+        if same(key_value(one, merge_key) if merge_key else one, value):
+            return index
+    return -1
+
+
+# --- $setElementOrder ---------------------------------------------------------------------------------------------
+
+
+def _merge_ordered_lists(original: Object, patch: Object, schema: Schema, applying: bool) -> None:
+    """Merge the lists whose order ``$setElementOrder/<list>`` gives; takes both keys out of the patch."""
+    for key in [key for key in patch if key.startswith(SET_ORDER)]:
+        order = patch.pop(key)
+        if not applying and not same(original.setdefault(key, order), order):
+            raise PatchError("invalid patch format of setElementOrder list", 400)
+        if not isinstance(order, list):
+            raise bad_argument(_SLICE, order)
+        _merge_ordered_list(original, patch, _directed_list(key, SET_ORDER, "setElementOrder list"), order, schema,
+                            applying)
+
+
+def _merge_ordered_list(original: Object, patch: Object, name: str, order: List, schema: Schema,
+                        applying: bool) -> None:
+    live, ours = _list_at(original, name), _list_at(patch, name)
+    meta = lookup(schema, name, of_list=True)
+    if ours and order:
+        _check_order(ours, order, meta.merge_key)
+    if live is None and ours is None:
+        return
+    if ours is None:
+        merged = live or []
+    elif live is None:
+        merged = _without_directives(ours)
+    else:
+        merged = merge_lists(live, ours, meta, applying) if meta.strategy == "merge" else ours
+    element_type(live or [], ours or [])
+    patch.pop(name, None)
+    original[name] = _interleave(merged, order, order, _places(live or [], merged, meta.merge_key), meta.merge_key)
+
+
+def _list_at(obj: Object, name: str) -> List | None:
+    value = obj.get(name, [])
+    if not isinstance(value, list):
+        raise bad_argument(_SLICE, value)
+    return value if name in obj else None
+
+
+def _check_order(ours: List, order: List, merge_key: str) -> None:
+    """The elements of the patch must stand in the order that it sets (``validatePatchWithSetOrderList``)."""
+    rest = iter(order)
+    for element in ours:
+        if merge_key and not isinstance(element, dict):
+            raise bad_argument(_MAP, element)
+        if _is_directive(element) or any(_same_element(element, other, merge_key) for other in rest):
+            continue
+        raise PatchError(f"The order in patch list:\n{format_value(ours)}\n doesn't match {SET_ORDER} list:\n"
+                         f"{format_value(order)}\n")
+
+
+def _same_element(left: Any, right: Any, merge_key: str) -> bool:
+    if not merge_key:
+        return same(left, right)
+    return same(key_value(left, merge_key), key_value(right, merge_key))
+
+
+def _places(live: List, merged: List, merge_key: str) -> List:
+    """The live list to order by. Upstream's merge reuses its memory: where elements were deleted, the tail of the
+    live list holds the ones that were appended, which therefore count as the last ones there."""
+    if not merge_key:
+        return live
+    kept = [one for one in live if any(_same_element(one, other, merge_key) for other in merged)]
+    new = [one for one in merged if not any(_same_element(one, other, merge_key) for other in live)]
+    return kept + new[:len(live) - len(kept)]

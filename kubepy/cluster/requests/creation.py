@@ -1,0 +1,85 @@
+"""Creating an object (``apiserver/pkg/endpoints/handlers/create.go``, ``registry/rest/create.go``)."""
+
+from __future__ import annotations
+
+from kubepy.cluster import errors
+from kubepy.cluster.managedfields.stamps import stamp
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.requests import admission
+from kubepy.cluster.requests.decoding import decode_request
+from kubepy.cluster.requests.server import Server, Target, drop_duplicate_owners, match_namespace
+from kubepy.cluster.requests.sessions import Session
+from kubepy.cluster.strategies.strategy import Strategy
+from kubepy.cluster.validation.metadata import (
+    validate_kube_finalizers,
+    validate_object_meta,
+    validate_path_segments,
+)
+
+MAX_GENERATED_PREFIX = 63 - 5
+NAME_ATTEMPTS = 8
+# What a client cannot bring along.
+_SYSTEM_FIELDS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+                  "resourceVersion", "managedFields")
+
+
+def create(server: Server, session: Session, target: Target, obj: Object, field_validation: str = "Ignore",
+           manager: str = "") -> Object:
+    """A new object as it is stored. ``obj`` is not changed.
+
+    ``manager`` is the client that creates it, "" for a controller.
+    Raises BadRequest, NotFound (its namespace), Forbidden, Invalid, AlreadyExists.
+    """
+    new = decode_request(server, target.resource, obj, field_validation)
+    managed = [stamp(manager, target.resource.api_version, server.clock.timestamp())] if manager else []
+    match_namespace(new, target)
+    drop_duplicate_owners(server, new)
+    return create_decoded(server, session, target, new, managed)
+
+
+def create_decoded(server: Server, session: Session, target: Target, new: Object, managed: list[Object]) -> Object:
+    """The same for an object that is decoded, and belongs to this call; ``managed`` are its managedFields."""
+    for field in _SYSTEM_FIELDS:
+        new["metadata"].pop(field, None)
+    if managed:
+        new["metadata"]["managedFields"] = managed
+    admission.admit_creation(server, session, target, new)
+    if not new["metadata"].get("name") and new["metadata"].get("generateName"):
+        new["metadata"]["name"] = _generate_name(server, session, target, new["metadata"]["generateName"])
+    return store_new(server, session, target, new)
+
+
+def _generate_name(server: Server, session: Session, target: Target, prefix: str) -> str:
+    """A name that is free; after so many attempts the last one is taken as it is, and refused."""
+    for _ in range(NAME_ATTEMPTS):
+        name = prefix[:MAX_GENERATED_PREFIX] + server.ids.suffix()
+        if session.get(target._replace(name=name).key) is None:
+            break
+    return name
+
+
+def store_new(server: Server, session: Session, target: Target, obj: Object) -> Object:
+    """The registry's part: system fields, what the strategy sets, validation, storage."""
+    strategy = server.strategy(target.resource)
+    metadata = obj["metadata"]
+    metadata["creationTimestamp"] = server.clock.timestamp()
+    metadata["uid"] = server.ids.uid()
+    strategy.begin_create(obj, session.list)
+    strategy.prepare_for_create(obj)
+    if strategy.has_generation:
+        metadata["generation"] = 1
+    _validate(strategy, obj)
+    server.warn_all(strategy.warnings_on_create(obj))
+    return session.create(target._replace(name=metadata["name"]).key, obj)
+
+
+def _validate(strategy: Strategy, obj: Object) -> None:
+    """The kind's own rules, and only when they hold those that hold for all."""
+    resource, metadata = strategy.resource, obj["metadata"]
+    wrong = validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name)
+    if resource.is_core_api:
+        wrong += validate_kube_finalizers(metadata)
+    wrong += strategy.validate(obj)
+    wrong = wrong or validate_path_segments(metadata)
+    if wrong:
+        raise errors.invalid(resource.qualified_kind, metadata.get("name", ""), wrong)

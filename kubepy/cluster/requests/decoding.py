@@ -1,0 +1,84 @@
+"""Reading what a client sent, as an API server decodes a request body (``endpoints/handlers/create.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kubepy.cluster import errors
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.requests.server import Server
+from kubepy.cluster.scheme import Resource
+from kubepy.cluster.types import DecodeError
+
+
+def decode_request(server: Server, resource: Resource, obj: Object, field_validation: str) -> Object:
+    """A complete copy of ``obj``: what its type does not know is dropped, what is missing is defaulted.
+
+    Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields; ``Warn`` warns of them.
+    """
+    _expect_kind(resource, obj)
+    strategy = server.strategy(resource)
+    try:
+        decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
+    except DecodeError as error:
+        raise _cannot_be_handled(resource, str(error)) from None
+    complaints = strict_complaints(decoded.unknown_fields)
+    if complaints and field_validation == "Strict":
+        raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(complaints)}")
+    if field_validation == "Warn":
+        server.warn_all(complaints)
+    decoded.object.setdefault("metadata", {})
+    strategy.default(decoded.object)
+    return decoded.object
+
+
+def _expect_kind(resource: Resource, obj: Object) -> None:
+    """Raises BadRequest if the object says that it is of another kind than the request."""
+    api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
+    versions = [resource.api_version, *(f"{resource.group}/{other}" for other in resource.other_versions)]
+    if api_version not in versions:
+        why = f"the API version in the data ({api_version}) does not match the expected API version "
+        raise errors.bad_request(f"{why}({resource.api_version})")
+    if kind != resource.kind:
+        version = api_version.rpartition("/")[2]
+        why = f"no kind \"{kind}\" is registered for the resource \"{resource.key}\""
+        raise errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
+
+
+def strict_complaints(unknown_fields: list[str]) -> list[str]:
+    """What strict decoding says of fields that the type does not know."""
+    return [f'unknown field "{path}"' for path in unknown_fields]
+
+
+def _cannot_be_handled(resource: Resource, why: str) -> errors.Status:
+    kind = resource.kind
+    return errors.bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
+
+
+class PatchWords(NamedTuple):
+    """How an error about the result of a patch is told: the value it shows, and what is wrong."""
+
+    shown: Callable[[], str]
+    why: Callable[[DecodeError], str]
+
+
+def decode_patched(server: Server, resource: Resource, obj: Object, field_validation: str, words: PatchWords) -> Object:
+    """The same for the result of a patch: its complaints are Invalid, about the field ``patch``."""
+    strategy = server.strategy(resource)
+    try:
+        decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
+    except DecodeError as error:
+        raise _invalid_patch(words, words.why(error)) from None
+    complaints = strict_complaints(decoded.unknown_fields)
+    if complaints and field_validation == "Strict":
+        raise _invalid_patch(words, f"strict decoding error: {', '.join(complaints)}")
+    if field_validation == "Warn":
+        server.warn_all(complaints)
+    decoded.object.setdefault("metadata", {})
+    strategy.default(decoded.object)
+    return decoded.object
+
+
+def _invalid_patch(words: PatchWords, why: str) -> errors.Status:
+    return errors.invalid("", "", [errors.invalid_value("patch", words.shown(), why)])

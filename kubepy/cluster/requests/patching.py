@@ -1,0 +1,139 @@
+"""Changing an object by a patch (``apiserver/pkg/endpoints/handlers/patch.go``).
+
+The patches themselves are applied in ``kubepy.cluster.patches.documents``; here is what the server does before and
+after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubepy.cluster import errors
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.requests.decoding import PatchWords, decode_patched
+from kubepy.cluster.requests.options import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.cluster.requests.scaling import scale_of, scale_paths, update_scale
+from kubepy.cluster.requests.server import (
+    Server,
+    Target,
+    drop_duplicate_owners,
+    expect_subresource,
+    match_name,
+    match_namespace,
+)
+from kubepy.cluster.requests.sessions import Session
+from kubepy.cluster.requests.updating import replace
+from kubepy.cluster.scheme import Resource
+from kubepy.cluster.types import DecodeError
+from kubepy.cluster.values.goformat import format_value, to_json
+
+
+def patch_object(server: Server, session: Session, target: Target, patch: Any, patch_type: str, subresource: str,
+                 field_validation: str, manager: str = "", force: bool = False) -> Object:
+    """Patch an object, its status or its scale; returns it as stored. ``manager`` as in ``updating.update``.
+
+    Raises NotFound, BadRequest, Invalid, Conflict, UnsupportedMediaType.
+    """
+    expect_subresource(target.resource, subresource)
+    if patch_type == APPLY_PATCH:
+        return _apply_on_server(server, session, target, patch, subresource, field_validation, manager, force)
+    if subresource == "scale":
+        return _patch_scale(server, session, target, patch, patch_type, manager)
+    old = session.require(target.key)
+    patched = apply(target.resource, old, patch, patch_type)
+    result = _strategic_result(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json_result(patched)
+    new = decode_patched(server, target.resource, patched, field_validation, result)
+    match_namespace(new, target)
+    match_name(new, target)
+    drop_duplicate_owners(server, new)
+    stored = replace(server, session, target, new, old, subresource, manager)
+    if not subresource and _is_unchanged(stored, old) and _asks_for_other(server, target.resource, patched, old):
+        return session.touch(target.key, stored)
+    return stored
+
+
+def _is_unchanged(stored: Object, old: Object) -> bool:
+    return bool(stored["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion"))
+
+
+def _asks_for_other(server: Server, resource: Resource, patched: Object, old: Object) -> bool:
+    """Whether the server itself put back what the patch changed, as it drops the fields of features that are off.
+
+    Upstream has noted by then who wants those fields (``managedFields``), and so the object has a new version.
+    """
+    asked = decode_patched(server, resource, patched, "Ignore", _json_result(patched))
+    return bool(asked.get("spec") != old.get("spec"))
+
+
+def _apply_on_server(server: Server, session: Session, target: Target, config: Any, subresource: str,
+                     field_validation: str, manager: str, force: bool) -> Object:
+    from kubepy.cluster.requests.serverside import Request, apply_object
+
+    if subresource == "scale":
+        raise errors.unsupported_media_type("kubepy does not support server-side apply of scales")
+    request = Request(config, manager, subresource, force, field_validation)
+    return apply_object(server, session, target, request)
+
+
+def apply(resource: Resource, obj: Object, patch: Any, patch_type: str) -> Object:
+    """The object with the patch applied; ``obj`` is not changed."""
+    from kubepy.cluster.patches import documents as patches
+
+    if patch_type == JSON_PATCH:
+        return patches.json_patch(obj, patch)
+    if patch_type == MERGE_PATCH:
+        return patches.merge_patch(obj, patch)
+    if patch_type == STRATEGIC_MERGE_PATCH:
+        return _apply_strategically(resource, obj, patch)
+    raise errors.unsupported_media_type(f"the body of the request was in an unknown format: {patch_type}")
+
+
+def _apply_strategically(resource: Resource, obj: Object, patch: Any) -> Object:
+    from kubepy.cluster.patches import documents as patches
+    from kubepy.cluster.schema.openapi import schema_for
+
+    schema = None if resource.custom else schema_for(resource.api_version, resource.kind)
+    return patches.strategic_merge_patch(obj, patch, schema)
+
+
+def _json_result(patched: Object) -> PatchWords:
+    """An error about the result shows the patched object as JSON."""
+    return PatchWords(lambda: to_json(patched), str)
+
+
+def _strategic_result(patch: Any) -> PatchWords:
+    """An error about the result shows the patch as Go prints a map."""
+    return PatchWords(lambda: format_value(patch), _converter_words)
+
+
+def _converter_words(error: DecodeError) -> str:
+    """How ``runtime.DefaultUnstructuredConverter``, which does not go through JSON, says the same."""
+    wanted = error.go_type.lstrip("*")
+    found = _GO_KINDS.get(type(error.value), "")
+    if not wanted or not found:
+        return str(error)
+    if wanted.startswith("map["):
+        return f"cannot restore map from {found}"
+    if wanted.startswith("[]"):
+        return f"cannot restore slice from {found}"
+    if "." in wanted:  # a struct; named strings are not told apart
+        return f"cannot restore struct from: {found}"
+    if (found, wanted) in _CONVERTIBLE or (found == "float64" and wanted.startswith(("int", "uint"))):
+        return f"cannot convert {found} to {wanted}"
+    return f"unrecognized type: {wanted}"
+
+
+_GO_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "slice", dict: "map"}
+_CONVERTIBLE = (("int64", "string"),)  # Go converts these, JSON does not
+
+
+def _patch_scale(server: Server, session: Session, target: Target, patch: Any, patch_type: str,
+                 manager: str) -> Object:
+    scale = scale_of(scale_paths(target.resource), session.require(target.key))
+    patched = apply(_SCALE, scale, patch, patch_type)
+    match_namespace(patched, target)
+    match_name(patched, target)
+    return update_scale(server, session, target, patched, manager)
+
+
+_SCALE = Resource("scales", "Scale", "autoscaling")

@@ -1,0 +1,193 @@
+"""Replacing an object or its status (``handlers/update.go``, ``registry/rest/update.go``, ``registry/store.go``)."""
+
+from __future__ import annotations
+
+from kubepy.cluster import errors
+from kubepy.cluster.errors import FieldError
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.requests import admission
+from kubepy.cluster.requests.creation import create
+from kubepy.cluster.requests.decoding import decode_request
+from kubepy.cluster.requests.server import (
+    Server,
+    Target,
+    drop_duplicate_owners,
+    expect_subresource,
+    match_name,
+    match_namespace,
+)
+from kubepy.cluster.requests.sessions import Session
+from kubepy.cluster.strategies.strategy import Strategy, restore
+from kubepy.cluster.validation.metadata import (
+    validate_common,
+    validate_kube_finalizers,
+    validate_object_meta_update,
+)
+
+# Where a kind's objects lie in etcd when that is not its plural: only the words of one error need it.
+_ETCD_FOLDERS = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
+_OWN_ETCD_FOLDERS = ("apiextensions.k8s.io", "apiregistration.k8s.io")  # groups served by other storages
+
+
+def update(server: Server, session: Session, target: Target, obj: Object, subresource: str = "",
+           field_validation: str = "Ignore", manager: str = "") -> Object:
+    """Put ``obj`` in the place of the object that the target names; returns it as stored. ``obj`` is not changed.
+
+    ``manager`` is the client that does it, "" for a controller.
+    With metadata.resourceVersion only in the place of that version, with metadata.uid only of that object.
+    Raises BadRequest, NotFound, Conflict, Invalid.
+    """
+    expect_subresource(target.resource, subresource)
+    new = decode_request(server, target.resource, obj, field_validation)
+    match_namespace(new, target)
+    match_name(new, target)
+    drop_duplicate_owners(server, new)
+    old = session.get(target.key)
+    if old is None:
+        return _create_instead(server, session, target, new, subresource, manager)
+    _check_uid(target, new, old)
+    return replace(server, session, target, new, old, subresource, manager)
+
+
+def _create_instead(server: Server, session: Session, target: Target, new: Object, subresource: str,
+                    manager: str) -> Object:
+    if subresource or not server.strategy(target.resource).allow_create_on_update:
+        raise errors.not_found(target.resource.key, target.name)
+    if uid := new["metadata"].get("uid"):
+        raise _storage_conflict(target, f"Precondition failed: UID in precondition: {uid}, UID in object meta: ")
+    return create(server, session, target, new, manager=manager)
+
+
+def _check_uid(target: Target, new: Object, old: Object) -> None:
+    """The uid of an update is a precondition that storage checks."""
+    uid = new["metadata"].get("uid")
+    if uid and uid != old["metadata"].get("uid"):
+        raise _storage_conflict(target, f"Precondition failed: UID in precondition: {uid}, "
+                                        f"UID in object meta: {old['metadata'].get('uid', '')}")
+
+
+def _storage_conflict(target: Target, why: str) -> errors.Status:
+    resource = target.resource
+    folder = _ETCD_FOLDERS.get(resource.plural, resource.plural)
+    if resource.custom or resource.group in _OWN_ETCD_FOLDERS:
+        folder = f"{resource.group}/{resource.plural}"
+    path = "/".join(part for part in ("/registry", folder, target.namespace, target.name) if part)
+    message = f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    return errors.conflict(resource.key, target.name, message)
+
+
+def replace(server: Server, session: Session, target: Target, new: Object, old: Object, subresource: str = "",
+            manager: str = "", managed: list[Object] | None = None, tracked_as: str = "") -> Object:
+    """The registry's part: ``new`` is decoded and belongs to this call; ``old`` is what the session reads.
+
+    ``managed`` are the new managedFields; without them they follow from what the ``manager`` changes, and stay as they
+    are if there is none. ``tracked_as``: the subresource of entries, if that is not what is replaced (a scale).
+    """
+    strategy = server.strategy(target.resource)
+    requested = new["metadata"].get("managedFields")
+    _check_version(target, strategy, new, old)
+    admission.admit_update(target, new, old, subresource)
+    if not subresource:
+        strategy.begin_update(new, old, session.list)
+    _prepare(strategy, new, old, subresource)
+    _validate(strategy, new, old, subresource)
+    server.warn_all(strategy.warnings_on_update(new, old))
+    if managed is None and manager:
+        managed = _tracked(server, target, new, old, subresource or tracked_as, manager, requested)
+    _set_managers(new, old, managed)
+    if is_finalized(strategy, new, old):
+        session.delete(target.key)
+        return new
+    return session.update(target.key, new, old)
+
+
+def _tracked(server: Server, target: Target, new: Object, old: Object, subresource: str, manager: str,
+             requested: list[Object] | None) -> list[Object]:
+    from kubepy.cluster.managedfields.schema import field_schema
+    from kubepy.cluster.managedfields.tracking import Writer, requested_entries, tracked_update
+
+    entries = requested_entries(None if subresource else requested, old["metadata"].get("managedFields"))
+    writer = Writer(manager, subresource, server.clock.timestamp())
+    return tracked_update(target.resource, lambda: field_schema(server, target.resource), old, new, entries, writer)
+
+
+def _set_managers(new: Object, old: Object, managed: list[Object] | None) -> None:
+    """An update that changes nothing but the times of entries leaves them as they were."""
+    metadata, before = new["metadata"], old["metadata"]
+    restore(metadata, before, "managedFields")
+    if managed is None or (_timeless(managed) == _timeless(before.get("managedFields")) and new == old):
+        return
+    if managed:
+        metadata["managedFields"] = managed
+    else:
+        metadata.pop("managedFields", None)
+
+
+def _timeless(managed: list[Object] | None) -> list[Object]:
+    return [{key: value for key, value in entry.items() if key != "time"} for entry in managed or ()]
+
+
+def _check_version(target: Target, strategy: Strategy, new: Object, old: Object) -> None:
+    version = new["metadata"].get("resourceVersion")
+    if version and version != old["metadata"].get("resourceVersion"):
+        raise errors.conflict(target.resource.key, target.name, errors.MODIFIED)
+    if not version and not strategy.allow_unconditional_update:
+        wrong = errors.invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
+        raise errors.invalid(target.resource.key, target.name, [wrong])
+    restore(new["metadata"], old["metadata"], "resourceVersion")
+
+
+def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
+    """``BeforeUpdate``: what an update cannot change is as it was."""
+    metadata, before = new["metadata"], old["metadata"]
+    restore(metadata, before, "generation")
+    if subresource:
+        _prepare_subresource(strategy, new, old, subresource)
+    else:
+        strategy.prepare_for_update(new, old)
+        if strategy.has_generation and strategy.spec_changed(new, old):
+            metadata["generation"] = before.get("generation", 0) + 1
+    if not metadata.get("uid"):
+        restore(metadata, before, "uid")
+    restore(metadata, before, "creationTimestamp")
+    if before.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" not in metadata:
+        restore(metadata, before, "deletionGracePeriodSeconds")
+    metadata.pop("managedFields", None)  # who manages what is settled last
+
+
+def _prepare_subresource(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
+    if subresource == "finalize":  # a namespace's: only spec.finalizers changes, and status is as it was
+        restore(new, old, "status")
+    else:
+        strategy.prepare_for_status_update(new, old)
+
+
+def _validate(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
+    resource, metadata = strategy.resource, new["metadata"]
+    wrong: list[FieldError] = validate_common(metadata, namespaced=resource.namespaced)
+    wrong += validate_object_meta_update(metadata, old["metadata"])
+    if resource.is_core_api:
+        wrong += validate_kube_finalizers(metadata)
+    if subresource:
+        wrong += strategy.validate_status_update(new, old)
+    else:
+        wrong += strategy.validate_update(new, old)
+    if wrong:
+        raise errors.invalid(resource.qualified_kind, metadata.get("name", ""), wrong)
+
+
+def is_finalized(strategy: Strategy, new: Object, old: Object) -> bool:
+    """Whether an update leaves nothing that holds an object being deleted (``ShouldDeleteDuringUpdate``)."""
+    if new["metadata"].get("finalizers") or not old["metadata"].get("deletionTimestamp"):
+        return False
+    if old["metadata"].get("deletionGracePeriodSeconds"):
+        return False
+    return strategy.resource.key != "namespaces" or not new.get("spec", {}).get("finalizers")

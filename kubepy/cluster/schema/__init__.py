@@ -1,0 +1,1 @@
+"""Schemas: the OpenAPI of built-in types, and that of CustomResourceDefinitions."""

@@ -1,0 +1,1 @@
+"""Label selectors, field selectors, and what they select."""

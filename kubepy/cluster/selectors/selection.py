@@ -1,0 +1,48 @@
+"""Choosing objects by label and field selectors."""
+
+from __future__ import annotations
+
+from kubepy.cluster import errors
+from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.selectors.fields import Term, parse_fields
+from kubepy.cluster.selectors.labels import SelectorError, parse_labels
+from kubepy.cluster.strategies.strategy import Strategy
+
+_EVERYWHERE = ("metadata.name", "metadata.namespace")
+
+
+def select(strategy: Strategy, objects: list[Object], label_selector: str, field_selector: str) -> list[Object]:
+    """The objects that both selectors choose. Raises BadRequest in upstream's words."""
+    try:
+        labels, terms = parse_labels(label_selector), parse_fields(field_selector)
+    except SelectorError as error:
+        raise errors.bad_request(str(error)) from None
+    _check_fields(strategy, terms)
+    chosen = [obj for obj in objects if labels.matches(labels_of(obj))]
+    if not terms:
+        return chosen
+    return [obj for obj in chosen if _matches(strategy, terms, obj)]
+
+
+def _matches(strategy: Strategy, terms: list[Term], obj: Object) -> bool:
+    fields = _fields(strategy, obj)
+    return all(term.matches(fields) for term in terms)
+
+
+def _fields(strategy: Strategy, obj: Object) -> dict[str, str]:
+    metadata = obj["metadata"]
+    own = {"metadata.name": metadata.get("name", ""), "metadata.namespace": metadata.get("namespace", "")}
+    return {**strategy.selectable_fields(obj), **own}
+
+
+def _check_fields(strategy: Strategy, terms: list[Term]) -> None:
+    """Kinds with fields of their own say "not supported", the others name the two that all have."""
+    for term in terms:
+        if term.field in _EVERYWHERE or term.field in strategy.selectable:
+            continue
+        if strategy.resource.key == "jobs.batch":
+            raise errors.bad_request(f'field label "{term.field}" not supported for Job')
+        if strategy.selectable or strategy.resource.custom:
+            raise errors.bad_request(f"field label not supported: {term.field}")
+        why = 'is not a known field selector: only "metadata.name", "metadata.namespace"'
+        raise errors.bad_request(f'"{term.field}" {why}')

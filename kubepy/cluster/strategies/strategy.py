@@ -1,0 +1,132 @@
+"""One strategy per kind: what the API server does to an object of it (upstream: ``pkg/registry/*/strategy.go``).
+
+The base class serves any kind plainly. A kind's own strategy overrides what differs. All methods but ``prepare_*`` and
+``default`` are pure; those two change the object they are given, which the Client has copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kubepy.cluster.errors import FieldError
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.scheme import Resource
+
+if TYPE_CHECKING:
+    from kubepy.cluster.types import Decoded
+
+ListObjects = Callable[[str], list[Object]]
+
+
+def restore(new: Object, old: Object, key: str) -> None:
+    """Put an entry back as it was before, or take it away if it was not there."""
+    if key in old:
+        new[key] = old[key]
+    else:
+        new.pop(key, None)
+
+
+class Strategy:
+    """The plain service of a kind: no defaults, no validation beyond metadata, generation only for custom resources.
+
+    ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
+    ``has_generation``: metadata.generation is 1 at creation and goes up when ``spec_changed``.
+    ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
+    ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
+    ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
+    """
+
+    has_status: ClassVar[bool] = False
+    has_generation: ClassVar[bool] = False
+    allow_create_on_update: ClassVar[bool] = False
+    allow_unconditional_update: ClassVar[bool] = True
+    selectable: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+
+    def decode(self, obj: Object) -> Decoded:
+        """A copy of what a client sent as the kind's type holds it. Raises DecodeError."""
+        from kubepy.cluster.types import decode
+
+        return decode(obj)
+
+    def default(self, obj: Object) -> None:
+        """Fill in the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""
+
+    def validate_name(self, name: str) -> list[str]:
+        """What is wrong with a name, in upstream's words; most kinds want a DNS-1123 subdomain."""
+        from kubepy.cluster.validation.names import dns1123_subdomain
+
+        return dns1123_subdomain(name)
+
+    def empty_status(self) -> Object:
+        """The status of a new object as it is written: Go's zero value, less the fields left out when empty."""
+        return {}
+
+    def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        """What the cluster gives a new object before anything else looks at it (``BeginCreate``: a Service's address).
+
+        ``list_objects`` takes a resource key and gives all its objects. Raises Invalid.
+        """
+
+    def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
+        """The same for an update (``BeginUpdate``)."""
+
+    def prepare_for_create(self, obj: Object) -> None:
+        """What a creation clears and sets (status for most workloads)."""
+        if self.has_status:
+            obj["status"] = self.empty_status()
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """What an update keeps from the old object (status)."""
+        if self.has_status:
+            restore(obj, old, "status")
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """What a status update keeps: everything but status (and metadata that the server allows to change)."""
+        restore(obj, old, "spec")
+        restore(obj["metadata"], old["metadata"], "labels")
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        """Whether an update raises metadata.generation."""
+        return obj.get("spec") != old.get("spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return []
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """All errors of an update, those of ``validate`` included, in upstream's order."""
+        return self.validate(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return []
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return []
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return []
+
+    def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
+        """How long a deletion takes: 0 for everything but pods (``CheckGracefulDelete``)."""
+        return 0
+
+    def default_propagation(self) -> str:
+        """``Background``; what a deletion without propagationPolicy does (``DefaultGarbageCollectionPolicy``)."""
+        return "Background"
+
+    def selectable_fields(self, obj: Object) -> dict[str, str]:
+        """The values of the ``selectable`` fields of an object; one that is missing is empty."""
+        return {path: _text_at(obj, path) for path in self.selectable}
+
+
+def _text_at(obj: Object, path: str) -> str:
+    """The scalar at a dotted path as Go prints it, "" if there is none."""
+    found: Any = obj
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    return "" if found is None else str(found)

@@ -45,6 +45,8 @@ RECONCILERS = (
     ("job-controller", "kubepy.controllers.job:JobController"),
     ("ttl-after-finished-controller", "kubepy.controllers.ttlafterfinished:TTLAfterFinishedController"),
     ("disruption-controller", "kubepy.controllers.disruption:DisruptionController"),
+    ("endpoint-slice-controller", "kubepy.controllers.endpoints:EndpointSliceController"),
+    ("endpoint-controller", "kubepy.controllers.endpoints:EndpointsController"),
     ("default-scheduler", "kubepy.scheduler:Scheduler"),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)

@@ -38,6 +38,7 @@ class Resource(NamedTuple):
     # Where a custom resource keeps what its scale shows: replicas, status replicas, selector (as paths).
     scale_paths: tuple[tuple[str, ...], ...] = ()
     printer_columns: tuple[PrinterColumn, ...] = ()
+    deprecation: str = ""  # what every request for it is warned of
 
     @property
     def key(self) -> str:
@@ -69,18 +70,21 @@ class Resource(NamedTuple):
 
 def _r(plural: str, kind: str, *short: str, group: str = "", version: str = "v1", cluster: bool = False,
        all_category: bool = False, sub: tuple[str, ...] = (), versions: tuple[str, ...] = (),
-       categories: tuple[str, ...] = (), verbs: tuple[str, ...] | None = None) -> Resource:
+       categories: tuple[str, ...] = (), verbs: tuple[str, ...] | None = None, deprecation: str = "") -> Resource:
     return Resource(plural, kind, group, version, not cluster, kind.lower(), short,
-                    (("all", *categories) if all_category else categories), sub, verbs or ALL_VERBS, versions)
+                    (("all", *categories) if all_category else categories), sub, verbs or ALL_VERBS, versions,
+                    deprecation=deprecation)
 
 
 CREATE_ONLY = ("create",)
 
 BUILT_IN: tuple[Resource, ...] = (
     _r("bindings", "Binding", verbs=CREATE_ONLY),
-    _r("componentstatuses", "ComponentStatus", "cs", cluster=True, verbs=("get", "list")),
+    _r("componentstatuses", "ComponentStatus", "cs", cluster=True, verbs=("get", "list"),
+       deprecation="v1 ComponentStatus is deprecated in v1.19+"),
     _r("configmaps", "ConfigMap", "cm"),
-    _r("endpoints", "Endpoints", "ep"),
+    _r("endpoints", "Endpoints", "ep",
+       deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
     _r("events", "Event", "ev"),
     _r("limitranges", "LimitRange", "limits"),
     _r("namespaces", "Namespace", "ns", cluster=True, sub=("finalize", "status"),

@@ -23,7 +23,6 @@ DEFAULT_KINDS = (
 CLUSTER_SCOPE = ("Deprecated: kubectl apply will no longer prune non-namespaced resources by default when used with "
                  "the --namespace flag in a future release. To preserve the current behaviour, list the resources you "
                  "want to target explicitly in the --prune-allowlist flag.")
-ENDPOINTS = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
 
 
 class Visited:
@@ -65,8 +64,6 @@ def leftovers(session: Session, visited: Visited, allowed: list[Resource], selec
     places = [(namespace, one) for namespace in sorted(visited.namespaces) for one in allowed if one.namespaced]
     places += [("", one) for one in allowed if not one.namespaced]
     for namespace, resource in places:
-        if resource.key == "endpoints":
-            session.warn(ENDPOINTS)
         for obj in _listed(session, resource, namespace, selector):
             if ANNOTATION in annotations_of(obj) and uid_of(obj) not in visited.uids:
                 yield info_of(resource, obj)

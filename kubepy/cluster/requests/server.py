@@ -50,6 +50,8 @@ class Server:
 
     def target(self, resource_key: str, namespace: str, name: str = "") -> Target:
         resource = self.resource(resource_key)
+        if resource.deprecation:
+            self.warn(resource.deprecation)
         return Target(resource, namespace if resource.namespaced else "", name)
 
     def strategy(self, resource: Resource) -> Strategy:

@@ -7,6 +7,7 @@ the unexported ones of a Quantity.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from functools import lru_cache
@@ -18,6 +19,7 @@ from kubepy.cluster.types import table
 from kubepy.cluster.values.goformat import to_json
 
 _PRIME, _OFFSET, _MASK = 16777619, 2166136261, 2**32 - 1
+_PRIME_128, _OFFSET_128 = 2**88 + 2**8 + 0x3B, 0x6C62272E07BB014262B821756295C58D
 
 
 def compute_hash(template: Object, collision_count: int | None = None) -> str:
@@ -41,6 +43,24 @@ def hash_controller_revision(data: Object, collision_count: int | None = None) -
 @lru_cache(maxsize=256)
 def _hash_controller_revision(raw: str, collision_count: int | None) -> str:
     return _safe_encode(_fnv_1((raw + ("" if collision_count is None else str(collision_count))).encode()))
+
+
+def deep_hash(type_name: str, value: Any, algorithm: str = "fnv") -> str:
+    """The hash of a value of a Go type, in hexadecimal: FNV-1a of 128 bits, or ``md5`` (``hash.DeepHashObject``)."""
+    return _deep_hash(type_name, json.dumps(value), algorithm)
+
+
+@lru_cache(maxsize=256)
+def _deep_hash(type_name: str, value: str, algorithm: str) -> str:
+    data = go_syntax(type_name, json.loads(value)).encode()
+    return hashlib.md5(data, usedforsecurity=False).hexdigest() if algorithm == "md5" else f"{_fnv_1a_128(data):032x}"
+
+
+def _fnv_1a_128(data: bytes) -> int:
+    value = _OFFSET_128
+    for byte in data:
+        value = (value ^ byte) * _PRIME_128 % 2**128
+    return value
 
 
 def _fnv_1a(data: bytes) -> int:

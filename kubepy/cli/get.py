@@ -35,7 +35,7 @@ FLAGS = [
     *filename_flags("identifying the resource to get from the cluster."),
     chunk_size_flag(),
     subresource_flag("get"),
-    *output_flags("json|yaml|name|go-template|go-template-file|template|templatefile|jsonpath|jsonpath-as-json|"
+    *output_flags("json|yaml|kyaml|name|go-template|go-template-file|template|templatefile|jsonpath|jsonpath-as-json|"
                   "jsonpath-file|custom-columns|custom-columns-file|wide"),
     boolean("no-headers", help="When using the default or custom-column output format, don't print headers."),
     boolean("show-labels", help="When printing, show all labels as the last column."),

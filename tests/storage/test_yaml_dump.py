@@ -108,6 +108,7 @@ def test_a_key_too_long_for_a_line_gets_a_question_mark() -> None:
     key = "k" * 129
     assert dump({key: {"a": 1, "b": [2]}, "z": [3]}) == f"? {key}\n: a: 1\n  b:\n  - 2\nz:\n- 3\n"
     assert dump({"a\nb": "c"}) == "? |-\n  a\n  b\n: c\n"
+    assert dump({"a\rb": "c"}) == '? "a\\rb"\n: c\n'
 
 
 def test_what_is_no_json_value_is_refused() -> None:

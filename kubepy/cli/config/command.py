@@ -21,7 +21,7 @@ VIEW_FLAGS = [
     boolean("raw", hidden=True),
     boolean("show-managed-fields", hidden=True),
     boolean("allow-missing-template-keys", default=True, hidden=True),
-    string("output", "o", default="yaml", help="Output format. One of: (json, yaml, name, go-template, "
+    string("output", "o", default="yaml", help="Output format. One of: (json, yaml, kyaml, name, go-template, "
            "go-template-file, template, templatefile, jsonpath, jsonpath-as-json, jsonpath-file)."),
     string("template", help="Template string or path to template file to use when -o=go-template."),
 ]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.editor import has_lines, launch, without_comment_lines, without_comments
 from kubepy.cli.runtime.errors import CliError, SilentExit, is_expected, is_status
-from kubepy.cli.runtime.output import no_printer, requested
+from kubepy.cli.runtime.output import JSON_AND_YAML, document, no_printer, requested
 from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 
@@ -82,7 +82,7 @@ class Editing:
         self.session = session
         self.change = change
         self.style = requested(given)[0] or "yaml"
-        self.header = header if self.style == "yaml" else ""
+        self.header = "" if self.style == "json" else header
         self.output = given.output
 
     def edit(self, infos: list[Info]) -> None:
@@ -100,9 +100,9 @@ class Editing:
 
     def _launched(self, original: str, last: Round) -> Round:
         text = self.header + "".join(one.comment for one in last.reasons if self.header)
+        text += (without_comment_lines(last.text) or original) if last.reasons else original
         try:
-            current = Round(*launch(self.session, text + (without_comment_lines(last.text) or original
-                                                          if last.reasons else original), f".{self.style}"))
+            current = Round(*launch(self.session, text, ".json" if self.style == "json" else ".yaml"))
         except CliError:
             self._keep(last)
             raise
@@ -155,15 +155,9 @@ class Editing:
         objects = [info.content for info in infos]
         obj = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "items": objects, "kind": "List",
                                                     "metadata": {}}
-        if self.style == "json":
-            from kubepy.cluster.values.goformat import to_json
-
-            return to_json(obj, indent=4) + "\n"
-        if self.style != "yaml":
-            raise no_printer(self.output, ("json", "kyaml", "yaml"))
-        from kubepy.storage.yaml import dump
-
-        return dump(obj)
+        if self.style not in JSON_AND_YAML:
+            raise no_printer(self.output, JSON_AND_YAML)
+        return document(self.style, obj)
 
     def _read(self, current: Round) -> list[Info] | None:
         """The edited objects, None if they cannot be read."""

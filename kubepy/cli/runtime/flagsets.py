@@ -42,7 +42,7 @@ def subresource_flag(what: str) -> Flag:
     return string("subresource", help=f"If specified, {what} will operate on the subresource of the requested object.")
 
 
-def output_flags(formats: str = "json|yaml|name|go-template|go-template-file|template|templatefile|jsonpath|"
+def output_flags(formats: str = "json|yaml|kyaml|name|go-template|go-template-file|template|templatefile|jsonpath|"
                  "jsonpath-as-json|jsonpath-file") -> list[Flag]:
     """``-o`` and the flags that go with it; ``formats`` is for the help only."""
     return [

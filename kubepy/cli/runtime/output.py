@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError
@@ -17,6 +18,7 @@ from kubepy.cluster.values.goformat import to_json
 JSON_AND_YAML = ("json", "yaml", "kyaml")
 TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
 JSONPATHS = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
+WITH_ARGUMENT = (*TEMPLATES, *JSONPATHS, "custom-columns", "custom-columns-file")
 FORMATS = (*JSON_AND_YAML, "name", *TEMPLATES, *JSONPATHS)
 
 Printer = Callable[[Object], None]
@@ -27,7 +29,7 @@ def printer_for(session: Session, given: Invocation, operation: str = "", dry_ru
                 formats: tuple[str, ...] = FORMATS, sort_keys: bool = True) -> Printer:
     """The printer that ``-o`` and ``--template`` ask for; without them the message ``kind/name operation``.
 
-    ``sort_keys``: whether JSON is sorted, as that of maps is, or in Go's order, as that of structs.
+    ``sort_keys``: whether JSON and KYAML are sorted, as those of maps are, or in Go's order, as those of structs.
     Raises CliError for a format that is not there or is given wrongly.
     """
     style, argument = requested(given)
@@ -41,12 +43,8 @@ def printer_for(session: Session, given: Invocation, operation: str = "", dry_ru
 def format_printer(session: Session, given: Invocation, style: str, argument: str, *,
                    sort_keys: bool = True) -> Printer:
     """The printer of a format that prints whole objects or templates."""
-    if style == "json":
-        return json_printer(session, given, sort_keys=sort_keys)
-    if style == "yaml":
-        return yaml_printer(session, given)
-    if style == "kyaml":
-        raise CliError("-o kyaml is not supported: use -o yaml")
+    if style in JSON_AND_YAML:
+        return document_printer(session, given, style, sort_keys=sort_keys)
     if not argument:
         raise CliError("template format specified but no template given")
     if style in JSONPATHS:
@@ -57,10 +55,14 @@ def format_printer(session: Session, given: Invocation, style: str, argument: st
 def requested(given: Invocation) -> tuple[str, str]:
     """The format and its argument: ``jsonpath={.x}`` → ("jsonpath", "{.x}"); --template gives either of them."""
     output, template = given.flag("output", ""), given.flag("template", "")
+    if template and not output:
+        output = "go-template"
+    if output.lower() in (*JSON_AND_YAML, "name"):
+        return output.lower(), ""
     if template:
-        return (output or "go-template"), template
+        return output, template
     style, _, argument = output.partition("=")
-    return style, argument
+    return (style, argument) if style in WITH_ARGUMENT else (output, "")
 
 
 def no_printer(output: str, formats: tuple[str, ...]) -> CliError:
@@ -93,12 +95,40 @@ def name_of_kind(obj: Object) -> str:
     return f"{kind}.{group}" if slash else kind
 
 
-# --- JSON and YAML ------------------------------------------------------------------------------------------------
+# --- JSON, YAML and KYAML -----------------------------------------------------------------------------------------
 
 
-def json_printer(session: Session, given: Invocation, *, sort_keys: bool = True) -> Printer:
-    order = (lambda obj: obj) if sort_keys else in_go_order
-    return lambda obj: session.print(to_json(order(shown(session, given, obj)), indent=4, sort_keys=sort_keys))
+def document_printer(session: Session, given: Invocation, style: str, *, sort_keys: bool = True) -> Printer:
+    """Documents of YAML after the first are set off by ``---``."""
+    printed = 0
+
+    def print_document(obj: Object) -> None:
+        nonlocal printed
+        printed += 1
+        text = document(style, shown(session, given, obj), sort_keys=sort_keys)
+        session.print(("---\n" if printed > 1 and style == "yaml" else "") + text, end="")
+
+    return print_document
+
+
+def document(style: str, obj: Object, *, sort_keys: bool = True) -> str:
+    """An object as JSON, YAML or KYAML, ending in a newline."""
+    if style == "yaml":
+        from kubepy.storage.yaml import dump
+
+        return dump(obj)
+    if style == "kyaml":
+        from kubepy.cli.runtime import kyaml
+
+        return kyaml.dump(in_sorted_order(obj) if sort_keys else in_go_order(obj))
+    return to_json(obj if sort_keys else in_go_order(obj), indent=4, sort_keys=sort_keys) + "\n"
+
+
+def in_sorted_order(value: Any) -> Any:
+    """A JSON value with the keys of all its objects sorted, as those of Go's maps are."""
+    if isinstance(value, dict):
+        return {key: in_sorted_order(value[key]) for key in sorted(value)}
+    return [in_sorted_order(one) for one in value] if isinstance(value, list) else value
 
 
 def in_go_order(obj: Object) -> Object:
@@ -108,20 +138,6 @@ def in_go_order(obj: Object) -> Object:
     name = type_of(obj)
     ordered: Object = go_order(name, obj) if name else obj
     return ordered
-
-
-def yaml_printer(session: Session, given: Invocation) -> Printer:
-    """Documents after the first are set off by ``---``."""
-    from kubepy.storage.yaml import dump
-
-    printed = 0
-
-    def print_yaml(obj: Object) -> None:
-        nonlocal printed
-        printed += 1
-        session.print(("---\n" if printed > 1 else "") + dump(shown(session, given, obj)), end="")
-
-    return print_yaml
 
 
 def shown(session: Session, given: Invocation, obj: Object) -> Object:

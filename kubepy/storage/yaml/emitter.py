@@ -143,7 +143,8 @@ def _key(name: str) -> str:
 
 
 def _is_simple(name: str) -> bool:
-    return "\n" not in name and (len(name) < SIMPLE_KEY_BYTES // 4 or len(name.encode()) <= SIMPLE_KEY_BYTES)
+    short = len(name) < SIMPLE_KEY_BYTES // 4 or len(name.encode()) <= SIMPLE_KEY_BYTES
+    return short and "\n" not in name and "\r" not in name
 
 
 def _compare(a: str, b: str) -> int:
@@ -168,7 +169,9 @@ def _digits(text: str, start: int, leading: bool) -> tuple[int, int]:
     end = start
     while end < len(text) and text[end].isdecimal():
         end += 1
-    number = int(text[start:end] or "0")
+    number = 0
+    for digit in text[start:end]:  # whatever alphabet it is of
+        number = number * 10 + ord(digit) - ord("0")
     if leading and _continues_number(text, start):
         number += 10 ** (end - start)
     return (number - INT64_MIN) % 2**64 + INT64_MIN, end

@@ -1,0 +1,123 @@
+"""KYAML: YAML without significant whitespace, where every string that is no key stands in double quotes.
+
+Keys stay in the order they come in. Upstream: ``sigs.k8s.io/yaml/kyaml``.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from math import isinf
+from typing import Any
+
+from kubepy.cluster.values.goformat import to_json
+
+_BREAK = "\\\n"  # YAML folds a line that ends in a backslash into the next one
+_NAMED = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\r": r"\r", "\v": r"\v", "\0": r"\0", "\x1b": r"\e", "\x85": r"\N",
+          "\xa0": r"\_", "\u2028": r"\L", "\u2029": r"\P"}
+_WORDS = frozenset(("null", "true", "false", "t", "f", "y", "n", "yes", "no", "on", "off"))
+_NOT_FINITE = frozenset(("inf", "infinity", "nan"))
+_PREFIXED = re.compile(r"0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+")
+_FLOAT = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_HEX_FLOAT = re.compile(r"0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][-+]?[0-9]+")
+_DATE = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})")
+
+
+def dump(value: Any) -> str:
+    """One document with its ``---``, ending in a newline. Takes JSON values."""
+    return f"---\n{_node(value, 0)}\n"
+
+
+def _node(value: Any, level: int) -> str:
+    if value and isinstance(value, dict):
+        return _mapping(value, level)
+    if value and isinstance(value, list):
+        return _sequence(value, level)
+    return _string(value, level + 1) if isinstance(value, str) else to_json(value)
+
+
+def _mapping(entries: dict[str, Any], level: int) -> str:
+    pad = "  " * level
+    lines = [f"{pad}  {_key(key)}: {_node(value, level + 1)},\n" for key, value in entries.items()]
+    return "{\n" + "".join(lines) + pad + "}"
+
+
+def _sequence(items: list[Any], level: int) -> str:
+    """Lists of nothing but objects and lists keep their brackets together: ``[{`` … ``}, {`` … ``}]``."""
+    if all(isinstance(item, dict | list) for item in items):
+        return "[" + ", ".join(_node(item, level) for item in items) + "]"
+    pad = "  " * level
+    return "[\n" + "".join(f"{pad}  {_node(item, level + 1)},\n" for item in items) + pad + "]"
+
+
+# --- strings ------------------------------------------------------------------------------------------------------
+
+
+def _string(text: str, level: int) -> str:
+    """In double quotes; one of several lines has a line for each, with a blank before what begins without one."""
+    if "\n" not in text:
+        return f'"{_escaped(text)}"'
+    pad = "  " * level
+    lines = [pad + _guard(line) + _escaped(line) for line in text.split("\n")]
+    ends = rf"\n{_BREAK}".join(lines)
+    closed = ends.removesuffix(lines[-1]) if text.endswith("\n") else ends + _BREAK
+    return f'"{_BREAK}{closed}{pad}"'
+
+
+def _guard(line: str) -> str:
+    """What keeps the blanks that a line begins with: the reader drops all that stand before it."""
+    return "\\" if line and (line[0].isspace() and line[0] not in "\x1c\x1d\x1e\x1f") else " "
+
+
+def _escaped(text: str) -> str:
+    return text if text.isprintable() and '"' not in text and "\\" not in text else "".join(map(_character, text))
+
+
+def _character(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    if character.isprintable() or character == "\t":
+        return character
+    if escape := _NAMED.get(character):
+        return escape
+    code = ord(character)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _key(text: str) -> str:
+    if _is_word(text) and not _means_something_else(text):
+        return text
+    return '"' + "\\n".join(_escaped(line).replace("\t", "\\t") for line in text.split("\n")) + '"'
+
+
+def _is_word(text: str) -> bool:
+    """Letters, digits and ``_``, and inside it ``-``, ``.`` and ``/``."""
+    last = len(text) - 1
+    return bool(text) and all(one.isalnum() or one == "_" or (one in "-./" and 0 < at < last)
+                              for at, one in enumerate(text))
+
+
+def _means_something_else(text: str) -> bool:
+    """Whether some reader of YAML might take the plain text for something other than a string."""
+    return text.lower() in _WORDS or _is_number(text.replace("_", "")) or _is_date(text)
+
+
+def _is_number(text: str) -> bool:
+    if _PREFIXED.fullmatch(text):
+        return int(text, 0) < 2**63
+    if _FLOAT.fullmatch(text):
+        return not isinf(float(text))
+    return text.lower() in _NOT_FINITE or _HEX_FLOAT.fullmatch(text) is not None
+
+
+def _is_date(text: str) -> bool:
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return False
+    try:
+        date(int(match[1]) or 4, int(match[2]), int(match[3]))
+    except ValueError:
+        return False
+    return True

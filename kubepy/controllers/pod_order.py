@@ -2,45 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from datetime import datetime
 
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.objects.pods import is_pod_ready, node_name, phase_of, pod_ready_time
+from kubepy.cluster.objects.pods import (
+    is_pod_ready,
+    is_restartable_init_container,
+    node_name,
+    phase_of,
+    pod_ready_time,
+)
 
 PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
 NEVER = float("inf")
 
 
-def least_wanted_first(pods: Iterable[Object], between: Callable[[Object], Any] = lambda _: 0) -> list[Object]:
-    """Unassigned before assigned, pending before running, not ready before ready, then ``between``, then by age.
+def least_wanted_first(pods: Iterable[Object]) -> list[Object]:
+    """Unassigned before assigned, pending before running, not ready before ready, then by age, the younger first: those
+    ready for a shorter time, restarted more often, created later.
 
-    The younger go first: those ready for a shorter time, restarted more often, created later. ReplicaSets compare ages
-    on a logarithmic scale, and leave pods of like age to chance; here the younger is always the first, and of pods of
-    the same second the one that changed last.
+    Of pods of the same second the one that changed last goes first; upstream leaves them to chance.
     """
     return sorted(pods, key=lambda pod: (
-        bool(node_name(pod)), PHASE_ORDER.get(phase_of(pod), 0), is_pod_ready(pod), between(pod),
-        -_ready_since(pod), -_most_restarts(pod), -_created(pod), -_changed(pod)))
+        *standing(pod), -_seconds(pod_ready_time(pod)) if is_pod_ready(pod) else 0.0,
+        *(-restarts for restarts in most_restarts(pod)), -_seconds(created_at(pod)), -_changed(pod)))
 
 
-def _ready_since(pod: Object) -> float:
-    """Without a time of its Ready condition a pod counts as the youngest."""
-    if not is_pod_ready(pod):
-        return 0.0
-    since = pod_ready_time(pod)
-    return since.timestamp() if since else NEVER
+def standing(pod: Object) -> tuple[bool, int, bool]:
+    """How far a pod has come: the lower, the less is lost with it."""
+    return bool(node_name(pod)), PHASE_ORDER.get(phase_of(pod), 0), is_pod_ready(pod)
 
 
-def _most_restarts(pod: Object) -> int:
-    statuses = (pod.get("status") or {}).get("containerStatuses") or []
-    return max((one.get("restartCount", 0) for one in statuses), default=0)
+def most_restarts(pod: Object) -> tuple[int, int]:
+    """The most restarts of one container, and of one sidecar (``maxContainerRestarts``)."""
+    status = pod.get("status") or {}
+    sidecars = {one["name"] for one in pod["spec"].get("initContainers") or () if is_restartable_init_container(one)}
+    regular = [one.get("restartCount", 0) for one in status.get("containerStatuses") or []]
+    others = [one.get("restartCount", 0) for one in status.get("initContainerStatuses") or []
+              if one["name"] in sidecars]
+    return max(regular, default=0), max(others, default=0)
 
 
-def _created(pod: Object) -> float:
+def created_at(pod: Object) -> datetime | None:
     text = pod["metadata"].get("creationTimestamp")
-    return parse_time(text).timestamp() if text else NEVER
+    return parse_time(text) if text else None
+
+
+def _seconds(moment: datetime | None) -> float:
+    """A pod that bears no time counts as the youngest."""
+    return moment.timestamp() if moment is not None else NEVER
 
 
 def _changed(pod: Object) -> int:

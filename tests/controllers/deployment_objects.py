@@ -12,11 +12,11 @@ from kubepy.cli.driver import CHECKPOINT, reconcilers
 from kubepy.cluster.client import Client
 from kubepy.cluster.objects.deployments import DESIRED_REPLICAS, revision_of, same_template, template_without_hash
 from kubepy.cluster.objects.meta import Object, annotations_of, controller_of, labels_of, name_of, uid_of
-from kubepy.cluster.objects.pods import is_pod_active, is_pod_available
+from kubepy.cluster.objects.pods import is_pod_active, is_pod_available, is_pod_ready, phase_of
 from kubepy.cluster.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.cluster.workqueue import WorkQueue
 from kubepy.controllers.checkpoint import CheckpointStore
-from kubepy.controllers.deployment.sizes import max_surge, max_unavailable, replicas
+from kubepy.controllers.deployment.sizes import count, max_surge, max_unavailable, replicas
 from kubepy.controllers.manager import Manager
 from tests.controllers.conftest import Lab
 
@@ -62,6 +62,13 @@ class Picture(NamedTuple):
 
     def all_available(self) -> int:
         return sum(map(self.available, self.sets))
+
+    def all_ready(self) -> int:
+        return sum(is_pod_ready(pod) for pods in self.pods.values() for pod in pods)
+
+    def reported(self, uid: str) -> int:
+        """How many available pods the ReplicaSet tells of."""
+        return count(self.sets[uid], "availableReplicas")
 
     def all_pods(self) -> int:
         return sum(map(len, self.pods.values()))
@@ -128,20 +135,28 @@ def _check_sizes(before: Picture, after: Picture) -> None:
     if not before.is_rolling():
         return
     expect(after.total() <= max(before.total(), before.most), "too many pods are asked for", before, after)
-    stay = sum(min(before.available(uid), replicas(after.sets[uid])) for uid in before.sets if uid in after.sets)
-    expect(stay >= min(before.all_available(), before.fewest), "too few available pods are kept", before, after)
+    known = sum(map(before.reported, before.sets))
+    given_up = sum(max(before.reported(uid) - replicas(after.sets[uid]), 0) for uid in before.sets
+                   if uid in after.sets and replicas(after.sets[uid]) < replicas(before.sets[uid]))
+    expect(known - given_up >= min(known, before.fewest), "too few available pods are kept", before, after)
 
 
 def _check_pods(before: Picture, after: Picture) -> None:
-    """A ReplicaSet makes no more pods than it is to have, and gives up available ones last."""
+    """A ReplicaSet makes no more pods than it is to have, and those that are bound, run and are ready go last."""
     for uid, one in before.sets.items():
         if uid not in after.sets:
             continue
-        size = replicas(one)
-        expect(len(after.pods[uid]) <= max(len(before.pods[uid]), size), f"{name_of(one)} makes too many pods",
+        expect(len(after.pods[uid]) <= max(len(before.pods[uid]), replicas(one)),
+               f"{name_of(one)} makes too many pods", before, after)
+        kept = {uid_of(pod) for pod in after.pods[uid]}
+        gone = [standing(pod) for pod in before.pods[uid] if uid_of(pod) not in kept]
+        stay = [standing(pod) for pod in before.pods[uid] if uid_of(pod) in kept]
+        expect(not gone or not stay or max(gone) <= min(stay), f"{name_of(one)} gives up better pods than it keeps",
                before, after)
-        expect(after.available(uid) >= min(before.available(uid), size), f"{name_of(one)} gives up available pods",
-               before, after)
+
+
+def standing(pod: Object) -> tuple[bool, bool, bool]:
+    return bool(pod["spec"].get("nodeName")), phase_of(pod) == "Running", is_pod_ready(pod)
 
 
 def _check_revisions(before: Picture, after: Picture) -> None:
@@ -154,10 +169,14 @@ def _check_revisions(before: Picture, after: Picture) -> None:
 
 
 def check_availability(name: str, before: Picture, after: Picture) -> None:
-    """The headline of a rolling update: what holds at every moment while no pod is lost by accident. Raises Broken."""
+    """The headline of a rolling update: what holds at every moment while no pod is lost by accident. Raises Broken.
+
+    Without minReadySeconds a ready pod is an available one. With them a ReplicaSet does not ask, of two pods that are
+    ready, which has been so for long enough.
+    """
     check_step(name, before, after)
     expect(after.all_pods() <= after.most, "there are too many pods", before, after)
-    expect(after.all_available() >= after.fewest, "too few pods are available", before, after)
+    expect(after.all_ready() >= after.fewest, "too few pods are ready", before, after)
 
 
 class Witness:

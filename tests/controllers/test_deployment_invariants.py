@@ -157,7 +157,7 @@ QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
     ((update, 2, "crash-loop"), True), ((undo,), False), ((update, 3, "ready"), True)])
 def test_a_rolling_deployment_stays_between_its_bounds(folders: Callable[[], Any], spec: dict[str, Any],
                                                        operations: list[tuple[tuple[Any, ...], bool]]) -> None:
-    """Never fewer than ``replicas - maxUnavailable`` available pods nor more than ``replicas + maxSurge``, whatever is
+    """Never fewer than ``replicas - maxUnavailable`` ready pods nor more than ``replicas + maxSurge``, whatever is
     rolled out, taken back, paused or broken, and wherever the manager dies."""
     lab = DeploymentLab(folders())
     start(lab, spec)

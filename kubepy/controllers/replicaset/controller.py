@@ -127,8 +127,7 @@ class ReplicaSetController:
         return errors[0] if errors else None
 
     def _delete(self, key: Key, replica_set: Object, pods: list[Object], count: int) -> Status | None:
-        seconds = replica_set["spec"].get("minReadySeconds") or 0
-        doomed = pods_to_delete(pods, self._related_pods(replica_set), count, seconds, self._clock.now())
+        doomed = pods_to_delete(pods, self._related_pods(replica_set), count, self._clock.now())
         self._expectations.expect_deletions(key, map(uid_of, doomed))
 
         def delete(pod: Object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
@@ -13,6 +13,7 @@ from kubepy.cli.runtime.resources import resource_of
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cli.watch import POLL_SECONDS
+from kubepy.cluster.clock import parse_time
 from kubepy.cluster.objects.meta import Object, namespace_of
 
 FLAGS = [
@@ -25,6 +26,7 @@ FLAGS = [
     *output_flags(),
 ]
 TYPES = ("normal", "warning")
+NEVER = datetime.min.replace(tzinfo=UTC)
 HEADERS = "LAST SEEN\tTYPE\tREASON\tOBJECT\tMESSAGE"
 
 
@@ -76,10 +78,11 @@ def _listed(session: Session, given: Invocation, subject: str) -> list[Object]:
     return [one for one in found if not types or one.get("type", "").lower() in types]
 
 
-def event_time(event: Object) -> str:
+def event_time(event: Object) -> datetime:
     """When it was seen last: what events are sorted by."""
     series = event.get("series") or {}
-    return str(series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or "")
+    time = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
+    return parse_time(time) if time else NEVER
 
 
 class EventPrinter:

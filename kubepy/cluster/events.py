@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.client import Client
-from kubepy.cluster.clock import format_time, parse_time
+from kubepy.cluster.clock import Ids, format_time, parse_time
 from kubepy.cluster.objects.meta import Object, name_of, namespace_of
 from kubepy.cluster.requests.sessions import Session
 from kubepy.cluster.validation.names import dns1123_subdomain
@@ -48,7 +48,7 @@ class Recorder:
         with self._client.session() as session:
             self._learn(session, event["metadata"]["namespace"])
             decision = self._correlator.correlate(event, now)
-            if decision is not None and _takes_events(session, event["metadata"]["namespace"]):
+            if decision is not None and takes_events(session, event["metadata"]["namespace"]):
                 self._write(session, decision, now)
 
     def _learn(self, session: Session, namespace: str) -> None:
@@ -71,24 +71,28 @@ class Recorder:
         self._create(session, event, now)
 
     def _create(self, session: Session, event: Object, now: datetime) -> None:
-        metadata = event["metadata"]
-        metadata["uid"] = self._ids.uid()
-        metadata["creationTimestamp"] = format_time(now)
-        while True:
-            metadata["name"] = self._name(event["involvedObject"].get("name", ""), now)
-            try:
-                session.create(Key(EVENTS, metadata["namespace"], metadata["name"]), event)
-                break
-            except errors.Status as status:
-                if status.reason != "AlreadyExists":  # a fixed clock gives the same name again: the next one is free
-                    raise
+        self._last_name = store_event(session, event, now, self._ids, self._last_name)
         self._correlator.named(event)
 
-    def _name(self, about: str, now: datetime) -> str:
-        """``<object>.<time in nanoseconds, in hex>``; no two of one recorder are the same."""
-        self._last_name = max(int(now.timestamp() * 1e6) * 1000, self._last_name + 1)
-        name = f"{about}.{self._last_name:x}"
-        return self._ids.uid() if dns1123_subdomain(name) else name
+
+def store_event(session: Session, event: Object, now: datetime, ids: Ids, last_name: int) -> int:
+    """Store a new event, named ``<object>.<time in nanoseconds, in hex>``.
+
+    No two of one recorder get the same name: ``last_name`` is the number in its last one. Returns that of this one.
+    """
+    metadata = event["metadata"]
+    metadata["uid"] = ids.uid()
+    metadata["creationTimestamp"] = format_time(now)
+    while True:
+        last_name = max(int(now.timestamp() * 1e6) * 1000, last_name + 1)
+        name = f"{event['involvedObject'].get('name', '')}.{last_name:x}"
+        metadata["name"] = ids.uid() if dns1123_subdomain(name) else name
+        try:
+            session.create(Key(EVENTS, metadata["namespace"], metadata["name"]), event)
+            return last_name
+        except errors.Status as status:
+            if status.reason != "AlreadyExists":  # a fixed clock gives the same name again: the next one is free
+                raise
 
 
 def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str, component: str, now: datetime,
@@ -125,7 +129,8 @@ def reference(obj: Mapping[str, Any], field_path: str = "") -> Object:
     return found
 
 
-def _takes_events(session: Session, namespace: str) -> bool:
+def takes_events(session: Session, namespace: str) -> bool:
+    """Whether the namespace is there and not going."""
     found = session.get(Key("namespaces", "", namespace))
     return found is not None and found.get("status", {}).get("phase") != "Terminating"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
+from kubepy.cluster.event_series import SeriesRecorder
 from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_terminal, node_name, priority, set_condition
 from kubepy.cluster.objects.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
@@ -36,7 +36,7 @@ class Scheduler:
         self._client = context.client
         self._informers = context.informers
         self._clock = context.clock
-        self._recorder = Recorder(context.client, self.name)
+        self._recorder = SeriesRecorder(context.client, self.name)
         self.queue = SchedulingQueue(context.clock.now, self._rank)
         self._waiting = WaitingPods({plugin.name: plugin.wakes_on for plugin in PLUGINS})
         self._view: View | None = None
@@ -156,7 +156,7 @@ class Scheduler:
             return
         self._client.bind(key.name, node.name, namespace=key.namespace)
         message = f"Successfully assigned {key.namespace}/{key.name} to {node.name}"
-        self._recorder.event(found.cycle.pod.pod, "Normal", "Scheduled", message)
+        self._recorder.event(found.cycle.pod.pod, "Normal", "Scheduled", "Binding", message)
 
     def _bind_volumes(self, key: Key, wanted: Plan, node: str) -> None:
         """Reserve the volumes that are there and ask for the others; the pod is tried again when all are bound."""
@@ -180,7 +180,7 @@ class Scheduler:
     def _fail(self, key: Key, pod: Object, diagnosis: Diagnosis, message: str, preemption: Preemption) -> None:
         """Let the pod wait, and say why."""
         self._waiting.add(key, Waiting(diagnosis.plugins, diagnosis.candidates))
-        self._recorder.event(pod, "Warning", "FailedScheduling", message)
+        self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", message)
         condition = {"lastProbeTime": None, "message": message, "reason": "Unschedulable", "status": "False",
                      "type": "PodScheduled"}  # fmt: skip
         nominated = preemption.candidate.node if preemption.candidate is not None else ""
@@ -225,7 +225,7 @@ class Scheduler:
                 raise
             return
         text = f"Preempted by pod {uid_of(pod.pod)} on node {node}"
-        self._recorder.event(victim.pod, "Normal", "Preempted", text)
+        self._recorder.event(victim.pod, "Normal", "Preempted", "Preempting", text, related=pod.pod)
 
 
 def _volumes_to_bind(found: Search, node: NodeInfo) -> Plan | None:

@@ -9,6 +9,7 @@ import pytest
 
 from kubepy.cli.describers.writer import event_age
 from kubepy.cli.events import event_time
+from kubepy.cluster.clock import parse_time
 from kubepy.cluster.cluster import Cluster
 from tests.cli.conftest import Done, Kubepy
 
@@ -69,4 +70,5 @@ def test_the_age_and_time_of_events() -> None:
     assert event_age({"eventTime": first, "series": {"count": 2, "lastObservedTime": last}}, NOW) == "30s (x2 over 10m)"
     assert event_age({"firstTimestamp": first, "count": 1}, NOW) == "10m"
     assert event_age({}, NOW) == "<unknown>"
-    assert event_time({"eventTime": first, "lastTimestamp": last}) == last
+    assert event_time({"eventTime": first, "lastTimestamp": last}) == parse_time(last)
+    assert event_time({"eventTime": "2026-11-20T10:09:30.5Z"}) > parse_time(last) > event_time({})

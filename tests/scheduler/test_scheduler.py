@@ -74,6 +74,11 @@ class Run:
     def events(self, reason: str) -> list[str]:
         return [one["message"] for one in self.client.list("events").items if one["reason"] == reason]
 
+    def tries(self) -> list[Any]:
+        """All that was said of attempts that failed."""
+        return [(one["involvedObject"], one["message"], one.get("series"))
+                for one in self.client.list("events").items if one["reason"] == "FailedScheduling"]  # fmt: skip
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
@@ -161,12 +166,12 @@ def test_what_cannot_help_wakes_nobody(run: Run) -> None:
     run.add_node("a")
     run.add_pod("p", nodeSelector={"zone": "b"})
     run.settle()
-    tries = [one["count"] for one in run.client.list("events").items if one["reason"] == "FailedScheduling"]
+    tries = run.tries()
     run.add_node("c", labels={"zone": "c"})
     run.change_node("a", {"metadata": {"annotations": {"note": "x"}}})
     run.add_pod("other")
     run.settle()
-    assert [one["count"] for one in run.client.list("events").items if one["reason"] == "FailedScheduling"] == tries
+    assert run.tries() == tries
     assert run.why("p").startswith("0/1 nodes are available"), "no try, no news"
     run.change_node("c", {"metadata": {"labels": {"zone": "b"}}})
     run.settle()

@@ -113,7 +113,7 @@ def events(writer: Writer, around: Surroundings) -> None:
         return
     writer.line(0, "Events:\n  Type\tReason\tAge\tFrom\tMessage")
     writer.line(1, "----\t------\t----\t----\t-------")
-    for event in sorted(found, key=lambda one: one.get("lastTimestamp") or one.get("eventTime") or ""):
+    for event in sorted(found, key=lambda one: one.get("lastTimestamp") or ""):  # so the scheduler's come first
         writer.line(1, "\t".join(_event_cells(event, now)))
 
 

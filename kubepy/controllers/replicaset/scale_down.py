@@ -34,9 +34,13 @@ def pods_to_delete(pods: list[Object], related: Iterable[Object], count: int, no
     if count >= len(pods):
         return pods
     neighbours = Counter(node_name(pod) for pod in related if is_pod_active(pod) and node_name(pod))
-    ordered = sorted(((_traits(pod, neighbours), pod) for pod in sorted(pods, key=uid_of, reverse=True)),
-                     key=cmp_to_key(lambda one, other: _compare(one[0], other[0], now)))
-    return [pod for _, pod in ordered[:count]]
+    traits = {uid_of(pod): _traits(pod, neighbours) for pod in pods}
+
+    def compare(one: Object, other: Object) -> int:
+        return _compare(traits[uid_of(one)], traits[uid_of(other)], now)
+
+    youngest_first = sorted(pods, key=uid_of, reverse=True)
+    return sorted(youngest_first, key=cmp_to_key(compare))[:count]
 
 
 def _traits(pod: Object, neighbours: Counter[str]) -> Traits:

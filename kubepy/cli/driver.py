@@ -32,6 +32,7 @@ RECONCILERS = (
     ("pod-garbage-collector-controller", "kubepy.controllers.podgc:PodGarbageCollector"),
     ("garbage-collector-controller", "kubepy.controllers.garbagecollector:GarbageCollector"),
     ("namespace-controller", "kubepy.controllers.namespace:NamespaceController"),
+    ("resourcequota-controller", "kubepy.controllers.resourcequota:ResourceQuotaController"),
     ("crd-finalizer", "kubepy.controllers.customresources:CustomResourceFinalizer"),
     ("daemonset-controller", "kubepy.controllers.daemonset:DaemonSetController"),
     ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),

@@ -201,10 +201,10 @@ def test_the_priority_comes_from_the_class_that_the_pod_names(client: Client) ->
         client.create("pods", pod(priority=7), namespace="default")
 
 
-def test_the_lowest_default_class_is_taken_when_the_pod_names_none(client: Client) -> None:
-    for name, value in (("high", 20), ("low", 10)):
-        client.create("priorityclasses.scheduling.k8s.io",
-                      {"metadata": {"name": name}, "value": value, "globalDefault": True, "preemptionPolicy": "Never"})
+def test_the_default_class_is_taken_when_the_pod_names_none(client: Client) -> None:
+    for name, value, default in (("high", 20, False), ("low", 10, True)):
+        client.create("priorityclasses.scheduling.k8s.io", {
+            "metadata": {"name": name}, "value": value, "globalDefault": default, "preemptionPolicy": "Never"})
     spec = client.create("pods", pod(), namespace="default")["spec"]
     assert (spec["priorityClassName"], spec["priority"], spec["preemptionPolicy"]) == ("low", 10, "Never")
 

@@ -70,7 +70,12 @@ def store_new(server: Server, session: Session, target: Target, obj: Object) -> 
         metadata["generation"] = 1
     _validate(strategy, obj)
     server.warn_all(strategy.warnings_on_create(obj))
-    return session.create(target._replace(name=metadata["name"]).key, obj)
+    target = target._replace(name=metadata["name"])
+    admission.validate_creation(server, session, target, obj)
+    charges = admission.charge_quotas(admission.Request(server, session, target, obj))
+    stored = session.create(target.key, obj)
+    session.charge(charges)
+    return stored
 
 
 def _validate(strategy: Strategy, obj: Object) -> None:

@@ -6,6 +6,7 @@ the controllers hear of their own batch without reading the change log.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kubepy.cluster import errors
@@ -75,6 +76,12 @@ class Session:
         stored = self._transaction.touch(key)
         self._events.append(WatchEvent(key, old, stored))
         return stored
+
+    def charge(self, charges: Iterable[tuple[Object, Object]]) -> None:
+        """Write quotas, before and after a request used of them; a dry run uses nothing."""
+        for old, new in charges:
+            metadata = new["metadata"]
+            self.update(Key("resourcequotas", metadata["namespace"], metadata["name"]), new, old)
 
     def delete(self, key: Key) -> Object:
         """Remove an object; returns its last state. Raises NotFound."""

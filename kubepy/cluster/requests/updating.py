@@ -98,13 +98,18 @@ def replace(server: Server, session: Session, target: Target, new: Object, old: 
     _prepare(strategy, new, old, subresource)
     _validate(strategy, new, old, subresource)
     server.warn_all(strategy.warnings_on_update(new, old))
+    request = admission.Request(server, session, target, new, old, subresource)
+    admission.validate_update(request)
+    charges = admission.charge_quotas(request)
     if managed is None and manager:
         managed = _tracked(server, target, new, old, subresource or tracked_as, manager, requested)
     _set_managers(new, old, managed)
     if is_finalized(strategy, new, old):
         session.delete(target.key)
         return new
-    return session.update(target.key, new, old)
+    stored = session.update(target.key, new, old)
+    session.charge(charges)
+    return stored
 
 
 def _tracked(server: Server, target: Target, new: Object, old: Object, subresource: str, manager: str,

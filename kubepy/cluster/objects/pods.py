@@ -184,7 +184,10 @@ def _sum(amounts: Amounts, more: Mapping[str, Any] | None) -> Amounts:
 def qos_class(pod: Mapping[str, Any]) -> str:
     """Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``); what the API server puts into the status."""
     spec = pod["spec"]
-    holders = [spec] if spec.get("resources") else [*spec["containers"], *(spec.get("initContainers") or ())]
+    holders = [spec] if spec.get("resources") else [
+        one for field in ("containers", "initContainers") for one in spec.get(field) or ()]
+    if not any(one.get("resources") for one in holders):
+        return "BestEffort"
     requests: Amounts = {}
     limits: Amounts = {}
     guaranteed = True

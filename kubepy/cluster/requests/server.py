@@ -73,7 +73,8 @@ def _drop(warning: str) -> None:
     """Controllers have nobody to warn."""
 
 
-_CHANGEABLE = ("finalize", "scale", "status")  # subresources that an update or patch can be about
+# Subresources that an update or patch can be about.
+_CHANGEABLE = ("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status")
 
 
 def expect_subresource(resource: Resource, subresource: str) -> None:

@@ -33,6 +33,7 @@ _ETCD_FOLDERS = {
     "services": "services/specs",
 }
 _OWN_ETCD_FOLDERS = ("apiextensions.k8s.io", "apiregistration.k8s.io")  # groups served by other storages
+_WITHOUT_SPEC = ("finalize", "status")  # subresources that leave generation as it is
 
 
 def update(server: Server, session: Session, target: Target, obj: Object, subresource: str = "",
@@ -153,11 +154,12 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
     metadata, before = new["metadata"], old["metadata"]
     restore(metadata, before, "generation")
     if subresource:
-        _prepare_subresource(strategy, new, old, subresource)
+        strategy.prepare_for_subresource_update(new, old, subresource)
+        metadata = new["metadata"]
     else:
         strategy.prepare_for_update(new, old)
-        if strategy.has_generation and strategy.spec_changed(new, old):
-            metadata["generation"] = before.get("generation", 0) + 1
+    if subresource not in _WITHOUT_SPEC and strategy.has_generation and strategy.spec_changed(new, old):
+        metadata["generation"] = before.get("generation", 0) + 1
     if not metadata.get("uid"):
         restore(metadata, before, "uid")
     restore(metadata, before, "creationTimestamp")
@@ -168,13 +170,6 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
     metadata.pop("managedFields", None)  # who manages what is settled last
 
 
-def _prepare_subresource(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
-    if subresource == "finalize":  # a namespace's: only spec.finalizers changes, and status is as it was
-        restore(new, old, "status")
-    else:
-        strategy.prepare_for_status_update(new, old)
-
-
 def _validate(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
     resource, metadata = strategy.resource, new["metadata"]
     wrong: list[FieldError] = validate_common(metadata, namespaced=resource.namespaced)
@@ -182,7 +177,7 @@ def _validate(strategy: Strategy, new: Object, old: Object, subresource: str) ->
     if resource.is_core_api:
         wrong += validate_kube_finalizers(metadata)
     if subresource:
-        wrong += strategy.validate_status_update(new, old)
+        wrong += strategy.validate_subresource_update(new, old, subresource)
     else:
         wrong += strategy.validate_update(new, old)
     if wrong:

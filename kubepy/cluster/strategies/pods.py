@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import qos_class
 from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.strategies.templates import drop_disabled_fields
 from kubepy.cluster.validation.fields import semantically_equal
@@ -23,7 +24,7 @@ class PodStrategy(Strategy):
     def prepare_for_create(self, obj: Object) -> None:
         spec = obj["spec"]
         drop_disabled_fields(spec)
-        obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj)}
         if spec.get("schedulingGates"):
             obj["status"]["conditions"] = [_scheduling_gated(obj)]
         _merge_match_label_keys(obj)
@@ -39,6 +40,19 @@ class PodStrategy(Strategy):
         status = obj.setdefault("status", {})
         if not status.get("qosClass") and "qosClass" in (old.get("status") or {}):
             status["qosClass"] = old["status"]["qosClass"]
+
+    def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
+        if subresource == "status":
+            super().prepare_for_subresource_update(obj, old, subresource)
+            return
+        spec = dict(old["spec"])
+        if subresource == "resize":
+            spec |= {field: _resized(spec[field], obj["spec"].get(field) or [])
+                     for field in ("containers", "initContainers") if spec.get(field)}
+        else:
+            restore(spec, obj["spec"], "ephemeralContainers")
+        metadata = {**old["metadata"], "resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        obj |= {**old, "metadata": metadata, "spec": spec}
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         return not semantically_equal(obj.get("spec"), old.get("spec"))
@@ -57,6 +71,16 @@ class PodStrategy(Strategy):
         from kubepy.cluster.validation.pods import validate_pod_status_update
 
         return validate_pod_status_update(obj, old)
+
+    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+        from kubepy.cluster.validation import pods, resizes
+
+        match subresource:
+            case "resize":
+                return resizes.validate_pod_resize(obj, old)
+            case "ephemeralcontainers":
+                return pods.validate_ephemeral_containers_update(obj, old)
+        return self.validate_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         from kubepy.cluster.validation.pod_warnings import warnings_for_pod
@@ -78,53 +102,25 @@ class PodStrategy(Strategy):
         return fields
 
 
+def _resized(containers: list[Object], asked: list[Object]) -> list[Object]:
+    """The containers with the amounts of those of the same name, and nothing else of them."""
+    by_name = {one.get("name"): one for one in asked}
+    resized = []
+    for container in containers:
+        made = dict(container)
+        if (wanted := by_name.get(container["name"])) is not None:
+            for field in ("resources", "resizePolicy"):
+                restore(made, wanted, field)
+        resized.append(made)
+    return resized
+
+
 def _scheduling_gated(pod: Object) -> Object:
     return {
         "lastProbeTime": None, "lastTransitionTime": pod["metadata"].get("creationTimestamp"),
         "message": "Scheduling is blocked due to non-empty scheduling gates", "reason": "SchedulingGated",
         "status": "False", "type": "PodScheduled",
     }
-
-
-# --- quality of service -------------------------------------------------------------------------------------------
-
-
-def qos_class(spec: Object) -> str:
-    """``BestEffort`` without any amounts, ``Guaranteed`` with equal requests and limits everywhere, else ``Burstable``.
-
-    Upstream: ``pkg/apis/core/helper/qos/qos.go``.
-    """
-    holders = [spec] if spec.get("resources") else [
-        one for field in ("containers", "initContainers") for one in spec.get(field) or ()]
-    if not any(one.get("resources") for one in holders):
-        return "BestEffort"
-    return _qos_class_of(holders)
-
-
-def _qos_class_of(holders: list[Object]) -> str:
-    totals = {"requests": dict[str, int](), "limits": dict[str, int]()}
-    all_limited = True
-    for holder in holders:
-        for field, total in totals.items():
-            own = _compute_amounts(holder, field)
-            for name, nanos in own.items():
-                total[name] = total.get(name, 0) + nanos
-            all_limited = all_limited and (field == "requests" or len(own) == 2)
-    requests, limits = totals["requests"], totals["limits"]
-    if not requests and not limits:
-        return "BestEffort"
-    guaranteed = all_limited and len(requests) == len(limits) and all(
-        limits.get(name) == nanos for name, nanos in requests.items())
-    return "Guaranteed" if guaranteed else "Burstable"
-
-
-def _compute_amounts(holder: Object, field: str) -> dict[str, int]:
-    """The cpu and memory that are more than nothing, in billionths."""
-    from kubepy.cluster.values.quantity import Quantity
-
-    given = (holder.get("resources") or {}).get(field) or {}
-    amounts = {name: Quantity.parse(given[name]).nanos for name in ("cpu", "memory") if name in given}
-    return {name: nanos for name, nanos in amounts.items() if nanos > 0}
 
 
 # --- matchLabelKeys -----------------------------------------------------------------------------------------------

@@ -89,6 +89,13 @@ class Strategy:
         restore(obj, old, "spec")
         restore(obj["metadata"], old["metadata"], "labels")
 
+    def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
+        """The same for any subresource that an update can be about."""
+        if subresource == "finalize":  # a namespace's: only spec.finalizers changes, and status is as it was
+            restore(obj, old, "status")
+        else:
+            self.prepare_for_status_update(obj, old)
+
     def spec_changed(self, obj: Object, old: Object) -> bool:
         """Whether an update raises metadata.generation."""
         return obj.get("spec") != old.get("spec")
@@ -102,6 +109,9 @@ class Strategy:
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
         return []
+
+    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+        return self.validate_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return []

@@ -60,7 +60,7 @@ def _forbid_tokens(volumes: list[Object], errors: Errors) -> None:
 
 
 def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
-    errors = _revalidate(pod, old)
+    errors = revalidate(pod, old)
     spec, old_spec = pod["spec"], old["spec"]
     for field in ("containers", "initContainers"):
         new_list, old_list = spec.get(field) or [], old_spec.get(field) or []
@@ -80,7 +80,7 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def _revalidate(pod: Object, old: Object) -> Errors:
+def revalidate(pod: Object, old: Object) -> Errors:
     """The whole pod again. What the old one had already is tolerated, so look at that only when there is need."""
     errors = _whole(pod, old, CREATED)
     return _whole(pod, old, options_for_update(old["spec"], old["metadata"], resource_is_pod=True)) if errors else []
@@ -271,7 +271,7 @@ def _may_restart(container: Object, field: str, spec: Object, exit_code: int) ->
 def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[FieldError]:
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden_field("", "static pods do not support ephemeral containers")]
-    errors = _revalidate(pod, old)
+    errors = revalidate(pod, old)
     new = {one.get("name"): one for one in pod["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
         name = container.get("name")

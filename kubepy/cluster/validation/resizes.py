@@ -1,0 +1,85 @@
+"""New amounts of cpu and memory for the containers of a pod: the ``resize`` subresource (``ValidatePodResize``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import is_restartable_init_container, qos_class
+from kubepy.cluster.validation.fields import semantically_equal
+from kubepy.cluster.validation.pod_annotations import MIRROR
+from kubepy.cluster.validation.pods import revalidate
+
+RESIZABLE = ("cpu", "memory")
+
+
+def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
+    """``pod`` differs from ``old`` in the resources of its containers only."""
+    errors = revalidate(pod, old)
+    if never := _reason_never(pod, old):
+        return [forbidden_field("", never)]
+    if qos_class(pod) != qos_class(old):
+        shown = (old.get("status") or {}).get("qosClass", "")
+        errors.append(invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing"))
+    if not _is_supported_on_node(old):
+        errors.append(forbidden_field("spec", "Pod running on node without support for resize"))
+    errors += _removals(pod, old)
+    errors += _other_changes(pod, old)
+    return errors
+
+
+def _reason_never(pod: Object, old: Object) -> str:
+    if any((one["spec"].get("resources") or {}).get(field) for one in (pod, old) for field in ("requests", "limits")):
+        return "pods with pod-level resources cannot be resized"
+    if MIRROR in (old["metadata"].get("annotations") or {}):
+        return "static pods cannot be resized"
+    return "windows pods cannot be resized" if (old["spec"].get("os") or {}).get("name") == "windows" else ""
+
+
+def _is_supported_on_node(pod: Object) -> bool:
+    """A kubelet that resizes says what its running containers have."""
+    for status in (pod.get("status") or {}).get("containerStatuses") or ():
+        if (status.get("state") or {}).get("running") is not None:
+            return status.get("resources") is not None
+    return True
+
+
+def _removals(pod: Object, old: Object) -> Iterator[FieldError]:
+    sidecars = [pair for pair in _pairs(pod, old, "initContainers") if is_restartable_init_container(pair[1])]
+    for path, before, after in ((one[0], one[1], one[2]) for one in (*sidecars, *_pairs(pod, old, "containers"))):
+        for field in ("requests", "limits"):
+            had, has = ((one.get("resources") or {}).get(field) or {} for one in (before, after))
+            if had.keys() - has.keys():
+                yield forbidden_field(f"{path}.resources.{field}", f"resource {field} cannot be removed")
+
+
+def _pairs(pod: Object, old: Object, field: str) -> list[tuple[str, Object, Object]]:
+    """The path, the old container and the new one."""
+    return [(f"spec.{field}[{index}]", before, after) for index, (before, after)
+            in enumerate(zip(old["spec"].get(field) or (), pod["spec"].get(field) or (), strict=True))]
+
+
+def _other_changes(pod: Object, old: Object) -> Iterator[FieldError]:
+    for _, before, after in _pairs(pod, old, "containers"):
+        if not semantically_equal(_with_old_amounts(after, before), before):
+            yield forbidden_field("spec", "only cpu and memory resources are mutable")
+    for _, before, after in _pairs(pod, old, "initContainers"):
+        if is_restartable_init_container(before):
+            if not semantically_equal(_with_old_amounts(after, before), before):
+                yield forbidden_field("spec", "only cpu and memory resources for sidecar containers are mutable")
+        elif not semantically_equal(after, before):
+            yield forbidden_field("spec", "resources for non-sidecar init containers are immutable")
+
+
+def _with_old_amounts(container: Object, old: Object) -> Object:
+    """The container with the old cpu and memory; where it had no amounts at all, with none."""
+    resources, had = container.get("resources") or {}, old.get("resources") or {}
+    munged = {field: _with_old(resources.get(field) or {}, had[field]) for field in ("requests", "limits")
+              if had.get(field)}
+    return {**container, "resources": munged}
+
+
+def _with_old(amounts: Object, had: Object) -> Object:
+    others = {name: amount for name, amount in amounts.items() if name not in RESIZABLE}
+    return others | {name: had[name] for name in RESIZABLE if name in had}

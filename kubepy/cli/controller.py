@@ -58,13 +58,14 @@ def _once(session: Session, given: Invocation) -> None:
     others_run = False
     while True:
         checkpoint = settled_checkpoint(cluster, given.quiet_for, of_this_version=not others_run)
-        if checkpoint is not None:
+        if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(session)
             _say_due(session, [(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
             return
         with holding(cluster) as ours, _signals() as received:
             if ours:
-                summary = build_manager(cluster).run_until_settled(given.quiet_for, lambda: bool(received))
+                summary = build_manager(cluster).run_until_settled(
+                    given.quiet_for, lambda: bool(received), skip_waits=True)
                 _report(session, given, summary)
                 _warn_of_problems(session)
                 _say_due(session, summary.due)

@@ -14,7 +14,7 @@ from kubepy.cluster.clock import Clock
 from kubepy.cluster.objects.meta import Object, namespace_of, owner_references
 from kubepy.cluster.scheme import Scheme
 from kubepy.cluster.watch import WatchEvent
-from kubepy.cluster.workqueue import WorkQueue
+from kubepy.cluster.workqueue import BASE_DELAY, MAX_DELAY, WorkQueue
 from kubepy.storage.keys import Key
 
 if TYPE_CHECKING:
@@ -201,8 +201,9 @@ class Context(NamedTuple):
     clock: Clock
     scheme: Scheme = Scheme()
 
-    def new_queue(self) -> WorkQueue[Key]:
-        return WorkQueue(self.clock.now)
+    def new_queue(self, delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY)) -> WorkQueue[Key]:
+        """``delays``: the first back-off and the longest, in seconds."""
+        return WorkQueue(self.clock.now, delays)
 
 
 def enqueue_all(queue: WorkQueue[Key], resource: str, objects: Iterable[Object]) -> None:

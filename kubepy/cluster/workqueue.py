@@ -16,16 +16,18 @@ MAX_DELAY = 1000.0
 class WorkQueue(Generic[K]):
     """First in, first out; one entry a key, however often it is added; not handed out again before ``done``.
 
-    ``now`` is the cluster's time: delays are counted in it.
+    ``now`` is the cluster's time: delays are counted in it. ``delays``: the first back-off and the longest, in seconds.
     """
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self, now: Callable[[], datetime], delays: tuple[float, float] = (BASE_DELAY, MAX_DELAY)) -> None:
         self._now = now
+        self._base_delay, self._max_delay = delays
         self._ready: dict[K, None] = {}
         self._processing: set[K] = set()
         self._again: dict[K, None] = {}
         self._delayed: list[tuple[datetime, int, K]] = []
         self._due: dict[K, datetime] = {}
+        self._skippable: set[K] = set()  # delayed keys that need not wait
         self._failures: dict[K, int] = {}
         self._order = 0
 
@@ -35,11 +37,17 @@ class WorkQueue(Generic[K]):
         else:
             self._ready[key] = None
 
-    def add_after(self, key: K, seconds: float) -> None:
-        """Add the key when ``seconds`` have passed; of several times for one key the earliest counts."""
+    def add_after(self, key: K, seconds: float, *, skippable: bool = False) -> None:
+        """Add the key when ``seconds`` have passed; of several times for one key the earliest counts.
+
+        ``skippable``: what upstream puts off only so that others can catch up. Whoever does not watch time pass need
+        not wait for it (:meth:`skip_waits`).
+        """
         if seconds <= 0:
             self.add(key)
             return
+        if skippable:
+            self._skippable.add(key)
         due = self._now() + timedelta(seconds=seconds)
         if key in self._due and self._due[key] <= due:
             return
@@ -50,12 +58,24 @@ class WorkQueue(Generic[K]):
     def cancel(self, key: K) -> None:
         """Drop what ``add_after`` has put off; a key that is ready stays."""
         self._due.pop(key, None)
+        self._skippable.discard(key)
+
+    def skip_waits(self) -> bool:
+        """Add the keys now whose delay is skippable; whether there were any."""
+        skipped = sorted(self._skippable & self._due.keys(), key=lambda key: self._due[key])
+        for key in skipped:
+            self.cancel(key)
+            self.add(key)
+        return bool(skipped)
+
+    def can_skip(self, key: K) -> bool:
+        return key in self._skippable
 
     def add_rate_limited(self, key: K) -> None:
-        """Add the key after its back-off: 5 ms, doubled with every failure since ``forget``, at most 1000 s."""
+        """Add the key after its back-off, which doubles with every failure since ``forget``: 5 ms to 1000 s."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        self.add_after(key, min(BASE_DELAY * 2.0 ** min(failures, 30), MAX_DELAY))
+        self.add_after(key, min(self._base_delay * 2.0 ** min(failures, 30), self._max_delay))
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
@@ -98,5 +118,5 @@ class WorkQueue(Generic[K]):
     def _promote(self) -> None:
         while (due := self.next_due()) is not None and due <= self._now():
             _, _, key = heapq.heappop(self._delayed)
-            del self._due[key]
+            self.cancel(key)
             self.add(key)

@@ -17,11 +17,12 @@ from kubepy.cluster.reconcile import Key
 
 
 class Pending(NamedTuple):
-    """A key in a reconciler's queue; ``due`` None is now."""
+    """A key in a reconciler's queue; ``due`` None is now. ``skippable``: its delay need not be waited for."""
 
     reconciler: str
     key: Key
     due: datetime | None
+    skippable: bool = False
 
 
 class Checkpoint(NamedTuple):
@@ -35,6 +36,9 @@ class Checkpoint(NamedTuple):
         """Whether nothing is left that falls due within so many seconds."""
         return all(one.due is not None and (one.due - now).total_seconds() > within for one in self.pending)
 
+    def can_skip_waits(self) -> bool:
+        return any(one.skippable for one in self.pending)
+
 
 class CheckpointStore(NamedTuple):
     """Where checkpoints are kept; the composition root connects it to the state folder."""
@@ -44,7 +48,7 @@ class CheckpointStore(NamedTuple):
 
 
 def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
-    pending = [[one.reconciler, *one.key, one.due.astimezone(UTC).isoformat() if one.due else None]
+    pending = [[one.reconciler, *one.key, one.due.astimezone(UTC).isoformat() if one.due else None, one.skippable]
                for one in checkpoint.pending]
     return json.dumps({
         "version": __version__, "reconcilers": list(reconcilers), "revision": checkpoint.revision, "pending": pending,
@@ -68,6 +72,6 @@ def latest(text: str | None) -> Checkpoint | None:
 
 
 def _read(record: Mapping[str, Any]) -> Checkpoint:
-    pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None)
-                    for owner, resource, namespace, name, due in record["pending"])
+    pending = tuple(Pending(owner, Key(resource, namespace, name), parse_time(due) if due else None, any(skippable))
+                    for owner, resource, namespace, name, due, *skippable in record["pending"])
     return Checkpoint(record["revision"], pending, record["memories"])

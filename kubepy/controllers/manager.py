@@ -68,15 +68,19 @@ class Manager:
 
     # --- running
 
-    def run_until_settled(self, quiet_for: float = 0.0, done: Callable[[], bool] = lambda: False) -> Summary:
+    def run_until_settled(self, quiet_for: float = 0.0, done: Callable[[], bool] = lambda: False, *,
+                          skip_waits: bool = False) -> Summary:
         """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or ``done()`` holds.
 
-        ``done`` is asked after each batch. Raises what a transaction raises: LockTimeoutError, FolderError.
+        ``skip_waits``: nobody watches time pass, so delays that are mere courtesy are not waited for. ``done`` is asked
+        after each batch. Raises what a transaction raises: LockTimeoutError, FolderError.
         """
         self._summary = Summary()
         self._resume()
         while True:
             self._work(done)
+            if skip_waits and not done() and self._skip_waits():
+                continue
             wait = self._seconds_until_due()
             if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.fixed:
                 break
@@ -133,6 +137,9 @@ class Manager:
     def has_work(self) -> bool:
         """Whether something is to be done now."""
         return self._stale or bool(self._inbox) or bool(self._carried) or self._has_keys()
+
+    def _skip_waits(self) -> bool:
+        return any(one.queue.skip_waits() for one in self._reconcilers)
 
     def _has_keys(self) -> bool:
         return any(len(one.queue) for one in self._reconcilers)
@@ -310,7 +317,8 @@ class Manager:
             if pending.due is None or pending.due <= now:
                 self._carried.append(pending)
             else:
-                self._queues[pending.reconciler].add_after(pending.key, (pending.due - now).total_seconds())
+                left = (pending.due - now).total_seconds()
+                self._queues[pending.reconciler].add_after(pending.key, left, skippable=pending.skippable)
         for reconciler in self._reconcilers:
             if isinstance(reconciler, Remembering) and (memory := checkpoint.memories.get(reconciler.name)):
                 reconciler.recall(memory)
@@ -318,7 +326,8 @@ class Manager:
     def _save(self) -> None:
         if self._checkpoints is None or self._stale:
             return
-        pending = [Pending(one.name, key, due) for one in self._reconcilers for key, due in one.queue.pending()]
+        pending = [Pending(one.name, key, due, due is not None and one.queue.can_skip(key))
+                   for one in self._reconcilers for key, due in one.queue.pending()]
         memories = {one.name: memory for one in self._reconcilers
                     if isinstance(one, Remembering) and (memory := one.remember())}
         text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._names)

@@ -1,9 +1,9 @@
 """The namespace controller: what is in a namespace that is being deleted goes first, then the namespace itself.
 
 Pods go before everything else, so that nothing they need is taken from under them. Upstream:
-``pkg/controller/namespace``. Upstream begins 5 s after the deletion, for API servers that have not heard of it yet;
-here there is one, which already refuses new content, so the work begins at once. Upstream then looks every few seconds;
-here whatever leaves the namespace wakes it as well.
+``pkg/controller/namespace``. The work begins 5 s after the deletion, for API servers that have not heard of it yet, and
+goes on 5 s after the namespace itself has changed or when what is left is supposed to be gone; nothing that leaves it
+makes that sooner. Whoever does not watch time pass need not wait for any of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from kubepy.cluster.scheme import Resource
 
 RESOURCE = "namespaces"
 FINALIZER = "kubernetes"
+GRACE_SECONDS = 5.0  # namespaceDeletionGracePeriod
 FINALIZER_ESTIMATE_SECONDS = 15  # how long what has finalizers is supposed to take
+FIRST_BACKOFF, LONGEST_BACKOFF = 5.0, 60.0  # seconds
 
 DISCOVERY_FAILURE = "NamespaceDeletionDiscoveryFailure"
 VERSION_FAILURE = "NamespaceDeletionGroupVersionParsingFailure"
@@ -69,7 +71,7 @@ class NamespaceController:
         self._informers = context.informers
         self._clock = context.clock
         self._scheme = context.scheme
-        self.queue = context.new_queue()
+        self.queue = context.new_queue((FIRST_BACKOFF, LONGEST_BACKOFF))
 
     # --- handlers
 
@@ -78,13 +80,15 @@ class NamespaceController:
 
     def _namespace_changed(self, event: WatchEvent) -> None:
         if event.new is not None and is_being_deleted(event.new):
-            self.queue.add(event.key)
+            self.queue.add_after(event.key, GRACE_SECONDS, skippable=True)
 
     def _content_changed(self, event: WatchEvent) -> None:
+        """Something has left the namespace, so that looking at it need not wait."""
         if event.new is None and event.key.namespace:
             namespace = self._informers.get(RESOURCE, "", event.key.namespace)
             if namespace is not None and is_being_deleted(namespace):
-                self.queue.add(Key(RESOURCE, "", event.key.namespace))
+                key = Key(RESOURCE, "", event.key.namespace)
+                self.queue.add_after(key, next_look(FINALIZER_ESTIMATE_SECONDS), skippable=True)
 
     # --- sync
 
@@ -97,7 +101,7 @@ class NamespaceController:
         if content.errors:
             raise NamespaceContentError("; ".join(content.errors))
         if content.estimate:
-            self.queue.add_after(key, content.estimate // 2 + 1)
+            self.queue.add_after(key, next_look(content.estimate))
             return
         kept = [one for one in namespace["spec"]["finalizers"] if one != FINALIZER]
         self._client.update(RESOURCE, {**namespace, "spec": {**namespace["spec"], "finalizers": kept}},
@@ -161,6 +165,11 @@ class NamespaceController:
 
 class NamespaceContentError(Exception):
     """Something in a namespace could not be deleted; it is tried again."""
+
+
+def next_look(estimate: int) -> int:
+    """Seconds until it is worth looking again at what is supposed to take ``estimate`` seconds."""
+    return estimate // 2 + 1
 
 
 def findings(content: Content) -> dict[str, Finding]:

@@ -37,6 +37,10 @@ class Lab:
 
     def settle(self) -> Summary:
         """What ``kubepy controller --once`` does, in a manager of its own."""
+        return build_manager(self.cluster).run_until_settled(skip_waits=True)
+
+    def watch(self) -> Summary:
+        """What ``kubepy controller --watch`` does until nothing is left to do now."""
         return build_manager(self.cluster).run_until_settled()
 
     def create(self, resource: str, obj: Object, namespace: str = "") -> Object:

@@ -37,6 +37,53 @@ def test_a_namespace_goes_with_everything_in_it(lab):
     assert lab.names("configmaps", "lab") == []
 
 
+def there(lab: Lab) -> tuple[list[str], list[str]]:
+    """What is left of the namespace: its pods, and its ConfigMaps."""
+    return lab.names("pods", "lab"), lab.names("configmaps", "lab")
+
+
+def test_whoever_watches_sees_pods_go_after_five_seconds_and_the_rest_five_later(lab):
+    make(lab)
+    lab.node("node-1")
+    spec = {"containers": [{"name": "c", "image": "i:1"}]}
+    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}, "lab")
+    lab.config_map("plain", namespace="lab")
+    lab.watch()
+    lab.client.delete("namespaces", "lab")
+    seen = []
+    for second in (0, 4.9, 5, 9.9, 10):
+        lab.pass_time(second)
+        lab.watch()
+        seen.append(there(lab) if "lab" in lab.names("namespaces") else "gone")
+    before, between = (["web"], ["plain"]), ([], ["plain"])
+    assert seen == [before, before, between, between, "gone"]
+
+
+def test_what_has_gone_by_itself_is_noticed_with_the_next_look(lab):
+    """Seven seconds and a bit after what has a finalizer was seen: half of what it is supposed to take."""
+    make(lab)
+    lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
+    lab.client.delete("namespaces", "lab")
+    for second in (0, 5, 10):  # begun, looked at, and again because the conditions have changed
+        lab.pass_time(second)
+        lab.watch()
+    lab.change("configmaps", "held", lambda obj: obj["metadata"].pop("finalizers"), "lab")
+    for second, names in ((10, ["default", "lab"]), (17.9, ["default", "lab"]), (18, ["default"])):
+        lab.pass_time(second)
+        lab.watch()
+        assert [one for one in lab.names("namespaces") if one in ("default", "lab")] == names
+
+
+def test_whoever_does_not_watch_takes_up_what_a_watch_was_waiting_for(lab):
+    make(lab)
+    lab.config_map("plain", namespace="lab")
+    lab.client.delete("namespaces", "lab")
+    lab.watch()
+    assert there(lab) == ([], ["plain"])
+    lab.settle()
+    assert "lab" not in lab.names("namespaces")
+
+
 def test_what_has_a_finalizer_holds_it_and_the_conditions_say_so(lab):
     make(lab)
     lab.config_map("plain", namespace="lab")

@@ -178,7 +178,8 @@ class Client:
         from kubepy.cluster.requests.updating import update
 
         if subresource == "scale":
-            return self.update_scale(resource, obj, namespace=namespace, dry_run=dry_run, field_manager=field_manager)
+            return self.update_scale(resource, obj, namespace=namespace, dry_run=dry_run, field_manager=field_manager,
+                                     field_validation=field_validation)
         with self.session(dry_run) as session:
             return update(self._server, session, self._target_of(resource, namespace, obj), obj, subresource,
                           field_validation, field_manager)
@@ -239,19 +240,20 @@ class Client:
 
     def get_scale(self, resource: str, name: str, *, namespace: str = "") -> Object:
         """The ``autoscaling/v1 Scale`` of an object. Raises the "could not find the requested resource" NotFound."""
-        from kubepy.cluster.requests.scaling import scale_of, scale_paths
+        from kubepy.cluster.requests.scaling import read_scale, scale_paths
 
-        paths = scale_paths(self._server.resource(resource))
-        return scale_of(paths, self.get(resource, name, namespace=namespace))
+        served = self._server.resource(resource)
+        scale_paths(served)
+        return read_scale(served, self.get(resource, name, namespace=namespace))
 
     def update_scale(self, resource: str, scale: Object, *, namespace: str = "", dry_run: bool = False,
-                     field_manager: str = "") -> Object:
+                     field_manager: str = "", field_validation: str = "Ignore") -> Object:
         """Set the replicas of an object through its scale. Raises as get_scale, Conflict, Invalid."""
-        from kubepy.cluster.requests.scaling import update_scale
+        from kubepy.cluster.requests.scaling import replace_scale
 
         with self.session(dry_run) as session:
-            return update_scale(self._server, session, self._target_of(resource, namespace, scale), scale,
-                                field_manager)
+            return replace_scale(self._server, session, self._target_of(resource, namespace, scale), scale,
+                                 field_validation, field_manager)
 
     def evict(self, name: str, *, namespace: str, options: DeleteOptions = NO_OPTIONS) -> None:
         """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""

@@ -80,6 +80,10 @@ def unsupported_media_type(message: str) -> Status:
     return Status(415, "UnsupportedMediaType", message)
 
 
+def internal_error(why: str) -> Status:
+    return Status(500, "InternalError", f"Internal error occurred: {why}")
+
+
 def no_such_resource() -> Status:
     """What a request to a path that the server does not serve gets (a missing subresource, for one)."""
     return Status(404, "NotFound", "the server could not find the requested resource")

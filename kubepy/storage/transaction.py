@@ -142,14 +142,6 @@ class Transaction:
             return current
         return self._put(key, entry, obj, text)
 
-    def touch(self, key: Key) -> Object:
-        """Give an object a new resourceVersion, though it stays as it is. Raises MissingError, FolderError."""
-        entry = self._existing(key, None)
-        current = self._object(key, entry)
-        assert current is not None
-        assert entry.json is not None
-        return self._put(key, entry, {**current, "metadata": dict(current["metadata"])}, entry.json)
-
     def delete(self, key: Key, *, expected: str | None = None) -> Object:
         """Remove an object; returns its last state. Raises MissingError, ConflictError, FolderError."""
         entry = self._existing(key, expected)

@@ -42,6 +42,7 @@ class Managed(NamedTuple):
 
 
 Managers = dict[Manager, Managed]
+Pairs = list[tuple[Manager, Managed]]
 
 
 def manager_of(name: str, operation: str, api_version: str, subresource: str = "") -> Manager:
@@ -49,8 +50,16 @@ def manager_of(name: str, operation: str, api_version: str, subresource: str = "
 
 
 def decode(entries: Iterable[Any]) -> Managers:
-    """Raises ValueError for what is no list of entries."""
-    managers: Managers = {}
+    """The managers of entries; of two entries for one manager the later counts.
+
+    Raises ValueError for what is no list of entries.
+    """
+    return dict(decode_all(entries))
+
+
+def decode_all(entries: Iterable[Any]) -> Pairs:
+    """The same for every entry."""
+    managers: Pairs = []
     for index, entry in enumerate(entries):
         operation, api_version = entry.get("operation"), entry.get("apiVersion")
         if operation not in (APPLY, UPDATE):
@@ -62,13 +71,17 @@ def decode(entries: Iterable[Any]) -> Managers:
         manager = Manager(entry.get("manager", ""), operation, "" if operation == APPLY else api_version,
                           entry.get("subresource", ""))
         fields = from_fields_v1(entry.get("fieldsV1") or {})
-        managers[manager] = Managed(fields, api_version, entry.get("time") or "")
+        managers.append((manager, Managed(fields, api_version, entry.get("time") or "")))
     return managers
 
 
 def encode(managers: Managers) -> list[Entry]:
     """The entries in the API's order: appliers first, then by time."""
-    ordered = sorted(managers.items(), key=lambda one: (one[0].operation, one[1].time, one[0].name,
+    return encode_all(managers.items())
+
+
+def encode_all(managers: Iterable[tuple[Manager, Managed]]) -> list[Entry]:
+    ordered = sorted(managers, key=lambda one: (one[0].operation, one[1].time, one[0].name,
                                                         one[1].api_version, one[0].subresource))
     return [_entry(manager, managed) for manager, managed in ordered]
 

@@ -9,25 +9,28 @@ not take it over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import reduce
 from typing import Any, NamedTuple
 
+from kubepy.cluster.managedfields.controllers import written_by_controllers
 from kubepy.cluster.managedfields.entries import (
-    APPLY,
     UPDATE,
     Entry,
     Managed,
     Manager,
     Managers,
+    Pairs,
     decode,
+    decode_all,
     encode,
+    encode_all,
     manager_of,
 )
 from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, Path, fields_path
-from kubepy.cluster.managedfields.stamps import is_stamp, stamp
-from kubepy.cluster.managedfields.typed import TypedError, compare
+from kubepy.cluster.managedfields.stamps import is_stamp, stamp, unset
+from kubepy.cluster.managedfields.typed import TypedError, compare, path_at
 from kubepy.cluster.managedfields.updater import STRIPPED, update, without
 from kubepy.cluster.objects.meta import Object, controller_of
 from kubepy.cluster.schema.openapi import Schema
@@ -35,9 +38,6 @@ from kubepy.cluster.scheme import Resource
 
 CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
 STATUS = fields_path("status")
-# Fields of a client's object that its controllers set.
-_CONTROLLERS_ANNOTATIONS = ("f:deployment.kubernetes.io/", "f:pv.kubernetes.io/", "f:volume.kubernetes.io/")
-_ANNOTATIONS = fields_path("metadata", "annotations")
 # Of pods: bindings leave no entry, and admission comes after tracking.
 _UNTRACKED = tuple(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority"))
 
@@ -62,33 +62,45 @@ def ignored_by(resource: Resource, subresource: str) -> tuple[Path, ...]:
 
 def tracked_update(resource: Resource, read_schema: Callable[[], Schema | None], old: Object, new: Object,
                    entries: list[Entry], writer: Writer) -> list[Entry]:
-    """The entries after a client's update, which begins with ``entries``."""
+    """The entries after a client's update, which begins with ``entries``.
+
+    ``new`` is what the client asks for, before the kind's strategy has kept and cleared anything.
+    """
     manager = manager_of(writer.manager, UPDATE, resource.api_version, writer.subresource)
     before, after = bare(old), bare(new)
     if before == after:
-        return entries
-    if [_stamped(entry) for entry in entries] == [manager]:
+        return reread(entries)
+    if len(entries) == 1 and is_stamp(entries[0]) and _stamped(entries[0]) == manager and not unset(entries[0]):
         return [stamp(manager.name, manager.api_version, writer.time)]
     schema = read_schema()
     managers = complete(resource, schema, before, entries)
     if not managers:
         return []  # nothing is known of who made it, so nothing is of who changes it
+    changed = managers
     with suppress(TypedError):  # an object can hold what its schema does not allow: nobody manages that
-        managers = update(before, after, schema, managers, manager, resource.api_version, writer.time,
-                          ignored_by(resource, writer.subresource))
-    return encode(managers)
+        changed = update(before, after, schema, managers, manager, resource.api_version, writer.time,
+                         ignored_by(resource, writer.subresource))
+    return written(entries, managers, changed)
+
+
+def written(entries: list[Entry], before: Managers, after: Managers) -> list[Entry]:
+    """The entries to store when the managers, ``before`` those of the entries, are these now."""
+    return reread(entries) if after == before else encode(after)
 
 
 def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
     """The object with complete managedFields, without any if nothing is known of its managers."""
     metadata = dict(obj["metadata"])
-    entries = encode(complete(resource, schema, bare(obj), metadata.pop("managedFields", None) or []))
+    entries = encode_all(_completed(resource, schema, bare(obj), metadata.pop("managedFields", None) or []))
     return {**obj, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
 
 
-def _stamped(entry: Any) -> Manager | None:
-    """The manager of a stamp."""
-    return Manager(entry["manager"], UPDATE, entry["apiVersion"]) if is_stamp(entry) else None
+def reread(entries: list[Entry]) -> list[Entry]:
+    """What a request that changes nothing leaves of entries: of two for one manager the later one."""
+    if any(is_stamp(entry) for entry in entries):
+        return entries
+    managers = decode(entries)
+    return entries if len(managers) == len(entries) else encode(managers)
 
 
 def bare(obj: Object) -> Object:
@@ -116,52 +128,93 @@ def requested_entries(requested: Any, live: Any) -> list[Entry]:
 # --- what the entries stand for -----------------------------------------------------------------------------------
 
 
-def complete(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry], *,
-             unknown: str = "") -> Managers:
+def complete(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry],
+             unknown: tuple[str, str] | None = None) -> Managers:
     """The managers with their fields: those of entries, of a stamp, and of controllers.
 
-    ``unknown`` is who has what nobody can have set; without it such fields have no manager.
+    ``unknown`` is who has what nobody can have set, and since when; without it such fields have no manager.
     """
-    managers = decode(entry for entry in entries if not is_stamp(entry))
+    return dict(_completed(resource, schema, obj, reread(entries), unknown))
+
+
+def _completed(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry],
+               unknown: tuple[str, str] | None = None) -> Pairs:
+    """The same, with all entries that one manager has."""
+    managers = decode_all(entry for entry in entries if not is_stamp(entry))
     stamps = [entry for entry in entries if is_stamp(entry)]
     try:
         managers = _present(managers, obj, schema)
         rest = _set_by_anyone(resource, schema, obj) - _with_parents(managers)
     except TypedError:
         return managers
-    created = obj["metadata"].get("creationTimestamp", "")
-    version = resource.api_version
-    operations = {manager.operation for manager in managers}
-    for manager, fields, time in _shares(resource, obj, rest, stamps, operations, unknown, created):
-        if fields:
-            managers[manager] = Managed(fields, version, time)
-    return managers
+    if not stamps and not managers:
+        return _joined([], _shares(resource, obj, rest, unknown))
+    return _joined(managers, _shares_of_client(resource, schema, obj, rest, stamps))
 
 
-def _shares(resource: Resource, obj: Object, rest: Fields, stamps: list[Entry], operations: set[str], unknown: str,
-            created: str) -> Iterator[tuple[Manager, Fields, str]]:
-    """Who has the fields that no entry names. Defaults of what was applied on the server have no manager."""
-    version = resource.api_version
-    status = rest - without(rest, [STATUS]) if "status" in resource.subresources else EMPTY
-    main = rest - status
-    if stamps or operations:
-        written_with_status = _of_controllers(main)
-        status, main = status | written_with_status, main - written_with_status
+def _joined(managers: Pairs, shares: Pairs) -> Pairs:
+    """The managers with what they have besides their entries."""
+    joined = list(managers)
+    for manager, share in shares:
+        index = next((index for index, (one, _) in enumerate(joined) if one == manager), None)
+        if not share.fields:
+            continue
+        if index is None:
+            joined.append((manager, share))
+        else:
+            entry = joined[index][1]
+            joined[index] = (manager, Managed(entry.fields | share.fields, share.api_version,
+                                              max(entry.time, share.time)))
+    return joined
+
+
+def _shares_of_client(resource: Resource, schema: Schema | None, obj: Object, rest: Fields,
+                      stamps: list[Entry]) -> Pairs:
+    """Who has the fields that no entry names, in an object that a client has made or changed.
+
+    Beyond what controllers are known to set, only the client that made it can have them.
+    """
+    status = _status_fields(resource, rest)
+    reported, theirs = written_by_controllers(resource.key, obj, rest - status)
+    shares = [_observed(resource, obj, status | reported),
+              (Manager(CONTROLLERS, UPDATE, resource.api_version), _since_creation(resource, obj, theirs))]
+    for entry in stamps:
+        nobodys = [path_at(obj, schema, place) for place in unset(entry)]
+        own = without(rest - status - reported - theirs, nobodys)
+        shares.append((_stamped(entry), Managed(own, entry["apiVersion"], entry["time"])))
+    return shares
+
+
+def _stamped(entry: Entry) -> Manager:
+    """The manager of a stamp."""
+    return Manager(entry["manager"], UPDATE, entry["apiVersion"])
+
+
+def _shares(resource: Resource, obj: Object, rest: Fields, unknown: tuple[str, str] | None) -> Pairs:
+    """The same for an object that no client has touched: a controller's own, or one of which nothing is known."""
+    version, status = resource.api_version, _status_fields(resource, rest)
+    shares = [_observed(resource, obj, status)]
+    if controller_of(obj):
+        shares.append((Manager(CONTROLLERS, UPDATE, version), _since_creation(resource, obj, rest - status)))
+    elif unknown:
+        name, since = unknown
+        shares.append((Manager(name, UPDATE, version), Managed(rest - status, version, since)))
+    return shares
+
+
+def _status_fields(resource: Resource, fields: Fields) -> Fields:
+    return fields - without(fields, [STATUS]) if "status" in resource.subresources else EMPTY
+
+
+def _observed(resource: Resource, obj: Object, fields: Fields) -> tuple[Manager, Managed]:
+    """What was written with the status, by who reports it."""
     observer = KUBELET if resource.key in ("pods", "nodes") else CONTROLLERS
-    yield Manager(observer, UPDATE, version, "status"), status, _newest_time(obj.get("status")) or created
-    if stamps:
-        yield Manager(stamps[0]["manager"], UPDATE, stamps[0]["apiVersion"]), main, stamps[0]["time"]
-    elif APPLY not in operations and (operations or controller_of(obj)):
-        yield Manager(CONTROLLERS, UPDATE, version), main, created
-    elif unknown and not operations:
-        yield Manager(unknown, UPDATE, version), main, created
+    time = _newest_time(obj.get("status")) or obj["metadata"].get("creationTimestamp", "")
+    return Manager(observer, UPDATE, resource.api_version, "status"), Managed(fields, resource.api_version, time)
 
 
-def _of_controllers(fields: Fields) -> Fields:
-    """What controllers set in an object that a client made: their annotations, and the map if there are no others."""
-    annotations = {path for path in fields if path[:2] == _ANNOTATIONS}
-    theirs = {path for path in annotations if path[2:3] and path[2].startswith(_CONTROLLERS_ANNOTATIONS)}
-    return frozenset(annotations if theirs and annotations <= theirs | {_ANNOTATIONS} else theirs)
+def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:
+    return Managed(fields, resource.api_version, obj["metadata"].get("creationTimestamp", ""))
 
 
 def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fields:
@@ -175,9 +228,9 @@ def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fi
     return without((changes.added | changes.modified) - STRIPPED, ignored)
 
 
-def _with_parents(managers: Managers) -> Fields:
+def _with_parents(managers: Pairs) -> Fields:
     """All fields that have a manager, and what they are in: that is there because they are."""
-    fields = reduce(frozenset.union, (managed.fields for managed in managers.values()), EMPTY)
+    fields = reduce(frozenset.union, (managed.fields for _, managed in managers), EMPTY)
     return fields | {path[:depth] for path in fields for depth in range(1, len(path))}
 
 
@@ -189,8 +242,8 @@ def _newest_time(value: Any) -> str:
     return max((_newest_time(one) for one in value), default="") if isinstance(value, list) else ""
 
 
-def _present(managers: Managers, obj: Object, schema: Schema | None) -> Managers:
+def _present(managers: Pairs, obj: Object, schema: Schema | None) -> Pairs:
     """The managers less what is not there any more, since a controller removed it. Raises TypedError."""
     there = compare({}, bare(obj), schema).added if managers else EMPTY
-    left = {manager: managed._replace(fields=managed.fields & there) for manager, managed in managers.items()}
-    return {manager: managed for manager, managed in left.items() if managed.fields}
+    left = [(manager, managed._replace(fields=managed.fields & there)) for manager, managed in managers]
+    return [(manager, managed) for manager, managed in left if managed.fields]

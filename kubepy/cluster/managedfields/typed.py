@@ -6,7 +6,7 @@ A schema of None means that the type says nothing: maps are granular, lists atom
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cluster.managedfields.fieldpath import Fields, Path, field, item, keys
@@ -97,6 +97,19 @@ def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:
         except ValueError as error:
             raise TypedError(path, f"element {index}: {error}") from None
     return found
+
+
+def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Path:
+    """The path of a place, which is told by names and indexes; of what is within an atomic list that of the list."""
+    path: Path = ()
+    for step in place:
+        if isinstance(step, str):
+            path, value, schema = (*path, field(step)), value.get(step) or {}, child(schema, step)
+        elif is_atomic(schema, value) or schema is None or step >= len(value):
+            break
+        else:
+            path, value, schema = (*path, elements(schema, value, path)[step]), value[step], schema.items()
+    return path
 
 
 # --- the fields of a value ----------------------------------------------------------------------------------------

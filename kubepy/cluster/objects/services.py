@@ -10,7 +10,7 @@ import hashlib
 import ipaddress
 from collections.abc import Iterable, Iterator
 
-from kubepy.cluster.errors import FieldError, Status, invalid, invalid_value
+from kubepy.cluster.errors import FieldError, Status, internal_error, invalid, invalid_value
 from kubepy.cluster.objects.meta import Object, name_of, namespace_of
 
 SERVICE_RANGE = ipaddress.IPv4Network("10.0.0.0/24")
@@ -200,7 +200,7 @@ def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
     address = next((ip for ip in _addresses(service) if ip not in used), None)
     if address is None:
         why = f'failed to allocate a serviceIP for Service "{name_of(service)}": range is full'
-        raise Status(500, "InternalError", f"Internal error occurred: {why}")
+        raise internal_error(why)
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
 
 
@@ -273,4 +273,4 @@ def _free_port(service: Object, what: str, taken: set[int]) -> int:
         number = NODE_PORTS[(start + step) % len(NODE_PORTS)]
         if number not in taken:
             return number
-    raise Status(500, "InternalError", "Internal error occurred: failed to allocate a nodePort: range is full")
+    raise internal_error("failed to allocate a nodePort: range is full")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kubepy.cluster import errors
-from kubepy.cluster.managedfields.stamps import stamp
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.managedfields.stamps import added, stamp
+from kubepy.cluster.objects.meta import Object, clone
 from kubepy.cluster.requests import admission
 from kubepy.cluster.requests.decoding import decode_request
 from kubepy.cluster.requests.server import Server, Target, drop_duplicate_owners, match_namespace
@@ -31,22 +33,30 @@ def create(server: Server, session: Session, target: Target, obj: Object, field_
     Raises BadRequest, NotFound (its namespace), Forbidden, Invalid, AlreadyExists.
     """
     new = decode_request(server, target.resource, obj, field_validation)
-    managed = [stamp(manager, target.resource.api_version, server.clock.timestamp())] if manager else []
     match_namespace(new, target)
     drop_duplicate_owners(server, new)
+    asked = clone(new) if manager else new
+
+    def managed() -> list[Object]:
+        if not manager:
+            return []
+        return [stamp(manager, target.resource.api_version, server.clock.timestamp(), added(asked, new))]
+
     return create_decoded(server, session, target, new, managed)
 
 
-def create_decoded(server: Server, session: Session, target: Target, new: Object, managed: list[Object]) -> Object:
-    """The same for an object that is decoded, and belongs to this call; ``managed`` are its managedFields."""
+def create_decoded(server: Server, session: Session, target: Target, new: Object,
+                   managed: Callable[[], list[Object]]) -> Object:
+    """The same for an object that is decoded, and belongs to this call.
+
+    ``managed`` tells its managedFields when it is as it will be stored.
+    """
     for field in _SYSTEM_FIELDS:
         new["metadata"].pop(field, None)
-    if managed:
-        new["metadata"]["managedFields"] = managed
     admission.admit_creation(server, session, target, new)
     if not new["metadata"].get("name") and new["metadata"].get("generateName"):
         new["metadata"]["name"] = _generate_name(server, session, target, new["metadata"]["generateName"])
-    return store_new(server, session, target, new)
+    return store_new(server, session, target, new, managed)
 
 
 def _generate_name(server: Server, session: Session, target: Target, prefix: str) -> str:
@@ -58,7 +68,8 @@ def _generate_name(server: Server, session: Session, target: Target, prefix: str
     return name
 
 
-def store_new(server: Server, session: Session, target: Target, obj: Object) -> Object:
+def store_new(server: Server, session: Session, target: Target, obj: Object,
+              managed: Callable[[], list[Object]] = list) -> Object:
     """The registry's part: system fields, what the strategy sets, validation, storage."""
     strategy = server.strategy(target.resource)
     metadata = obj["metadata"]
@@ -68,6 +79,8 @@ def store_new(server: Server, session: Session, target: Target, obj: Object) -> 
     strategy.prepare_for_create(obj)
     if strategy.has_generation:
         metadata["generation"] = 1
+    if entries := managed():
+        metadata["managedFields"] = entries
     _validate(strategy, obj)
     server.warn_all(strategy.warnings_on_create(obj))
     target = target._replace(name=metadata["name"])

@@ -12,7 +12,7 @@ from kubepy.cluster import errors
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.requests.decoding import PatchWords, decode_patched
 from kubepy.cluster.requests.options import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from kubepy.cluster.requests.scaling import scale_of, scale_paths, update_scale
+from kubepy.cluster.requests.scaling import SCALE, update_scale
 from kubepy.cluster.requests.server import (
     Server,
     Target,
@@ -38,41 +38,29 @@ def patch_object(server: Server, session: Session, target: Target, patch: Any, p
     if patch_type == APPLY_PATCH:
         return _apply_on_server(server, session, target, patch, subresource, field_validation, manager, force)
     if subresource == "scale":
-        return _patch_scale(server, session, target, patch, patch_type, manager)
+        return _patch_scale(server, session, target, patch, patch_type, field_validation, manager)
     old = session.require(target.key)
     patched = apply(target.resource, old, patch, patch_type)
+    new = _decoded(server, target, patched, patch, patch_type, field_validation)
+    drop_duplicate_owners(server, new)
+    return replace(server, session, target, new, old, subresource, manager)
+
+
+def _decoded(server: Server, target: Target, patched: Object, patch: Any, patch_type: str,
+             field_validation: str) -> Object:
     result = _strategic_result(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json_result(patched)
     new = decode_patched(server, target.resource, patched, field_validation, result)
     match_namespace(new, target)
     match_name(new, target)
-    drop_duplicate_owners(server, new)
-    stored = replace(server, session, target, new, old, subresource, manager)
-    if not subresource and _is_unchanged(stored, old) and _asks_for_other(server, target.resource, patched, old):
-        return session.touch(target.key, stored)
-    return stored
-
-
-def _is_unchanged(stored: Object, old: Object) -> bool:
-    return bool(stored["metadata"].get("resourceVersion") == old["metadata"].get("resourceVersion"))
-
-
-def _asks_for_other(server: Server, resource: Resource, patched: Object, old: Object) -> bool:
-    """Whether the server itself put back what the patch changed, as it drops the fields of features that are off.
-
-    Upstream has noted by then who wants those fields (``managedFields``), and so the object has a new version.
-    """
-    asked = decode_patched(server, resource, patched, "Ignore", _json_result(patched))
-    return bool(asked.get("spec") != old.get("spec"))
+    return new
 
 
 def _apply_on_server(server: Server, session: Session, target: Target, config: Any, subresource: str,
                      field_validation: str, manager: str, force: bool) -> Object:
-    from kubepy.cluster.requests.serverside import Request, apply_object
+    from kubepy.cluster.requests.serverside import Request, apply_object, apply_scale
 
-    if subresource == "scale":
-        raise errors.unsupported_media_type("kubepy does not support server-side apply of scales")
     request = Request(config, manager, subresource, force, field_validation)
-    return apply_object(server, session, target, request)
+    return (apply_scale if subresource == "scale" else apply_object)(server, session, target, request)
 
 
 def apply(resource: Resource, obj: Object, patch: Any, patch_type: str) -> Object:
@@ -128,12 +116,9 @@ _CONVERTIBLE = (("int64", "string"),)  # Go converts these, JSON does not
 
 
 def _patch_scale(server: Server, session: Session, target: Target, patch: Any, patch_type: str,
-                 manager: str) -> Object:
-    scale = scale_of(scale_paths(target.resource), session.require(target.key))
-    patched = apply(_SCALE, scale, patch, patch_type)
-    match_namespace(patched, target)
-    match_name(patched, target)
-    return update_scale(server, session, target, patched, manager)
+                 field_validation: str, manager: str) -> Object:
+    def change(scale: Object) -> Object:
+        patched = apply(SCALE, scale, patch, patch_type)
+        return _decoded(server, target._replace(resource=SCALE), patched, patch, patch_type, field_validation)
 
-
-_SCALE = Resource("scales", "Scale", "autoscaling")
+    return update_scale(server, session, target, change, manager)

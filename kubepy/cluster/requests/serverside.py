@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.managedfields import tracking
-from kubepy.cluster.managedfields.entries import APPLY, Conflict, Managers, conflict_status, encode, manager_of
-from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields
+from kubepy.cluster.managedfields.entries import APPLY, Conflict, Managers, conflict_status, manager_of
+from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, fields_path
+from kubepy.cluster.managedfields.scales import scale_managers, with_scale_managers
 from kubepy.cluster.managedfields.schema import field_schema
 from kubepy.cluster.managedfields.typed import TypedError, compare, field_set
 from kubepy.cluster.managedfields.updater import Applied, ConflictsError, apply
@@ -20,6 +21,7 @@ from kubepy.cluster.managedfields.validating import problems, text_of
 from kubepy.cluster.objects.meta import Object, annotations_of
 from kubepy.cluster.requests.creation import create_decoded
 from kubepy.cluster.requests.decoding import PatchWords, decode_patched
+from kubepy.cluster.requests.scaling import SCALE, scale_paths, scale_to_change, store_scale
 from kubepy.cluster.requests.server import Server, Target, drop_duplicate_owners, match_name, match_namespace
 from kubepy.cluster.requests.sessions import Session
 from kubepy.cluster.requests.updating import replace
@@ -51,12 +53,31 @@ def apply_object(server: Server, session: Session, target: Target, request: Requ
     if old is None and request.subresource:
         raise errors.not_found(target.resource.key, target.name)
     live = tracking.bare(old) if old else _empty(target.resource)
-    merged, managers = _merged(server, target.resource, schema, live, old, request)
-    new = _decoded(server, target, merged, request)
+    entries = (old["metadata"].get("managedFields") or []) if old else []
+    unknown = (tracking.BEFORE_APPLY, server.clock.timestamp())
+    managers = tracking.complete(target.resource, schema, live, entries, unknown) if old else {}
+    merged, changed = _merged(server, target.resource, schema, live, managers, request)
+    new, managed = _decoded(server, target, merged, request), tracking.written(entries, managers, changed)
     if old is None:
-        return create_decoded(server, session, target, new, encode(managers))
+        return create_decoded(server, session, target, new, lambda: managed)
     new["metadata"].setdefault("resourceVersion", old["metadata"]["resourceVersion"])
-    return replace(server, session, target, new, old, request.subresource, managed=encode(managers))
+    return replace(server, session, target, new, old, request.subresource, managed=managed)
+
+
+def apply_scale(server: Server, session: Session, target: Target, request: Request) -> Object:
+    """Apply a Scale to an object; returns its Scale. Raises as ``apply_object``."""
+    paths, old = scale_paths(target.resource), session.require(target.key)
+    _check(SCALE, request)
+    schema = field_schema(server, SCALE)
+    if found := problems(request.config, schema):
+        raise _untyped(SCALE, request.config, text_of(found))
+    entries, replicas = old["metadata"].get("managedFields") or [], fields_path(*paths.replicas)
+    managers = tracking.complete(target.resource, field_schema(server, target.resource), tracking.bare(old), entries)
+    scale = scale_to_change(target.resource, paths, old)
+    merged, changed = _merged(server, SCALE, schema, scale, scale_managers(managers, replicas), request)
+    after = with_scale_managers(managers, changed, replicas, target.resource.api_version)
+    new = _decoded(server, target._replace(resource=SCALE), merged, request)
+    return store_scale(server, session, target, new, old, tracking.written(entries, managers, after))
 
 
 def _check(resource: Resource, request: Request) -> None:
@@ -92,11 +113,9 @@ def _empty(resource: Resource) -> Object:
     return {**kind, "metadata": {}} if resource.custom else decode(kind).object
 
 
-def _merged(server: Server, resource: Resource, schema: Schema | None, live: Object, old: Object | None,
+def _merged(server: Server, resource: Resource, schema: Schema | None, live: Object, managers: Managers,
             request: Request) -> Applied:
     """The object with the configuration, and its managers. Raises Conflict."""
-    entries = (old["metadata"].get("managedFields") or []) if old else []
-    managers = tracking.complete(resource, schema, live, entries, unknown=tracking.BEFORE_APPLY) if old else {}
     try:
         return _applied(server, resource, schema, live, request, managers, force=request.force)
     except TypedError as error:
@@ -153,4 +172,4 @@ def _decoded(server: Server, target: Target, merged: Any, request: Request) -> O
     return new
 
 
-__all__ = ["Conflict", "Request", "apply_object"]
+__all__ = ["Conflict", "Request", "apply_object", "apply_scale"]

@@ -68,15 +68,6 @@ class Session:
             self._events.append(WatchEvent(key, old, stored))
         return stored
 
-    def touch(self, key: Key, obj: Object) -> Object:
-        """Give an object, which stays as it is, a new version. Raises NotFound."""
-        if self.dry_run:
-            return obj
-        old = self.require(key)
-        stored = self._transaction.touch(key)
-        self._events.append(WatchEvent(key, old, stored))
-        return stored
-
     def charge(self, charges: Iterable[tuple[Object, Object]]) -> None:
         """Write quotas, before and after a request used of them; a dry run uses nothing."""
         for old, new in charges:

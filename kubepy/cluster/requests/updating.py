@@ -84,14 +84,15 @@ def _storage_conflict(target: Target, why: str) -> errors.Status:
 
 
 def replace(server: Server, session: Session, target: Target, new: Object, old: Object, subresource: str = "",
-            manager: str = "", managed: list[Object] | None = None, tracked_as: str = "") -> Object:
+            manager: str = "", managed: list[Object] | None = None) -> Object:
     """The registry's part: ``new`` is decoded and belongs to this call; ``old`` is what the session reads.
 
-    ``managed`` are the new managedFields; without them they follow from what the ``manager`` changes, and stay as they
-    are if there is none. ``tracked_as``: the subresource of entries, if that is not what is replaced (a scale).
+    ``managed`` are the new managedFields; without them they follow from what the ``manager`` asks for, and stay as they
+    are if there is none.
     """
     strategy = server.strategy(target.resource)
-    requested = new["metadata"].get("managedFields")
+    if managed is None and manager:
+        managed = _tracked(server, target, new, old, subresource, manager)
     _check_version(target, strategy, new, old)
     admission.admit_update(target, new, old, subresource)
     if not subresource:
@@ -102,8 +103,6 @@ def replace(server: Server, session: Session, target: Target, new: Object, old: 
     request = admission.Request(server, session, target, new, old, subresource)
     admission.validate_update(request)
     charges = admission.charge_quotas(request)
-    if managed is None and manager:
-        managed = _tracked(server, target, new, old, subresource or tracked_as, manager, requested)
     _set_managers(new, old, managed)
     if is_finalized(strategy, new, old):
         session.delete(target.key)
@@ -113,30 +112,24 @@ def replace(server: Server, session: Session, target: Target, new: Object, old: 
     return stored
 
 
-def _tracked(server: Server, target: Target, new: Object, old: Object, subresource: str, manager: str,
-             requested: list[Object] | None) -> list[Object]:
+def _tracked(server: Server, target: Target, new: Object, old: Object, subresource: str,
+             manager: str) -> list[Object]:
     from kubepy.cluster.managedfields.schema import field_schema
     from kubepy.cluster.managedfields.tracking import Writer, requested_entries, tracked_update
 
+    requested = new["metadata"].get("managedFields")
     entries = requested_entries(None if subresource else requested, old["metadata"].get("managedFields"))
     writer = Writer(manager, subresource, server.clock.timestamp())
     return tracked_update(target.resource, lambda: field_schema(server, target.resource), old, new, entries, writer)
 
 
 def _set_managers(new: Object, old: Object, managed: list[Object] | None) -> None:
-    """An update that changes nothing but the times of entries leaves them as they were."""
-    metadata, before = new["metadata"], old["metadata"]
-    restore(metadata, before, "managedFields")
-    if managed is None or (_timeless(managed) == _timeless(before.get("managedFields")) and new == old):
-        return
+    metadata = new["metadata"]
+    restore(metadata, old["metadata"], "managedFields")
     if managed:
         metadata["managedFields"] = managed
-    else:
+    elif managed is not None:
         metadata.pop("managedFields", None)
-
-
-def _timeless(managed: list[Object] | None) -> list[Object]:
-    return [{key: value for key, value in entry.items() if key != "time"} for entry in managed or ()]
 
 
 def _check_version(target: Target, strategy: Strategy, new: Object, old: Object) -> None:

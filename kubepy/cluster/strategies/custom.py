@@ -11,6 +11,7 @@ from kubepy.cluster.schema.structural import fill_in, prune, validate
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.types import Decoded, decode
+from kubepy.cluster.validation.scales import validate_count, validate_selector
 
 _ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
 
@@ -33,10 +34,19 @@ class CustomStrategy(Strategy):
         fill_in(self._schema, obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return validate(self._schema, obj)
+        wrong = validate(self._schema, obj)
+        if self.resource.scale_paths:
+            wrong += validate_count(obj, self.resource.scale_paths[0])
+        return wrong + self._validate_scale_status(obj)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return validate(self._schema, obj)
+        return validate(self._schema, obj) + self._validate_scale_status(obj)
+
+    def _validate_scale_status(self, obj: Object) -> list[FieldError]:
+        if not self.resource.scale_paths:
+            return []
+        _, replicas, selector = self.resource.scale_paths
+        return validate_count(obj, replicas) + validate_selector(obj, selector)
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         return _content(obj) != _content(old)

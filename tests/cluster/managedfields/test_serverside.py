@@ -192,6 +192,31 @@ def test_who_creates_has_all_of_it_and_storage_keeps_only_the_name(client: Clien
         {"apiVersion": "v1", "manager": "kubectl-create", "operation": "Update", "time": "2026-11-20T10:00:00Z"}]
 
 
+def test_what_the_server_adds_to_a_new_object_has_no_manager(client: Client) -> None:
+    made = client.create("services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}},
+                         namespace="default", field_manager="kubectl-create")
+    assert made["spec"]["clusterIP"]
+    fields = owned(client, made)["kubectl-create Update"]
+    assert [one for one in fields if "[" not in one] == [
+        ".spec.internalTrafficPolicy", ".spec.ports", ".spec.sessionAffinity", ".spec.type"]
+    changed = client.patch("services", "s", {"spec": {"type": "NodePort"}}, MERGE_PATCH, namespace="default",
+                           field_manager="kubectl-patch")
+    assert changed["spec"]["ports"][0]["nodePort"]
+    assert owned(client, changed)["kubectl-patch Update"] == [".spec.externalTrafficPolicy", ".spec.type"]
+    assert not any("nodePort" in one for one in owned(client, changed)["kubectl-create Update"])
+
+
+def test_what_is_asked_for_has_a_manager_though_the_server_drops_it(client: Client) -> None:
+    obj = deployment(serviceName="web")
+    made = client.create("statefulsets.apps", {**obj, "kind": "StatefulSet"}, namespace="default",
+                         field_manager="kubectl-create")
+    gated = {"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}}}
+    changed = client.patch("statefulsets.apps", "web", gated, MERGE_PATCH, namespace="default",
+                           field_manager="kubectl-patch")
+    assert changed["spec"] == made["spec"]
+    assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+
+
 def test_what_clients_change_is_theirs_and_what_controllers_change_is_the_controllers(client: Client) -> None:
     client.create("deployments.apps", deployment(), namespace="default", field_manager="kubectl-create")
     client.patch("deployments.apps", "web", {"metadata": {"labels": {"x": "y"}}}, MERGE_PATCH, namespace="default",

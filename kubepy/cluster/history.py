@@ -119,12 +119,17 @@ class History:
         return existing if existing.get("data") == revision["data"] else None
 
     def create_unique(self, owner: Object, make: Callable[[int], Object], collisions: int) -> tuple[Object, int]:
-        """Create what ``make(collision count)`` gives, raising the count until its name is free.
+        """Create what ``make(collision count)`` gives, raising the count until its name is free; the label with the
+        hash stays that of the first attempt.
 
         Returns the revision and the count to keep in the owner's status (``CreateControllerRevision``).
         """
-        while (created := self.create(make(collisions))) is None:
+        first = make(collisions)
+        created = self.create(first)
+        while created is None:
             collisions += 1
+            metadata = {**first["metadata"], "name": name_of(make(collisions))}
+            created = self.create({**first, "metadata": metadata})
         return created, collisions
 
     def renumber(self, revision: Object, number: int) -> Object:

@@ -9,12 +9,15 @@ from typing import Any
 
 from kubepy.cli.driver import CHECKPOINT, reconcilers
 from kubepy.cluster.cluster import Cluster
+from kubepy.cluster.errors import Status
 from kubepy.cluster.objects.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
 from kubepy.cluster.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.cluster.workqueue import WorkQueue
 from kubepy.controllers.checkpoint import CheckpointStore
 from kubepy.controllers.manager import Manager
+from kubepy.controllers.ref_manager import AdoptionError
+from kubepy.controllers.statefulset.pod_control import ClaimError
 from tests.controllers.conftest import Lab
 
 SETS, CLAIMS, REVISIONS = "statefulsets.apps", "persistentvolumeclaims", "controllerrevisions.apps"
@@ -170,6 +173,11 @@ class Witness:
         before = {name_of(pod): pod for pod in self._context.informers.list("pods")}
         try:
             self._inner.sync(key)
+        except (Status, ClaimError, AdoptionError):
+            raise
+        except Exception as error:  # the manager would try again, and tell only the log
+            self._broken.append(Broken(f"a sync raises {error!r}"))
+            raise
         finally:
             if set_ is not None and not is_being_deleted(set_):
                 self._check(set_, before)

@@ -274,18 +274,35 @@ def test_a_released_pod_keeps_its_place_until_it_is_taken_back(lab: StatefulLab)
     assert [uid_of(pod) for pod in lab.pods() if name_of(pod) == "db-1"] == [uid]
 
 
-def test_a_pod_with_labels_and_name_of_a_member_is_adopted_and_replaced(lab: StatefulLab) -> None:
-    def bare(name: str, labels: dict[str, str]) -> Object:
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels},
-                "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}
+def bare_pod(name: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "db"}},
+            "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}
 
-    made = {name: uid_of(lab.create("pods", bare(name, {"app": "db"}), "default"))
-            for name in ("db-0", "db-9", "other")}
+
+def test_a_pod_with_labels_and_name_of_a_member_is_adopted_and_replaced(lab: StatefulLab) -> None:
+    made = {name: uid_of(lab.create("pods", bare_pod(name), "default")) for name in ("db-0", "db-9", "other")}
     lab.make(stateful_set(replicas=1))
     lab.run()
     assert [name_of(pod) for pod in lab.pods()] == ["db-0"]
     assert uid_of(lab.pods()[0]) != made["db-0"]
     assert lab.names("pods") == ["db-0", "other"]  # db-9 was adopted as well, and is out of range
+
+
+def test_a_pod_whose_number_has_leading_zeros_takes_a_place_that_it_cannot_fill(lab: StatefulLab) -> None:
+    lab.create("pods", bare_pod("db-01"), "default")
+    lab.make(stateful_set())
+    lab.run()
+    assert [name_of(pod) for pod in lab.pods()] == ["db-0", "db-01"]
+    assert lab.messages("StatefulSet", "db") == [
+        "SuccessfulCreate: Create Pod db-0 in StatefulSet db successful",
+        'FailedUpdate: Update Pod db-1 in StatefulSet db failed error: pods "db-1" not found']
+
+
+def test_a_pod_whose_number_is_too_large_is_owned_and_left_alone(lab: StatefulLab) -> None:
+    lab.create("pods", bare_pod("db-4294967296"), "default")
+    lab.make(stateful_set(replicas=1))
+    lab.run()
+    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-0", "db-4294967296"], 1)
 
 
 # --- history ------------------------------------------------------------------------------------------------------
@@ -328,55 +345,6 @@ def test_another_revision_of_that_name_raises_the_collision_count(lab: StatefulL
     lab.run()
     status = lab.set()["status"]
     assert (status["collisionCount"], status["currentRevision"] == name_of(taken)) == (1, False)
-
-
-# --- claims -------------------------------------------------------------------------------------------------------
-
-
-def owners(lab: StatefulLab) -> dict[str, list[str]]:
-    return {name_of(claim): [one["kind"] for one in claim["metadata"].get("ownerReferences", [])]
-            for claim in lab.client.list(CLAIMS).items}
-
-
-def test_claims_are_owned_as_the_retention_policy_says_and_follow_its_changes(lab: StatefulLab) -> None:
-    lab.create("storageclasses.storage.k8s.io", storage_class())
-    lab.make(stateful_set(claims=True, replicas=2))
-    lab.run()
-    for when_deleted, when_scaled, kinds in (("Delete", "Retain", ["StatefulSet"]), ("Retain", "Delete", []),
-                                             ("Delete", "Delete", ["StatefulSet"]), ("Retain", "Retain", [])):
-        lab.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": when_deleted, "whenScaled": when_scaled})
-        lab.run()
-        assert owners(lab) == {"data-db-0": kinds, "data-db-1": kinds}
-
-
-def test_scaling_down_takes_the_claims_and_volumes_of_condemned_pods_along(lab: StatefulLab) -> None:
-    lab.create("storageclasses.storage.k8s.io", storage_class())
-    lab.make(stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"}))
-    lab.run()
-    lab.edit(replicas=1)
-    lab.run()
-    assert (sorted(owners(lab)), len(lab.names("persistentvolumes"))) == (["data-db-0"], 1)
-
-
-def test_a_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
-    lab.create("storageclasses.storage.k8s.io", storage_class())
-    lab.make(stateful_set(claims=True))
-    lab.run()
-    before = {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items}
-    lab.edit(replicas=0)
-    lab.run()
-    lab.edit(replicas=3)
-    lab.run()
-    assert {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items} == before
-    assert lab.set()["status"]["readyReplicas"] == 3
-
-
-def test_what_a_set_does_is_told_in_upstreams_words(lab: StatefulLab) -> None:
-    lab.make(stateful_set(claims=True, replicas=1))
-    lab.run()
-    lab.edit(replicas=0)
-    lab.run()
-    assert lab.messages("StatefulSet", "db") == [
-        "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success",
-        "SuccessfulCreate: Create Pod db-0 in StatefulSet db successful",
-        "SuccessfulDelete: Delete Pod db-0 in StatefulSet db successful"]
+    made = lab.client.get(REVISIONS, status["currentRevision"], namespace="default")
+    hashed = name_of(taken).removeprefix("db-")  # the label tells the hash before the collision
+    assert labels_of(made) == {"app": "db", "controller.kubernetes.io/hash": hashed}

@@ -77,6 +77,8 @@ def _wanted_owner(set_: Object, pod: Object, in_range: bool) -> Object | None:
 
 def is_owner_up_to_date(claim: Object, set_: Object, pod: Object, in_range: bool) -> bool:
     """Whether the claim's owners are as the policy wants them, or not to be touched (``isClaimOwnerUpToDate``)."""
+    if not owner_references(claim):
+        return _wanted_owner(set_, pod, in_range) is None
     if has_stale_owner(claim, set_) or has_stale_owner(claim, pod):
         return True
     owned = _owns(claim, set_) or _owns(claim, pod)

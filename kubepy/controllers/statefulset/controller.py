@@ -14,8 +14,9 @@ from kubepy.cluster.selectors.labels import LabelSelector
 from kubepy.cluster.values.hashing import hash_controller_revision
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.ref_manager import RefManager, candidates
-from kubepy.controllers.statefulset.members import Versions, is_member_of, min_ready_seconds, revision_name_of
-from kubepy.controllers.statefulset.pod_control import StatefulPodControl
+from kubepy.controllers.statefulset.members import Member, Versions, is_member_of, min_ready_seconds
+from kubepy.controllers.statefulset.pod_control import CLAIMS, StatefulPodControl
+from kubepy.controllers.statefulset.roster import Roster
 from kubepy.controllers.statefulset.status import completed, is_different
 from kubepy.controllers.statefulset.sync import Sync
 
@@ -39,7 +40,8 @@ class StatefulSetController:
         self._client = context.client
         self._informers = context.informers
         self._clock = context.clock
-        self._control = StatefulPodControl(context.client, Recorder(context.client, self.name))
+        self._control = StatefulPodControl(context, Recorder(context.client, self.name))
+        self._roster = Roster()
         self._history = history.History(context.client)
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, RESOURCE, "StatefulSet", self.queue)
@@ -47,11 +49,13 @@ class StatefulSetController:
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {RESOURCE: self._set_changed, "pods": self._pod_changed}
+        return {RESOURCE: self._set_changed, "pods": self._pod_changed, CLAIMS: _only_looked_at,
+                history.RESOURCE: _only_looked_at}
 
     def _set_changed(self, event: WatchEvent) -> None:
         if event.new is None and event.old is not None:
             self._owners.forget(event.old)
+            self._roster.forget(event.old)
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
@@ -69,25 +73,31 @@ class StatefulSetController:
         selector = self._owners.selector_of(set_) if set_ is not None else None
         if set_ is None or selector is None:
             return
-        revisions = self._revisions(set_, self._adopted_revisions(set_, selector))
-        pods = self._claim_pods(set_, selector)
+        known = self._adopted_revisions(set_, selector)
+        members = self._members(set_, selector)
+        revisions = self._revisions(set_, known)
         versions = Versions(_at_revision(set_, revisions.current), _at_revision(set_, revisions.update),
                             name_of(revisions.current), name_of(revisions.update))
-        step = Sync(self._control, set_, versions, pods, revisions.collisions, self._clock.now())
+        step = Sync(self._control, set_, versions, members, revisions.collisions, self._clock.now())
         try:
-            step.run()
+            try:
+                step.run()
+            finally:
+                self._write_status(key, set_, step.status)
         finally:
-            self._write_status(key, set_, step.status)
-            self._truncate_history(set_, pods, revisions)
+            self._truncate_history(set_, members, revisions)
 
-    def _claim_pods(self, set_: Object, selector: LabelSelector) -> list[Object]:
-        """The pods that match and have a member's name. Raises Status."""
+    def _members(self, set_: Object, selector: LabelSelector) -> list[Member]:
+        """The pods that match and have a member's name. Raises Status, AdoptionError."""
         manager = RefManager(self._client, "pods", RESOURCE, set_)
-        pods, errors = manager.claim(candidates(self._informers, "pods", set_), selector,
-                                     lambda pod: is_member_of(set_, pod))
-        if errors:
-            raise errors[0]
-        return pods
+
+        def claim(pods: list[Object]) -> list[Object]:
+            claimed, errors = manager.claim(pods, selector, lambda pod: is_member_of(set_, pod))
+            if errors:
+                raise errors[0]
+            return claimed
+
+        return self._roster.members(set_, candidates(self._informers, "pods", set_), claim)
 
     # --- history
 
@@ -114,10 +124,10 @@ class StatefulSetController:
         current = next((one for one in known if name_of(one) == named), update)
         return Revisions(known, current, update, collisions)
 
-    def _truncate_history(self, set_: Object, pods: list[Object], revisions: Revisions) -> None:
+    def _truncate_history(self, set_: Object, members: list[Member], revisions: Revisions) -> None:
         """Delete the oldest revisions beyond the limit that neither a pod nor the status uses."""
         limit = set_["spec"].get("revisionHistoryLimit", 10)
-        live = {name_of(revisions.current), name_of(revisions.update), *map(revision_name_of, pods)}
+        live = {name_of(revisions.current), name_of(revisions.update), *(member.revision for member in members)}
         unused = [one for one in revisions.all if name_of(one) not in live]
         if 0 <= limit < len(unused):
             self._history.delete(unused[:len(unused) - limit])
@@ -136,6 +146,10 @@ class StatefulSetController:
 
 def _nothing(key: Key, obj: Object) -> None:
     """A StatefulSet keeps no expectations: it goes by the names of its pods."""
+
+
+def _only_looked_at(event: WatchEvent) -> None:
+    """The informers keep what somebody watches."""
 
 
 def _at_revision(set_: Object, revision: Object) -> Object:

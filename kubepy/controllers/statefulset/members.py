@@ -6,11 +6,11 @@ Upstream: ``stateful_set_utils.go``.
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of
-from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, phase_of
+from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.cluster.objects.pods import TERMINAL_PHASES, is_pod_ready, phase_of, pod_ready_time
 from kubepy.controllers.pod_control import pod_from_template
 from kubepy.controllers.statefulset.claims import claim_name
 
@@ -29,12 +29,50 @@ class Versions(NamedTuple):
     update: str
 
 
+class Member(NamedTuple):
+    """A pod of the set, or the place of one that is still to be made, and what the set goes by in it."""
+
+    pod: Object  # of a place only the name
+    ordinal: int  # -1: too large a number to be one
+    revision: str  # that it is at, or is to be made at
+    phase: str = ""
+    is_leaving: bool = False  # being deleted
+    is_ready: bool = False
+    ready_since: datetime | None = None
+    fits: bool = True  # its name, labels and volumes are as the set wants them
+
+    @property
+    def is_created(self) -> bool:
+        return self.phase != ""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.phase in TERMINAL_PHASES
+
+    @property
+    def is_running_and_ready(self) -> bool:
+        return self.is_ready and self.phase == "Running"
+
+    def is_available(self, seconds: int, now: datetime) -> bool:
+        """Whether it has been ready for so long (``IsPodAvailable``)."""
+        if not self.is_ready or not seconds:
+            return self.is_ready
+        return self.ready_since is not None and self.ready_since + timedelta(seconds=seconds) <= now
+
+
+def read_member(set_: Object, pod: Object) -> Member:
+    return Member(
+        pod, ordinal_of(pod), labels_of(pod).get(REVISION_LABEL, ""), phase_of(pod), is_being_deleted(pod),
+        is_pod_ready(pod), pod_ready_time(pod), identity_matches(set_, pod) and storage_matches(set_, pod))
+
+
 def parent_and_ordinal(pod: Object) -> tuple[str, int]:
-    """The set that a pod's name belongs to, and its ordinal; ("", -1) for other names."""
+    """The set that a pod's name belongs to, and its ordinal, or -1; ("", -1) for other names."""
     found = MEMBER.fullmatch(name_of(pod))
-    if found is None or int(found[2]) >= 2**31:
+    if found is None:
         return "", -1
-    return found[1], int(found[2])
+    ordinal = int(found[2])
+    return found[1], ordinal if ordinal < 2**31 else -1
 
 
 def ordinal_of(pod: Object) -> int:
@@ -59,6 +97,10 @@ def pod_name(set_: Object, ordinal: int) -> str:
     return f"{name_of(set_)}-{ordinal}"
 
 
+def min_ready_seconds(set_: Object) -> int:
+    return int(set_["spec"].get("minReadySeconds", 0))
+
+
 def is_ordered(set_: Object) -> bool:
     """Whether pods come and go one after another (not ``Parallel``)."""
     return bool(set_["spec"].get("podManagementPolicy") != "Parallel")
@@ -72,42 +114,21 @@ def is_rolling(set_: Object) -> bool:
     return bool(set_["spec"].get("updateStrategy", {}).get("type") == "RollingUpdate")
 
 
-# --- health -------------------------------------------------------------------------------------------------------
-
-
-def is_created(pod: Object) -> bool:
-    return phase_of(pod) != ""
-
-
-def is_running_and_ready(pod: Object) -> bool:
-    return phase_of(pod) == "Running" and is_pod_ready(pod)
-
-
-def is_healthy(pod: Object, set_: Object, now: datetime) -> bool:
-    """Running, Ready, and available for long enough."""
-    return is_running_and_ready(pod) and is_pod_available(pod, min_ready_seconds(set_), now)
-
-
-def is_unavailable(pod: Object, set_: Object, now: datetime) -> bool:
-    return not is_pod_available(pod, min_ready_seconds(set_), now) or is_being_deleted(pod)
-
-
-def min_ready_seconds(set_: Object) -> int:
-    return int(set_["spec"].get("minReadySeconds", 0))
-
-
-def revision_name_of(pod: Object) -> str:
-    return labels_of(pod).get(REVISION_LABEL, "")
-
-
 # --- new pods -----------------------------------------------------------------------------------------------------
 
 
-def new_member(versions: Versions, ordinal: int) -> Object:
-    """The pod to make for an ordinal, at the current or the update revision (``newVersionedStatefulSetPod``)."""
-    if _is_at_current_revision(versions.current_set, ordinal):
-        return _new_pod(versions.current_set, ordinal, versions.current)
-    return _new_pod(versions.update_set, ordinal, versions.update)
+def vacancy(versions: Versions, ordinal: int) -> Member:
+    """The place of a pod that is to be made, at the current or the update revision."""
+    set_ = versions.current_set
+    revision = versions.current if _is_at_current_revision(set_, ordinal) else versions.update
+    named = {"name": pod_name(set_, ordinal), "namespace": namespace_of(set_)}
+    return Member({"apiVersion": "v1", "kind": "Pod", "metadata": named}, ordinal, revision)
+
+
+def new_pod(versions: Versions, place: Member) -> Object:
+    """The pod to make for a place (``newVersionedStatefulSetPod``)."""
+    at_current = place.revision == versions.current
+    return _new_pod(versions.current_set if at_current else versions.update_set, place.ordinal, place.revision)
 
 
 def _is_at_current_revision(set_: Object, ordinal: int) -> bool:
@@ -161,8 +182,11 @@ def storage_matches(set_: Object, pod: Object) -> bool:
 
 
 def repaired(set_: Object, pod: Object) -> Object:
-    """The pod with the labels and volumes that a member must have."""
-    ordinal = ordinal_of(pod)
-    labels = {**labels_of(pod), **identity_labels(pod_name(set_, ordinal), ordinal)}
-    spec = pod["spec"] if storage_matches(set_, pod) else with_claims(set_, pod["spec"], ordinal)
-    return {**pod, "metadata": {**pod["metadata"], "labels": labels}, "spec": spec}
+    """The pod with the name, the labels and the volumes that a member must have (``UpdateStatefulPod``)."""
+    ordinal, metadata, spec = ordinal_of(pod), pod["metadata"], pod["spec"]
+    if not identity_matches(set_, pod):
+        name = pod_name(set_, ordinal)  # a pod named db-01 is not there under its right name, and fails there
+        metadata = {**metadata, "name": name, "labels": {**labels_of(pod), **identity_labels(name, ordinal)}}
+    if not storage_matches(set_, pod):
+        spec = with_claims(set_, spec, ordinal)
+    return {**pod, "metadata": metadata, "spec": spec}

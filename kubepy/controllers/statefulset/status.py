@@ -5,34 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from kubepy.cluster.objects.meta import Object, is_being_deleted
-from kubepy.controllers.statefulset.members import (
-    Versions,
-    is_created,
-    is_healthy,
-    is_rolling,
-    is_running_and_ready,
-    revision_name_of,
-)
+from kubepy.cluster.objects.meta import Object
+from kubepy.controllers.statefulset.members import Member, Versions, is_rolling, min_ready_seconds
 
 
-def counted_status(set_: Object, versions: Versions, pods: Iterable[Object], collisions: int, now: datetime) -> Object:
+def counted_status(set_: Object, versions: Versions, members: Iterable[Member], collisions: int,
+                   now: datetime) -> Object:
     """The status for these pods. A pod that is going counts, but at no revision.
 
     As the API writes it: replicas and availableReplicas always, other counts only when they are not 0.
     """
-    created = [pod for pod in pods if is_created(pod)]
-    staying = [revision_name_of(pod) for pod in created if not is_being_deleted(pod)]
+    created = [one for one in members if one.is_created]
+    ready = [one for one in created if one.is_running_and_ready]
+    staying = [one.revision for one in created if not one.is_leaving]
+    seconds = min_ready_seconds(set_)
     status: Object = {
         "observedGeneration": set_["metadata"].get("generation", 0),
         "currentRevision": versions.current,
         "updateRevision": versions.update,
         "collisionCount": collisions,
         "replicas": len(created),
-        "availableReplicas": sum(is_healthy(pod, set_, now) for pod in created),
+        "availableReplicas": sum(one.is_available(seconds, now) for one in ready),
     }
-    counts = {"readyReplicas": sum(map(is_running_and_ready, created)),
-              "currentReplicas": staying.count(versions.current), "updatedReplicas": staying.count(versions.update)}
+    counts = {"readyReplicas": len(ready), "currentReplicas": staying.count(versions.current),
+              "updatedReplicas": staying.count(versions.update)}
     return status | {name: value for name, value in counts.items() if value}
 
 

@@ -11,22 +11,17 @@ from datetime import datetime
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.objects.meta import Object, is_being_deleted
-from kubepy.cluster.objects.pods import is_pod_terminal, phase_of
 from kubepy.controllers.pod_control import SLOW_START_INITIAL_BATCH_SIZE
 from kubepy.controllers.statefulset.members import (
+    Member,
     Versions,
-    identity_matches,
-    is_created,
-    is_healthy,
     is_ordered,
     is_rolling,
-    is_unavailable,
-    new_member,
-    ordinal_of,
+    min_ready_seconds,
+    new_pod,
     ordinals,
     partition,
-    revision_name_of,
-    storage_matches,
+    vacancy,
 )
 from kubepy.controllers.statefulset.pod_control import ClaimError, StatefulPodControl
 from kubepy.controllers.statefulset.status import counted_status, with_one_less_current
@@ -35,25 +30,26 @@ from kubepy.controllers.statefulset.status import counted_status, with_one_less_
 class Sync:
     """``run`` acts and leaves the status to write in ``status``, also when it raises."""
 
-    def __init__(self, control: StatefulPodControl, set_: Object, versions: Versions, pods: list[Object],
+    def __init__(self, control: StatefulPodControl, set_: Object, versions: Versions, members: list[Member],
                  collisions: int, now: datetime) -> None:
         self.control = control
         self.set = set_
         self.versions = versions
         self.now = now
+        self.seconds = min_ready_seconds(set_)
         self.ordered = is_ordered(set_)
         self.collisions = collisions
-        by_ordinal = {ordinal_of(pod): pod for pod in pods}
+        by_ordinal = {member.ordinal: member for member in members}
         wanted = ordinals(set_)
-        self.replicas = [by_ordinal.get(one) or new_member(versions, one) for one in wanted]
-        self.condemned = sorted((pod for pod in pods if ordinal_of(pod) >= 0 and ordinal_of(pod) not in wanted),
-                                key=ordinal_of, reverse=True)
-        unavailable = [pod for pod in [*self.replicas, *reversed(self.condemned)] if is_unavailable(pod, set_, now)]
-        self.first_unavailable = unavailable[0] if unavailable else None
-        self.status = self.count(pods)
+        self.replicas = [by_ordinal.get(one) or vacancy(versions, one) for one in wanted]
+        self.condemned = sorted((one for one in members if one.ordinal >= 0 and one.ordinal not in wanted),
+                                key=lambda member: member.ordinal, reverse=True)
+        unavailable = (one for one in [*self.replicas, *reversed(self.condemned)] if self.is_unavailable(one))
+        self.first_unavailable = next(unavailable, None)
+        self.status = self.count(members)
 
-    def count(self, pods: list[Object]) -> Object:
-        return counted_status(self.set, self.versions, pods, self.collisions, self.now)
+    def count(self, members: list[Member]) -> Object:
+        return counted_status(self.set, self.versions, members, self.collisions, self.now)
 
     def run(self) -> None:
         """Raises Status, ClaimError."""
@@ -68,72 +64,79 @@ class Sync:
         if go_on and is_rolling(self.set):
             self.update_one()
 
-    def for_all(self, pods: list[Object], act: Callable[[Object], bool]) -> bool:
-        """Act on the pods, an ordered set until one is to be waited for; whether to go on. Raises what ``act`` does."""
+    def for_all(self, members: list[Member], act: Callable[[Member], bool]) -> bool:
+        """Act on them, an ordered set until one is to be waited for; whether to go on. Raises what ``act`` does."""
         if self.ordered:
-            return all(act(pod) for pod in pods)
+            return all(act(member) for member in members)
         position, size = 0, SLOW_START_INITIAL_BATCH_SIZE
-        while position < len(pods):
-            errors = _errors_of(act, pods[position:position + size])
+        while position < len(members):
+            errors = _errors_of(act, members[position:position + size])
             if errors:
                 raise errors[0]
             position, size = position + size, 2 * size
         return True
 
+    # --- health
+
+    def is_healthy(self, member: Member) -> bool:
+        """Running, Ready, and available for long enough."""
+        return member.is_running_and_ready and member.is_available(self.seconds, self.now)
+
+    def is_unavailable(self, member: Member) -> bool:
+        return member.is_leaving or not member.is_available(self.seconds, self.now)
+
     # --- the steps; each returns whether an ordered set may go on to the next pod
 
-    def process_replica(self, pod: Object) -> bool:
-        if is_pod_terminal(pod):
-            if not is_being_deleted(pod):
-                self.control.delete(self.set, pod)
+    def process_replica(self, member: Member) -> bool:
+        if member.has_ended:
+            if not member.is_leaving:
+                self.control.delete(self.set, member.pod)
             return False
-        if not is_created(pod):
-            if not self.control.has_stale_claim(self.set, pod):
-                self.control.create(self.set, pod)
+        if not member.is_created:
+            if not self.control.has_stale_claim(self.set, member.pod):
+                self.control.create(self.set, new_pod(self.versions, member))
             return False
-        if phase_of(pod) == "Pending":
-            self.control.create_claims(self.set, pod)
-            self.control.update_claim_owners(self.set, pod)
-        if self.ordered and (is_being_deleted(pod) or not is_healthy(pod, self.set, self.now)):
+        if member.phase == "Pending":
+            self.control.create_missing_claims(self.set, member.pod)
+        if self.ordered and (member.is_leaving or not self.is_healthy(member)):
             return False
-        if not self.is_in_shape(pod):
-            self.control.repair(self.versions.update_set, pod)
+        if not member.fits or not self.owners_match(member):
+            self.control.repair(self.versions.update_set, member.pod)
         return True
 
-    def is_in_shape(self, pod: Object) -> bool:
-        return (identity_matches(self.set, pod) and storage_matches(self.set, pod)
-                and self.control.owners_match(self.versions.update_set, pod))
-
-    def fix_claims(self, pod: Object) -> bool:
-        if not self.control.owners_match(self.versions.update_set, pod):
-            self.control.update_claim_owners(self.versions.update_set, pod)
+    def fix_claims(self, member: Member) -> bool:
+        if not self.owners_match(member):
+            self.control.update_claim_owners(self.versions.update_set, member.pod)
         return True
 
-    def process_condemned(self, pod: Object) -> bool:
+    def owners_match(self, member: Member) -> bool:
+        return self.control.owners_match(self.versions.update_set, member.pod, member.ordinal)
+
+    def process_condemned(self, member: Member) -> bool:
         """Delete a pod beyond the range; in an ordered set only while all others are well, or it is the sick one."""
-        if is_being_deleted(pod):
+        if member.is_leaving:
             return not self.ordered
-        if self.ordered and not is_healthy(pod, self.set, self.now) and pod is not self.first_unavailable:
+        if self.ordered and not self.is_healthy(member) and member is not self.first_unavailable:
             return False
-        self.control.delete(self.set, pod)
+        self.control.delete(self.set, member.pod)
         return False
 
     def update_one(self) -> None:
         """Delete the highest pod that is not at the update revision, unless one above it is not available yet."""
-        for pod in reversed(self.replicas[partition(self.set):]):
-            if revision_name_of(pod) != self.versions.update and not is_being_deleted(pod):
-                self.control.delete(self.set, pod)
+        for member in reversed(self.replicas[partition(self.set):]):
+            if member.revision != self.versions.update and not member.is_leaving:
+                self.control.delete(self.set, member.pod)
                 self.status = with_one_less_current(self.status)
                 return
-            if is_unavailable(pod, self.set, self.now):
+            if self.is_unavailable(member):
                 return
 
 
-def _errors_of(act: Callable[[Object], bool], pods: list[Object]) -> list[Exception]:
+def _errors_of(act: Callable[[Member], bool], members: list[Member]) -> list[Exception]:
     errors: list[Exception] = []
-    for pod in pods:
+    for member in members:
         try:
-            act(pod)
+            act(member)
         except (Status, ClaimError) as error:
             errors.append(error)
     return errors

@@ -1,0 +1,135 @@
+"""The claims of StatefulSets: made before their pods, owned as the retention policy says, told of in events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubepy.cluster.objects.meta import Object, labels_of, name_of
+from tests.controllers.statefulset_objects import CLAIMS, StatefulLab, stateful_set, storage_class
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[StatefulLab]:
+    made = StatefulLab(tmp_path / "state")
+    yield made
+    assert made.cluster.store.check() == []
+    made.cluster.close()
+
+
+def owners(lab: StatefulLab) -> dict[str, list[str]]:
+    return {name_of(claim): [one["kind"] for one in claim["metadata"].get("ownerReferences", [])]
+            for claim in lab.client.list(CLAIMS).items}
+
+
+def test_claims_are_owned_as_the_retention_policy_says_and_follow_its_changes(lab: StatefulLab) -> None:
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True, replicas=2))
+    lab.run()
+    for when_deleted, when_scaled, kinds in (("Delete", "Retain", ["StatefulSet"]), ("Retain", "Delete", []),
+                                             ("Delete", "Delete", ["StatefulSet"]), ("Retain", "Retain", [])):
+        lab.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": when_deleted, "whenScaled": when_scaled})
+        lab.run()
+        assert owners(lab) == {"data-db-0": kinds, "data-db-1": kinds}
+
+
+def test_scaling_down_takes_the_claims_and_volumes_of_condemned_pods_along(lab: StatefulLab) -> None:
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"}))
+    lab.run()
+    lab.edit(replicas=1)
+    lab.run()
+    assert (sorted(owners(lab)), len(lab.names("persistentvolumes"))) == (["data-db-0"], 1)
+
+
+def test_a_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True))
+    lab.run()
+    before = {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items}
+    lab.edit(replicas=0)
+    lab.run()
+    lab.edit(replicas=3)
+    lab.run()
+    assert {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items} == before
+    assert lab.set()["status"]["readyReplicas"] == 3
+
+
+def test_what_a_set_does_is_told_in_upstreams_words(lab: StatefulLab) -> None:
+    lab.make(stateful_set(claims=True, replicas=1))
+    lab.run()
+    lab.edit(replicas=0)
+    lab.run()
+    assert lab.messages("StatefulSet", "db") == [
+        "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success",
+        "SuccessfulCreate: Create Pod db-0 in StatefulSet db successful",
+        "SuccessfulDelete: Delete Pod db-0 in StatefulSet db successful"]
+
+
+def test_claims_that_change_hands_are_told_of_as_an_update_of_their_pod(lab: StatefulLab) -> None:
+    lab.make(stateful_set(claims=True, replicas=1))
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.run()
+    before = lab.messages("StatefulSet", "db")
+    lab.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"})
+    lab.run()
+    assert lab.messages("StatefulSet", "db")[len(before):] == [
+        "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful"]
+
+
+def test_a_label_is_given_back_to_a_pod_whose_claim_is_being_deleted(lab: StatefulLab) -> None:
+    def forget_name(pod: Object) -> None:
+        del pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"]
+
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True, replicas=1))
+    lab.run()
+    lab.client.delete(CLAIMS, "data-db-0", namespace="default")
+    lab.change("pods", "db-0", forget_name, "default")
+    lab.run()
+    assert labels_of(lab.pods()[0])["statefulset.kubernetes.io/pod-name"] == "db-0"
+    assert lab.messages("StatefulSet", "db")[-1] == "SuccessfulUpdate: Update Pod db-0 in StatefulSet db successful"
+
+
+def test_claims_of_a_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) -> None:
+    obj = stateful_set(claims=True, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"})
+    obj["spec"]["template"]["spec"]["priorityClassName"] = "none"
+    lab.make(obj)
+    lab.run()
+    assert owners(lab) == {"data-db-0": ["StatefulSet"]}
+    assert lab.messages("StatefulSet", "db") == [
+        "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success",
+        'FailedCreate: Create Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: no PriorityClass with '
+        "name none was found"]
+
+
+def test_a_pod_waits_for_a_claim_that_is_being_deleted(lab: StatefulLab) -> None:
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.make(stateful_set(claims=True, replicas=1))
+    lab.run()
+    lab.change(CLAIMS, "data-db-0", lambda one: one["metadata"]["finalizers"].append("test/held"), "default")
+    lab.client.delete(CLAIMS, "data-db-0", namespace="default")
+    lab.client.delete("pods", "db-0", namespace="default")
+    lab.run()
+    assert lab.pods() == []
+    assert lab.messages("StatefulSet", "db")[-1] == (
+        "FailedCreate: Create Pod db-0 in StatefulSet db failed error: pvc data-db-0 is being deleted")
+
+
+def test_a_claim_that_another_controls_is_left_to_it(lab: StatefulLab) -> None:
+    owner = lab.config_map("keeper")
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "keeper", "uid": owner["metadata"]["uid"],
+                 "controller": True}
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    lab.create(CLAIMS, {"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                        "metadata": {"name": "data-db-0", "ownerReferences": [reference]},
+                        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
+               "default")
+    lab.make(stateful_set(claims=True, replicas=1, persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete"}))
+    lab.run()
+    assert owners(lab) == {"data-db-0": ["ConfigMap"]}
+    assert lab.messages("StatefulSet", "db")[0] == (
+        "ConflictingController: PersistentVolumeClaim data-db-0 has a conflicting OwnerReference that acts as a "
+        "manging controller, the retention policy is ignored for this claim")

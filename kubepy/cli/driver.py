@@ -44,6 +44,7 @@ RECONCILERS = (
     ("pv-protection-controller", "kubepy.controllers.persistentvolume:PVProtectionController"),
     ("pvc-protection-controller", "kubepy.controllers.pvcprotection:PVCProtectionController"),
     ("job-controller", "kubepy.controllers.job:JobController"),
+    ("cronjob-controller", "kubepy.controllers.cronjob:CronJobController"),
     ("ttl-after-finished-controller", "kubepy.controllers.ttlafterfinished:TTLAfterFinishedController"),
     ("disruption-controller", "kubepy.controllers.disruption:DisruptionController"),
     ("endpoint-slice-controller", "kubepy.controllers.endpoints:EndpointSliceController"),

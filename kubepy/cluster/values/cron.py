@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -11,6 +12,8 @@ DESCRIPTORS = {
     "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
     "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
+UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+YEARS_AHEAD = 5  # a schedule that is not due within these is never due
 _DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 
 
@@ -35,7 +38,7 @@ class Schedule(NamedTuple):
     """The minutes, hours, days of the month, months and days of the week (Sunday is 0) at which it is due.
 
     Of a field that is ``*`` all values are there, and ``any_day`` or ``any_weekday`` tells so. ``every`` is the text of
-    an ``@every`` schedule, whose fields are empty.
+    an ``@every`` schedule, whose fields are empty. ``zone``: the time zone that the schedule itself names.
     """
 
     minutes: frozenset[int]
@@ -46,37 +49,88 @@ class Schedule(NamedTuple):
     any_day: bool = False
     any_weekday: bool = False
     every: str = ""
+    zone: str = ""
+
+    def next_after(self, moment: datetime, zone: tzinfo = UTC) -> datetime | None:
+        """The first time after ``moment`` at which it is due, counted on clocks of ``zone`` unless it names its own;
+        None if there is none in sight. Hours that clocks skip are skipped, those that they repeat count twice."""
+        if self.every:
+            return moment.replace(microsecond=0) + timedelta(seconds=self._interval())
+        local = (moment + timedelta(seconds=1)).replace(microsecond=0).astimezone(_zone(self.zone) or zone)
+        last_year = local.year + YEARS_AHEAD
+        while local.year <= last_year:
+            if local.month not in self.months or not self._is_day(local):
+                local = _next_day(local)
+            elif local.hour not in self.hours:
+                local = _later(local.replace(minute=0, second=0), timedelta(hours=1))
+            elif local.minute not in self.minutes or local.second:
+                local = _later(local.replace(second=0), timedelta(minutes=1))
+            else:
+                return local.astimezone(UTC)
+        return None
+
+    def _is_day(self, local: datetime) -> bool:
+        """Where both the day of the month and the weekday are restricted, either is enough."""
+        day, weekday = local.day in self.days, local.isoweekday() % 7 in self.weekdays
+        return day and weekday if self.any_day or self.any_weekday else day or weekday
+
+    def _interval(self) -> int:
+        """Whole seconds, at least one."""
+        parts = re.findall(r"([\d.]+)([a-zµμ]+)", self.every)
+        seconds = sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts)
+        return max(int(-seconds if self.every.startswith("-") else seconds), 1)
+
+
+def _zone(name: str) -> tzinfo | None:
+    from zoneinfo import ZoneInfo
+
+    if name in ("", "Local"):
+        return None
+    return ZoneInfo(name)
+
+
+def _later(local: datetime, delta: timedelta) -> datetime:
+    """A time of the same zone, ``delta`` of real time later."""
+    return (local.astimezone(UTC) + delta).astimezone(local.tzinfo)
+
+
+def _next_day(local: datetime) -> datetime:
+    """Midnight, or if clocks skip that, when the day begins."""
+    midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, fold=0)
+    return _later(midnight, timedelta(0))
 
 
 def parse(text: str) -> Schedule:
     """Raises CronError."""
     if not text:
         raise CronError("empty spec string")
-    text = _without_time_zone(text)
+    zone, text = _split_time_zone(text)
     if text.startswith("@"):
-        return _parse_descriptor(text)
+        return _parse_descriptor(text)._replace(zone=zone)
     words = text.split()
     if len(words) != len(_FIELDS):
         raise CronError(f"expected exactly {len(_FIELDS)} fields, found {len(words)}: [{' '.join(words)}]")
     minutes, hours, days, months, weekdays = (
         frozenset(_parse_field(word, field)) for word, field in zip(words, _FIELDS, strict=True))
-    return Schedule(minutes, hours, days, months, weekdays, _is_any(words[2]), _is_any(words[4]))
+    return Schedule(minutes, hours, days, months, weekdays, _is_any(words[2]), _is_any(words[4]), zone=zone)
 
 
 def _is_any(word: str) -> bool:
-    return word.split("/")[0] in ("*", "?") and word.partition("/")[2] in ("", "1")
+    """Whether one of the ranges is all there is; one with steps is not."""
+    return any(part.split("/")[0] in ("*", "?") and part.partition("/")[2] in ("", "1") for part in word.split(","))
 
 
-def _without_time_zone(text: str) -> str:
+def _split_time_zone(text: str) -> tuple[str, str]:
+    """The name of the zone, "" for none, and the schedule without it."""
     if not text.startswith(("TZ=", "CRON_TZ=")):
-        return text
+        return "", text
     zone, _, rest = text.partition(" ")
     if not rest:
         raise CronError("invalid schedule format: runtime error: slice bounds out of range")
     name = zone.partition("=")[2]
     if not is_time_zone(name):
         raise CronError(f"provided bad location {name}: unknown time zone {name}")
-    return rest.strip()
+    return name, rest.strip()
 
 
 def is_time_zone(name: str) -> bool:

@@ -54,6 +54,7 @@ FLAGS = [
             "--field-selector."),
     boolean("now", help="If true, resources are signaled for immediate shutdown (same as --grace-period=1)."),
     boolean("interactive", "i", help="If true, ask before deleting."),
+    string("raw", hidden=True),
     string("output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).'),
     dry_run_flag(),
 ]
@@ -83,12 +84,14 @@ def delete(session: Session, given: Invocation) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.
 
     Waits until the objects are gone, and runs the controllers meanwhile."""
+    if given.raw:
+        raise CliError("--raw is not supported: there is no server to send requests to")
     options = complete(session, given)
     result = find(session, given, retrieve=False, everything=given.all)
     if given.all or given.selector or given.field_selector or given.ignore_not_found:
         result.ignore(*(["NotFound"] if given.ignore_not_found or not given.changed("ignore-not-found") else []))
     validate(session, given, options)
-    if given.interactive and not _confirmed(session, result := _kept(result)):
+    if given.interactive and not _confirmed(session, result := result.kept()):
         return
     deleted = delete_all(session, result, options, warn_cluster_scope=session.namespace_given
                          and not given.all_namespaces)
@@ -207,12 +210,6 @@ def _is_gone(session: Session, info: Info) -> bool:
             return True
         raise
     return bool(found["metadata"].get("uid") != info.content["metadata"].get("uid"))
-
-
-def _kept(result: Result) -> Result:
-    """The same result, read once, so that it can be shown before it is used."""
-    infos, errors = result.infos()
-    return Result([*infos, *errors])
 
 
 def _confirmed(session: Session, result: Result) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, is_status, raise_all
@@ -18,7 +20,7 @@ from kubepy.cli.runtime.flagsets import (
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import Info, Result, find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.meta import Object, uid_of
 
 FLAGS = [
     string_array("for", help="The condition to wait on: [create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'"
@@ -36,7 +38,8 @@ FLAGS = [
 WEEK = 7 * 24 * 3600.0
 TIMED_OUT = "timed out waiting for the condition"
 
-# Whether an object (None: it is gone) is what was waited for; raises CliError when it can't be said.
+# Whether an object (None: it is gone, which upstream goes on waiting after) is what was waited for; raises CliError
+# when it can't be said.
 Check = Callable[[Object | None], bool]
 
 
@@ -56,7 +59,7 @@ def wait(session: Session, given: Invocation) -> None:
     The controllers run meanwhile."""
     printer = printer_for(session, given, "condition met")
     words: list[str] = given.flag("for")
-    checks = [check_of(word) for word in words]
+    checks = [None if word.lower() == "delete" else check_of(word) for word in words]
     if not checks:
         raise CliError("unrecognized condition: []")
     asked = {word.lower() for word in words}
@@ -71,8 +74,8 @@ def wait(session: Session, given: Invocation) -> None:
     def wait_for_one(info: Info) -> None:
         nonlocal seen
         seen += 1
-        for word, check in zip(words, checks, strict=True):
-            printer(wait_for(session, info, check, deadline, is_deletion=word.lower() == "delete"))
+        for check in checks:
+            printer(wait_for(session, info, check, deadline) if check else wait_for_deletion(session, info, deadline))
 
     raise_all(result.errors_of(wait_for_one))
     if not seen and "delete" not in asked:
@@ -90,75 +93,119 @@ class _Deadline:
     def left(self) -> float:
         return max(self._end - self._clock.monotonic(), 0.0)
 
+    def is_over(self) -> bool:
+        """Whether there is no time left, so that what is met already counts for nothing (as upstream has it)."""
+        return not self.only_once and not self.left()
+
 
 def _found(session: Session, given: Invocation) -> Result:
     return find(session, given, bare_types=given.all, latest=True, local=given.local)
 
 
 def _wait_for_creation(session: Session, given: Invocation, deadline: _Deadline) -> None:
+    has_files = bool(given.filename or given.kustomize)
+
     def is_there() -> bool:
         infos, errors = _found(session, given).infos()
-        raise_all(error for error in errors if not is_status(error, "NotFound"))
-        return bool(infos) and not errors
+        # Upstream goes on waiting for a single object that was named, and gives up where others are missing.
+        if len(errors) == 1 and is_status(errors[0], "NotFound") and not has_files:
+            return False
+        raise_all(errors)
+        return bool(infos)
 
     if not is_there() and not session.driver.wait_until(is_there, deadline.left()):
         raise CliError(TIMED_OUT)
 
 
-def wait_for(session: Session, info: Info, check: Check, deadline: _Deadline, *, is_deletion: bool) -> Object:
+def wait_for(session: Session, info: Info, check: Check, deadline: _Deadline) -> Object:
     """Wait until the check holds; returns the object as it is then. Raises CliError when the time is over."""
-    latest: Object | None = info.object
+    latest = info.content
 
     def is_met() -> bool:
         nonlocal latest
-        try:
-            latest = session.client.get(info.resource.key, info.name, namespace=info.namespace)
-        except Exception as error:
-            if not is_status(error, "NotFound") or not is_deletion:
-                raise
-            return True
-        return check(latest)
+        found = _read(session, info)
+        latest = found or latest
+        return check(found)
 
+    if deadline.is_over():
+        raise CliError(f"{TIMED_OUT} on {info.object_name}")
     if is_met():
-        return latest or info.content
+        return latest
     if deadline.only_once:
         raise CliError(f"condition not met for {info.object_name}")
     if not session.driver.wait_until(is_met, deadline.left()):
         raise CliError(f"{TIMED_OUT} on {info.object_name}")
-    return latest or info.content
+    return latest
+
+
+def wait_for_deletion(session: Session, info: Info, deadline: _Deadline) -> Object:
+    """Wait until the object is gone, whatever has its name now; returns its last state. Raises as ``wait_for``."""
+    if deadline.is_over():
+        raise CliError("client rate limiter Wait returned an error: context deadline exceeded")
+    uid = uid_of(info.content)
+    return wait_for(session, info, lambda obj: obj is None or uid_of(obj) != uid, deadline)
+
+
+def _read(session: Session, info: Info) -> Object | None:
+    try:
+        return session.client.get(info.resource.key, info.name, namespace=info.namespace)
+    except Exception as error:
+        if not is_status(error, "NotFound"):
+            raise
+        return None
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------
 
 
 def check_of(word: str) -> Check:
-    """What ``--for`` means. Raises CliError."""
-    if word.lower() == "delete":
-        return lambda obj: obj is None
+    """What ``--for`` means, ``delete`` apart. Raises CliError."""
     if word.lower() == "create":
         return lambda obj: obj is not None
-    kind, _, rest = word.partition("=")
-    if kind == "condition":
+    kind, given, rest = word.partition("=")
+    if kind == "condition" and given:
         name, equals, value = rest.partition("=")
-        return _condition_check(name, value if equals else "true")
-    if kind == "jsonpath" and "=" in word:
+        return partial(_has_condition, name, value if equals else "true")
+    if kind == "jsonpath" and given:
         return _jsonpath_check(rest)
     raise CliError(f'unrecognized condition: "{word}"')
 
 
-def _condition_check(name: str, wanted: str) -> Check:
-    def check(obj: Object | None) -> bool:
-        status = (obj or {}).get("status") or {}
-        for condition in status.get("conditions") or []:
-            if condition.get("type", "").casefold() == name.casefold():
-                observed = condition.get("observedGeneration", status.get("observedGeneration"))
-                generation = (obj or {})["metadata"].get("generation")
-                if generation is not None and observed is not None and observed < generation:
-                    return False
-                return bool(condition.get("status", "").casefold() == wanted.casefold())
-        return False
+def _has_condition(name: str, wanted: str, obj: Object | None) -> bool:
+    """Whether the first condition of a type has a status, as of the object's generation. Raises CliError."""
+    for condition in _conditions(obj or {}):
+        if _is_named(condition, name) and isinstance(condition.get("status"), str):
+            return not _is_outdated(obj or {}, condition) and condition["status"].casefold() == wanted.casefold()
+    return False
 
-    return check
+
+def _conditions(obj: Object) -> list[Any]:
+    status = obj.get("status", {})
+    if not isinstance(status, dict):
+        raise _wrong_type(status, "map[string]interface{}")
+    conditions = status.get("conditions", [])
+    if not isinstance(conditions, list):
+        raise _wrong_type(conditions, "[]interface{}")
+    return conditions
+
+
+def _wrong_type(value: object, wanted: str) -> CliError:
+    from kubepy.cluster.values.goformat import format_value, type_name
+
+    return CliError(f".status.conditions accessor error: {format_value(value)} is of the type {type_name(value)}, "
+                    f"expected {wanted}")
+
+
+def _is_named(condition: Any, name: str) -> bool:
+    kind = condition.get("type") if isinstance(condition, dict) else None
+    return isinstance(kind, str) and kind.casefold() == name.casefold()
+
+
+def _is_outdated(obj: Object, condition: Object) -> bool:
+    """Whether the condition, or else the status, tells of an older generation."""
+    generation = obj["metadata"].get("generation")
+    observed = condition.get("observedGeneration", obj["status"].get("observedGeneration"))
+    return isinstance(generation, int) and isinstance(observed, int) and observed < generation
 
 
 def _jsonpath_check(text: str) -> Check:
@@ -178,7 +225,14 @@ def _jsonpath_check(text: str) -> Check:
         path = parse(relaxed(parts[0]), True)
     except JSONPathError as error:
         raise CliError(str(error)) from None
-    return lambda obj: obj is not None and _holds(path.find(obj), wanted)
+
+    def check(obj: Object | None) -> bool:
+        try:
+            return obj is not None and _holds(path.find(obj), wanted)
+        except JSONPathError as error:
+            raise CliError(str(error)) from None
+
+    return check
 
 
 def split_single_equals(text: str) -> list[str]:

@@ -1,6 +1,6 @@
 import pytest
 
-from kubepy.cluster.values.goformat import format_value, go_syntax, quote, to_json
+from kubepy.cluster.values.goformat import format_duration, format_value, go_syntax, quote, to_json
 
 
 @pytest.mark.parametrize(("value", "text"), [
@@ -33,3 +33,11 @@ def test_json_as_go_writes_it(value, text):
 
 def test_indented_json():
     assert to_json({"a": [1.0], "b": {}}, indent=4) == '{\n    "a": [\n        1\n    ],\n    "b": {}\n}'
+
+
+@pytest.mark.parametrize(("seconds", "text"), [
+    (0, "0s"), (1, "1s"), (1.5, "1.5s"), (0.3, "300ms"), (0.0000015, "1.5µs"), (1e-9, "1ns"), (60, "1m0s"),
+    (90, "1m30s"), (3600, "1h0m0s"), (3661.25, "1h1m1.25s"), (-2, "-2s"),
+])
+def test_durations(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text

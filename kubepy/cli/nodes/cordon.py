@@ -22,7 +22,8 @@ FLAGS = [dry_run_flag(), selector_flag()]
 """)
 def cordon(session: Session, given: Invocation) -> None:
     """Mark node as unschedulable."""
-    mark_each(session, given, nodes_of(session, given, "cordon NODE"), unschedulable=True)
+    infos = nodes_of(session, given, "cordon NODE")
+    mark_each(session, given, infos, dry_run(session, given), unschedulable=True)
 
 
 @verb("uncordon", "uncordon NODE", flags=FLAGS, examples="""
@@ -31,7 +32,8 @@ def cordon(session: Session, given: Invocation) -> None:
 """)
 def uncordon(session: Session, given: Invocation) -> None:
     """Mark node as schedulable."""
-    mark_each(session, given, nodes_of(session, given, "uncordon NODE"), unschedulable=False)
+    infos = nodes_of(session, given, "uncordon NODE")
+    mark_each(session, given, infos, dry_run(session, given), unschedulable=False)
 
 
 def nodes_of(session: Session, given: Invocation, usage: str) -> list[Info]:
@@ -40,6 +42,8 @@ def nodes_of(session: Session, given: Invocation, usage: str) -> list[Info]:
         given.usage_error(f"USAGE: {usage} [flags]")
     if given.args and given.selector:
         given.usage_error("error: cannot specify both a node name and a --selector option")
+    if not all(given.args):
+        raise CliError("resource name may not be empty")
     args = [word if "/" in word else f"nodes/{word}" for word in given.args] or ["nodes"]
     infos = find(session, given, args=args, retrieve=False).all_infos()
     if len({info.resource.key for info in infos}) > 1:
@@ -51,9 +55,11 @@ def nodes_of(session: Session, given: Invocation, usage: str) -> list[Info]:
     return infos
 
 
-def mark_each(session: Session, given: Invocation, infos: list[Info], *, unschedulable: bool) -> None:
-    """Set or clear spec.unschedulable and say so; a node that is so already is only mentioned."""
-    strategy = dry_run(session, given)
+def mark_each(session: Session, given: Invocation, infos: list[Info], strategy: str, *, unschedulable: bool) -> None:
+    """Set or clear spec.unschedulable and say so; a node that is so already is only mentioned.
+
+    :param strategy: the dry run, see ``flagsets.dry_run``.
+    """
     word = "cordoned" if unschedulable else "uncordoned"
     for info in infos:
         is_so = bool(info.content.get("spec", {}).get("unschedulable")) == unschedulable

@@ -47,8 +47,8 @@ def drain(session: Session, given: Invocation) -> None:
     """
     _check_pod_selector(given)
     infos = nodes_of(session, given, "drain NODE")
-    mark_each(session, given, infos, unschedulable=True)
     strategy = dry_run(session, given)
+    mark_each(session, given, infos, strategy, unschedulable=True)
     left: list[str] = []
     errors: list[Exception] = []
     for info in infos:

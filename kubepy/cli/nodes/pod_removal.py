@@ -18,6 +18,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
 from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.cluster.values.goformat import format_duration
 
 RETRY_DELAY = 5.0  # seconds between tries to evict a pod that may not go yet
 NAMESPACE_TERMINATING = "NamespaceTerminating"
@@ -123,7 +124,7 @@ class PodRemoval:
             return CliError(f'error when waiting for pod "{name}" in namespace "{namespace}" to terminate: {OVERDUE}')
         self._say_evicting(eviction.pod)
         return CliError(f'error when evicting pods/"{name}" -n "{namespace}": global timeout reached: '
-                        f"{go_duration(self.given.timeout)}")
+                        f"{format_duration(self.given.timeout)}")
 
     def _say_evicting(self, pod: Object) -> None:
         suffix = " (server dry run)" if self.strategy == SERVER else ""
@@ -158,13 +159,3 @@ class PodRemoval:
             self.session.print(f'pod "{name_of(pod)}" has DeletionTimestamp older than {limit} seconds, skipping')
             return True
         return False
-
-
-def go_duration(seconds: float) -> str:
-    """Seconds as Go prints a duration: ``2s``, ``1m30s``, ``1h0m0s``."""
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
-    text = f"{rest:g}s"
-    if hours:
-        return f"{hours}h{minutes}m{text}"
-    return f"{minutes}m{text}" if minutes else text

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cli.runtime.errors import CliError
-from kubepy.cli.runtime.resources import Found, Info
+from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
 
+Read = Info | Exception
 EXTENSIONS = (".json", ".yaml", ".yml")
 STDIN = "STDIN"
 STOP_VALIDATE = "if you choose to ignore these errors, turn validation off with --validate=false"
@@ -58,7 +59,7 @@ def _files(path: str, recursive: bool) -> list[str]:
         return [path]
     files: list[str] = []
     for entry in sorted(os.listdir(path)):
-        inner = os.path.join(path, entry)
+        inner = os.path.normpath(os.path.join(path, entry))
         if os.path.isdir(inner):
             files += _files(inner, recursive) if recursive else []
         elif inner.endswith(EXTENSIONS):
@@ -76,7 +77,7 @@ class Manifest(NamedTuple):
     line: int
 
 
-def read(session: Session, path: str, validation: str, *, local: bool = False) -> Iterator[Found]:
+def read(session: Session, path: str, validation: str, *, local: bool = False) -> Iterator[Read]:
     """The objects of one file (``-``: standard input), and the errors; one that breaks the stream comes last."""
     source = STDIN if path == "-" else path
     try:
@@ -90,7 +91,7 @@ def read(session: Session, path: str, validation: str, *, local: bool = False) -
         yield error
 
 
-def read_kustomization(session: Session, path: str, validation: str, *, local: bool = False) -> Iterator[Found]:
+def read_kustomization(session: Session, path: str, validation: str, *, local: bool = False) -> Iterator[Read]:
     """The objects of a kustomization folder. Raises CliError."""
     from kubepy.cli.kustomize.target import build
 
@@ -201,7 +202,7 @@ def _invalid(source: str, why: str) -> CliError:
 # --- objects ------------------------------------------------------------------------------------------------------
 
 
-def infos_of(session: Session, content: Any, source: str, line: int, *, local: bool = False) -> Iterator[Found]:
+def infos_of(session: Session, content: Any, source: str, line: int, *, local: bool = False) -> Iterator[Read]:
     """The object of a document, or the objects of a List in it."""
     problem = _shape_problem(content)
     if problem:
@@ -274,7 +275,7 @@ def go_type_name(value: Any) -> str:
     return names.get(type(value), "null")
 
 
-def _info(session: Session, content: Object, source: str, line: int, local: bool) -> Found:
+def _info(session: Session, content: Object, source: str, line: int, local: bool) -> Read:
     meta = content["metadata"]
     name, namespace = meta.get("name") or "", meta.get("namespace") or ""
     api_version, kind = content.get("apiVersion", ""), content["kind"]

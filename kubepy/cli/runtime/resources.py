@@ -102,7 +102,13 @@ def resource_text(resource: Resource) -> str:
     return f"{resource.group}/{resource.version}, Resource={resource.plural}"
 
 
-Found = Info | Exception
+class Unread(NamedTuple):
+    """What a file or a list gave in place of objects. It is reported after the errors of single objects."""
+
+    error: Exception
+
+
+Found = Info | Exception | Unread
 Act = Callable[[Info], None]
 
 
@@ -123,23 +129,27 @@ class Result:
         """Drop Status errors of these reasons."""
         self._ignored = reasons
 
+    def kept(self) -> Result:
+        """The same result, read once, so that it can be shown before it is used."""
+        kept = Result(list(self._found), single=self.single, scopes=self.scopes)
+        kept.ignore(*self._ignored)
+        return kept
+
     def visit(self, act: Act) -> None:
         """Call ``act`` with each Info; errors, its own among them, are raised together at the end."""
         raise_all(self.errors_of(act))
 
     def errors_of(self, act: Act) -> list[Exception]:
         errors: list[Exception] = []
+        unread: list[Exception] = []
         for one in self._found:
-            if isinstance(one, Exception):
+            if isinstance(one, Unread):
+                unread.append(one.error)
+            elif isinstance(one, Exception):
                 errors.append(one)
-                continue
-            try:
-                act(one)
-            except Exception as error:
-                if not is_expected(error):
-                    raise
-                errors.append(error)
-        return [error for error in errors if not (self._ignored and is_status(error, *self._ignored))]
+            elif (failed := _error_of(act, one)) is not None:
+                errors.append(failed)
+        return [error for error in [*errors, *unread] if not (self._ignored and is_status(error, *self._ignored))]
 
     def infos(self) -> tuple[list[Info], list[Exception]]:
         infos: list[Info] = []
@@ -151,6 +161,16 @@ class Result:
         infos, errors = self.infos()
         raise_all(errors)
         return infos
+
+
+def _error_of(act: Act, info: Info) -> Exception | None:
+    try:
+        act(info)
+    except Exception as error:
+        if not is_expected(error):
+            raise
+        return error
+    return None
 
 
 class Scope(NamedTuple):
@@ -327,7 +347,7 @@ def listed(session: Session, scope: Scope) -> Iterator[Found]:
     except Exception as error:
         if not is_status(error):
             raise
-        yield _enhanced(error, scope)
+        yield Unread(_enhanced(error, scope))
         return
     for obj in objects.items:
         yield info_of(scope.resource, obj)
@@ -390,13 +410,13 @@ def _by_paths(session: Session, query: Query, latest: bool) -> Result:
     return Result(_settled(session, query, found, latest), single=single)
 
 
-def _settled(session: Session, query: Query, found: Iterable[Found], latest: bool) -> Iterator[Found]:
+def _settled(session: Session, query: Query, found: Iterable[Info | Exception], latest: bool) -> Iterator[Found]:
     """Objects of files, filtered by -l; with their namespaces set unless this is ``local``, and (``latest``) read from
     the cluster."""
     matches = _matcher(query.selector)
     for one in found:
         if isinstance(one, Exception):
-            yield one
+            yield Unread(one)
         elif not matches(one):
             continue
         elif not query.local and (problem := _place(one, query)) is not None:

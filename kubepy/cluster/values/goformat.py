@@ -48,6 +48,25 @@ def format_float(value: float) -> str:
     return _without_exponent(value)
 
 
+def format_duration(seconds: float) -> str:
+    """``%v`` of a time.Duration: ``300ms``, ``1.5s``, ``1m30s``, ``1h0m0s``."""
+    sign, nanos = "-" if seconds < 0 else "", abs(round(seconds * 1e9))
+    for unit, size in (("ns", 1), ("µs", 1000), ("ms", 1_000_000)):
+        if 0 < nanos < 1000 * size:
+            return f"{sign}{_quotient(nanos, size)}{unit}"
+    minutes, rest = divmod(nanos, 60_000_000_000)
+    hours, minutes = divmod(minutes, 60)
+    larger = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{larger}{_quotient(rest, 1_000_000_000)}s"
+
+
+def _quotient(nanos: int, size: int) -> str:
+    """``nanos / size`` without needless zeros."""
+    whole, rest = divmod(nanos, size)
+    fraction = f"{rest:0{len(str(size)) - 1}d}".rstrip("0") if rest else ""
+    return f"{whole}.{fraction}" if fraction else str(whole)
+
+
 def _with_exponent(value: float) -> str:
     """Shortest digits as ``d.ddde±dd``."""
     sign, digits, point = _digits(value)

@@ -60,16 +60,31 @@ APPLY: dict[str, Entry] = {
     "edit-last-applied": Entry(f"{_LAST}:edit", "Edit what counts as applied last"),
 }
 
-_CONFIG = "kubepy.cli.config.command"
+_CONTEXTS = "kubepy.cli.config.contexts"
+_ENTRIES = "kubepy.cli.config.entries"
+_PROPERTIES = "kubepy.cli.config.properties"
 CONFIG: dict[str, Entry] = {
-    "current-context": Entry(f"{_CONFIG}:current_context", "Display the current-context"),
-    "get-contexts": Entry(f"{_CONFIG}:get_contexts", "Describe one or many contexts"),
-    "set-context": Entry(f"{_CONFIG}:set_context", "Set the namespace of a context"),
-    "use-context": Entry(f"{_CONFIG}:use_context", "Set the current-context of the state folder"),
-    "view": Entry(f"{_CONFIG}:view", "Display the contexts in the form of a kubeconfig"),
+    "current-context": Entry(f"{_CONTEXTS}:current_context", "Display the current-context"),
+    "delete-cluster": Entry(f"{_ENTRIES}:delete_cluster", "Delete a cluster, the name of a state folder"),
+    "delete-context": Entry(f"{_CONTEXTS}:delete_context", "Delete a context"),
+    "delete-user": Entry(f"{_ENTRIES}:delete_user", "Delete a user"),
+    "get-clusters": Entry(f"{_ENTRIES}:get_clusters", "Display the clusters that contexts may name"),
+    "get-contexts": Entry(f"{_CONTEXTS}:get_contexts", "Describe one or many contexts"),
+    "get-users": Entry(f"{_ENTRIES}:get_users", "Display the users that contexts may name"),
+    "rename-context": Entry(f"{_CONTEXTS}:rename_context", "Rename a context"),
+    "set": Entry(f"{_PROPERTIES}:set_", "Set an individual value"),
+    "set-cluster": Entry(f"{_ENTRIES}:set_cluster", "Set a cluster: a name for a state folder"),
+    "set-context": Entry(f"{_CONTEXTS}:set_context", "Set the state folder and the namespace of a context"),
+    "set-credentials": Entry(f"{_ENTRIES}:set_credentials", "Set a user"),
+    "unset": Entry(f"{_PROPERTIES}:unset", "Unset an individual value"),
+    "use-context": Entry(f"{_CONTEXTS}:use_context", "Set the current-context", ("use",)),
+    "view": Entry("kubepy.cli.config.view:view", "Display contexts, clusters and users in the form of a kubeconfig"),
 }
 
-COMPLETION: dict[str, Entry] = {}
+
+PLUGIN: dict[str, Entry] = {
+    "list": Entry("kubepy.cli.plugins.command:list_", "List the programs on the PATH that are plugins"),
+}
 
 
 def _unsupported(name: str) -> Entry:
@@ -85,7 +100,7 @@ COMMANDS: dict[str, Entry] = {
     "get": Entry("kubepy.cli.get:get", "Display one or many resources"),
     "edit": Entry("kubepy.cli.edit:edit", "Edit a resource with an editor"),
     "delete": Entry("kubepy.cli.delete:delete", "Delete resources by file names, resources and names, or labels"),
-    "rollout": Entry("", "Manage the rollout of a resource", (), ROLLOUT),
+    "rollout": Entry("", "Manage the rollout of a resource", (), ROLLOUT, help_on_stdout=True),
     "scale": Entry("kubepy.cli.scale:scale", "Set a new size for a deployment, replica set or stateful set"),
     "autoscale": Entry("kubepy.cli.autoscale:autoscale", "Auto-scale a deployment, replica set or stateful set"),
     "top": _unsupported("top"),
@@ -112,11 +127,13 @@ COMMANDS: dict[str, Entry] = {
     "label": Entry("kubepy.cli.label:label", "Update the labels on a resource"),
     "annotate": Entry("kubepy.cli.annotate:annotate", "Update the annotations on a resource"),
     "completion": Entry("kubepy.cli.completion:completion", "Output shell completion code (bash, zsh, fish)"),
-    "config": Entry("", "Choose the namespace that commands use", (), CONFIG),
+    "config": Entry("", "Choose the state folder and the namespace that commands use", (), CONFIG),
     "version": Entry("kubepy.cli.version:version", "Print the client and server version information"),
     "api-versions": Entry("kubepy.cli.api_resources:api_versions", 'Print the supported API versions'),
     "api-resources": Entry("kubepy.cli.api_resources:api_resources", "Print the supported API resources"),
     "options": Entry("kubepy.cli.version:options", "Print the list of flags inherited by all commands"),
+    "plugin": Entry("", "Commands that are not kubepy's own", (), PLUGIN),
+    "help": Entry("kubepy.cli.help:help_", "Show the help of a command"),
     "init": Entry("kubepy.cli.init:init", "Make a cluster: a new state folder"),
     "controller": Entry("kubepy.cli.controller:controller", "Run controllers, scheduler and simulated kubelets"),
     "fsck": Entry("kubepy.cli.fsck:fsck", "Check the state folder"),
@@ -132,5 +149,5 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Troubleshooting and Debugging Commands": ("describe", "events"),
     "Advanced Commands": ("diff", "apply", "patch", "replace", "wait", "kustomize"),
     "Settings Commands": ("label", "annotate", "completion"),
-    "Other Commands": ("api-resources", "api-versions", "config", "version"),
+    "Other Commands": ("api-resources", "api-versions", "config", "plugin", "version"),
 }

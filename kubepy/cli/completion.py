@@ -179,7 +179,7 @@ def _take_globals(session: Session, command: Verb, words: list[str]) -> None:
         parsed = Parser([*command.flags, *GLOBAL_FLAGS]).parse(words)
     except (FlagSyntaxError, HelpRequested):
         return
-    session.take(Invocation("kubepy", *parsed), may_create=False)
+    session.take(Invocation(command, "kubepy", *parsed), may_create=False)
 
 
 def _positional(command: Verb, words: list[str]) -> list[str]:

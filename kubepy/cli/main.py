@@ -7,10 +7,13 @@ import sys
 from collections.abc import Sequence
 from typing import IO
 
+import click
+
 from kubepy.cli.commands import COMMANDS
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.errors import UnprefixedError, guarded
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.flags import Parser
+from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 
 PROGRAM = "kubepy"
 
@@ -33,13 +36,10 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
          stderr: IO[str] | None = None) -> int:
     """Run one command line (without the program's name); returns the exit status."""
     session = Session(stdin, stdout, stderr)
-    root = Root(PROGRAM, PROGRAM, _run_root, help=_ABOUT, entries=COMMANDS)
-    line = list(words)
-    if line[:1] == ["help"]:
-        line = [*line[1:], "--help"]
+    root = Root(PROGRAM, PROGRAM, _run_root, help=ABOUT, entries=COMMANDS)
 
     def execute() -> None:
-        with root.make_context(PROGRAM, line, obj=session) as context:
+        with root.make_context(PROGRAM, list(words), obj=session) as context:
             root.invoke(context)
 
     try:
@@ -49,25 +49,49 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
 
 
 class Root(Verb):
-    """``kubepy`` itself, whose help shows the commands in groups."""
+    """``kubepy`` itself, whose help shows the commands in groups; a word that names no command may name a plugin."""
 
-    def show_help(self, session: Session, path: str) -> None:
-        session.print(_overview())
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        position = Parser(GLOBAL_FLAGS).first_word(args)
+        if position is not None and not self.canonical(args[position]):
+            _run_plugin(args)
+            raise _unknown_command(args[position])
+        if args[:1] == ["create"] and _names_no_generator(args[1:]):
+            _run_plugin(args, least=2)
+        return super().parse_args(ctx, args)
+
+    def help_text(self, path: str) -> str:
+        from kubepy.cli.runtime.help import overview
+
+        return overview()
 
 
-_ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
+ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
 
 
 def _run_root(session: Session, given: Invocation) -> None:
-    """No command was named: the help, or what might have been meant (cobra's legacyArgs)."""
-    if not given.args:
-        session.print(_overview())
-        return
-    word = given.args[0]
+    """No command was named."""
+    given.show_help(session)
+
+
+def _names_no_generator(words: list[str]) -> bool:
+    return bool(words) and not words[0].startswith("-") and words[0] not in COMMANDS["create"].commands
+
+
+def _run_plugin(words: list[str], least: int = 1) -> None:
+    """Become the plugin that the words name; returns if there is none."""
+    from kubepy.cli.plugins import lookup
+
+    if plugin := lookup.find(words, least):
+        lookup.run(plugin)
+
+
+def _unknown_command(word: str) -> UnprefixedError:
+    """What might have been meant is told with it (cobra's legacyArgs)."""
     message = f'error: unknown command "{word}" for "{PROGRAM}"'
     if found := suggestions(word):
         message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in found)
-    raise UnprefixedError(message)
+    return UnprefixedError(message)
 
 
 def suggestions(word: str) -> list[str]:
@@ -84,21 +108,6 @@ def edit_distance(one: str, other: str) -> int:
         for j, b in enumerate(other, 1):
             row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
     return row[-1]
-
-
-def _overview() -> str:
-    from kubepy.cli.commands import GROUPS
-    from kubepy.cli.runtime.help import is_available
-
-    parts = [_ABOUT]
-    for title, names in GROUPS.items():
-        lines = [f"  {name:<15} {COMMANDS[name].summary}" for name in names
-                 if is_available(COMMANDS[name])]
-        parts.append(f"{title}:\n" + "\n".join(lines))
-    parts.append(f"Usage:\n  {PROGRAM} [flags] [options]")
-    parts.append(f'Use "{PROGRAM} COMMAND --help" for more information about a command.\n'
-                 f'Use "{PROGRAM} options" for a list of global command-line options (applies to all commands).')
-    return "\n\n".join(parts)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,12 @@ def test_an_unknown_command_is_named_with_what_might_have_been_meant(bare: Kubep
     assert bare("gett", "pods") == Done(
         "", 'error: unknown command "gett" for "kubepy"\n\nDid you mean this?\n\tset\n\tget\n', 1)
     assert bare("frobnicate") == Done("", 'error: unknown command "frobnicate" for "kubepy"\n', 1)
+
+
+def test_an_unknown_command_is_told_before_its_flags(bare: Kubepy) -> None:
+    assert bare("aply", "-f", "x") == Done(
+        "", 'error: unknown command "aply" for "kubepy"\n\nDid you mean this?\n\tapply\n', 1)
+    assert bare("-n", "x", "foo") == Done("", "Error: flags cannot be placed before plugin name: -n\n", 1)
 
 
 def test_an_unknown_command_of_a_group(bare: Kubepy) -> None:
@@ -83,6 +88,40 @@ def test_warnings_can_count_as_errors(kubepy: Kubepy) -> None:
     assert done.err.splitlines()[-1] == "error: 1 warning received"
 
 
+@pytest.mark.parametrize(("flags", "error"), [
+    ("--request-timeout=soon", "Invalid timeout value. Timeout must be a single integer in seconds, or an integer "
+     "followed by a corresponding time unit (e.g. 1s | 2m | 3h)"),
+    ("--request-timeout=-5", "Invalid timeout value. Timeout must be a single integer in seconds, or an integer "
+     "followed by a corresponding time unit (e.g. 1s | 2m | 3h)"),
+    ("--profile=all", "unknown profile 'all'"),
+    ("--as-group=ops", "requesting uid, groups or user-extra for kubepy without impersonating a user"),
+    ("--log-flush-frequency=5", 'invalid argument "5" for "--log-flush-frequency" flag: parse error\n'
+     "See 'kubepy get --help' for usage."),
+    ("--vmodule=a=b", 'invalid argument "a=b" for "--vmodule" flag: syntax error: expect comma-separated list of '
+     "filename=N\nSee 'kubepy get --help' for usage."),
+    ("--v=much", 'invalid argument "much" for "-v, --v" flag: strconv.ParseInt: parsing "much": invalid syntax\n'
+     "See 'kubepy get --help' for usage."),
+])
+def test_flags_that_mean_nothing_are_still_read(kubepy: Kubepy, flags: str, error: str) -> None:
+    assert kubepy("get", "pods", flags) == Done("", f"error: {error}\n", 1)
+
+
+def test_flags_for_a_server_are_taken(kubepy: Kubepy) -> None:
+    words = ("--kubeconfig=nope -s https://x --token=t --user=u --as=me --as-group=ops --request-timeout=5s -v=8 "
+             "--vmodule=a=1,b=2 --log-flush-frequency=1m --cache-dir=/x --insecure-skip-tls-verify")
+    assert kubepy("get", "pods", *words.split()) == Done("", "No resources found in default namespace.\n", 0)
+
+
+def test_a_group_shows_its_commands_on_stderr_and_fails(bare: Kubepy) -> None:
+    done = bare("create", "secret")
+    assert (done.out, done.status) == ("", 1)
+    assert [line.split()[0] for line in done.err.splitlines() if line.startswith("  ")][:3] == [
+        "docker-registry", "generic", "tls"]
+    rollout = bare("rollout")  # the one whose help kubectl prints on stdout
+    assert (rollout.err, rollout.status) == ("", 1)
+    assert "  undo     Undo a previous rollout\n" in rollout.out
+
+
 @pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "top"])
 def test_what_needs_containers_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
     done = bare(verb, "pod/x", "--", "ls")
@@ -93,7 +132,7 @@ def test_what_needs_containers_says_so_in_one_line(bare: Kubepy, verb: str) -> N
 
 def test_every_command_that_is_there_has_help_with_examples() -> None:
     for name, entry in walk(COMMANDS):
-        if not entry.target or not entry.summary or find_spec(entry.target.partition(":")[0]) is None:
+        if not entry.target or not entry.summary:
             continue
         command = load(name, entry)
         assert isinstance(command, Verb)
@@ -106,7 +145,16 @@ def test_help_shows_every_group(bare: Kubepy) -> None:
     assert (done.err, done.status) == ("", 0)
     for title in GROUPS:
         assert f"{title}:" in done.out
+    assert bare("help") == done
+
+
+def test_help_of_a_command_by_its_name(bare: Kubepy) -> None:
     assert bare("help", "get") == bare("get", "--help")
+    assert bare("help", "create", "svc", "nodeport") == bare("create", "service", "nodeport", "-h")
+    assert bare("help", "get", "pods") == bare("get", "--help")
+    unknown = bare("help", "frobnicate")
+    assert (unknown.out, unknown.status) == ("", 0)
+    assert unknown.err.startswith("Unknown help topic [`frobnicate`]\n")
 
 
 def test_a_defect_is_one_line_and_never_a_traceback() -> None:

@@ -1,11 +1,28 @@
-"""``kubepy config``: contexts are namespaces of the state folder. What is printed is what kubectl 1.32 prints."""
+"""``kubepy config``: a context is a state folder and a namespace. What is printed is what kubectl prints."""
 
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
-from tests.cli.conftest import Kubepy
+import pytest
+
+from tests.cli.conftest import Done, Kubepy
+
+FILE = "state/.kubepy/config"
+
+
+@pytest.fixture
+def lab(kubepy: Kubepy, folder: Path) -> Path:
+    """A second cluster, which a context ``lab`` names, with a namespace."""
+    assert kubepy("--state=lab", "init").status == 0
+    assert kubepy("--state=lab", "create", "ns", "web").status == 0
+    assert kubepy("config", "set-context", "lab", "--cluster=./lab", "--namespace=web").status == 0
+    return folder / "lab"
+
+
+# --- the context of a folder in which nothing was chosen ------------------------------------------------------------
 
 
 def test_the_current_context_is_the_only_one_at_first(kubepy: Kubepy) -> None:
@@ -13,6 +30,40 @@ def test_the_current_context_is_the_only_one_at_first(kubepy: Kubepy) -> None:
     assert kubepy("config", "get-contexts").out == (
         "CURRENT   NAME     CLUSTER   AUTHINFO   NAMESPACE\n"
         "*         kubepy   kubepy    kubepy     \n")  # fmt: skip
+    assert kubepy("config", "get-clusters").out == "NAME\nkubepy\n"
+
+
+def test_any_context_will_do_where_none_was_chosen(kubepy: Kubepy) -> None:
+    assert kubepy("--context=kind-kind", "--cluster=kind-kind", "get", "cm").err == (
+        "No resources found in default namespace.\n")
+
+
+def test_the_view_is_a_kubeconfig(kubepy: Kubepy, folder: Path) -> None:
+    assert kubepy("config", "view").out == f"""apiVersion: v1
+clusters:
+- cluster:
+    server: file://{folder}/state
+  name: kubepy
+contexts:
+- context:
+    cluster: kubepy
+    user: kubepy
+  name: kubepy
+current-context: kubepy
+kind: Config
+users:
+- name: kubepy
+  user: {{}}
+"""
+
+
+def test_a_context_needs_a_cluster(bare: Kubepy) -> None:
+    for words in ("set-context --current --namespace=web", "use-context x", "set-cluster x", "set contexts.a.user b"):
+        done = bare("config", *words.split())
+        assert (done.status, done.err[:22]) == (1, 'error: no cluster in "')
+
+
+# --- namespaces -----------------------------------------------------------------------------------------------------
 
 
 def test_a_chosen_namespace_is_used_by_commands_that_name_none(kubepy: Kubepy) -> None:
@@ -22,35 +73,173 @@ def test_a_chosen_namespace_is_used_by_commands_that_name_none(kubepy: Kubepy) -
     assert kubepy("get", "cm", "-n", "default", "-o", "name").out == ""
     assert kubepy("get", "cm", "c", "-o", "jsonpath={.metadata.namespace}").out == "web"
     assert kubepy("config", "view", "--minify", "-o", "jsonpath={..namespace}").out == "web"
+    kubepy("config", "set-context", "--current", "--namespace=")
+    assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
 
 
 def test_contexts_are_made_and_switched(kubepy: Kubepy) -> None:
-    assert kubepy("config", "set-context", "staging", "--namespace=web").out == 'Context "staging" created.\n'
+    assert kubepy("config", "set-context", "staging", "--cluster=kubepy", "-n", "web").out == (
+        'Context "staging" created.\n')
     assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
     assert kubepy("--context=staging", "get", "cm").err == "No resources found in web namespace.\n"
     assert kubepy("config", "use-context", "staging").out == 'Switched to context "staging".\n'
     assert kubepy("get", "cm").err == "No resources found in web namespace.\n"
+    assert kubepy("get", "cm", "-n", "edge").err == "No resources found in edge namespace.\n"
     assert kubepy("config", "get-contexts", "-o", "name").out == "kubepy\nstaging\n"
-    assert kubepy("--context=kind-kind", "get", "cm").err == "No resources found in web namespace.\n"
+
+
+# --- folders --------------------------------------------------------------------------------------------------------
+
+
+def test_a_context_may_name_another_folder(kubepy: Kubepy, lab: Path) -> None:
+    assert kubepy("--context", "lab", "create", "cm", "far").out == "configmap/far created\n"
+    assert kubepy("get", "cm", "-A", "-o", "name").out == ""
+    assert kubepy("--state=lab", "get", "cm", "-n", "web", "-o", "name").out == "configmap/far\n"
+    kubepy("config", "use-context", "lab")
+    assert kubepy("get", "cm", "-o", "name").out == "configmap/far\n"
+    assert kubepy("get", "cm", "-o", "name", "--context=kubepy").out == ""
+
+
+def test_the_folder_that_is_named_says_whose_contexts_count(kubepy: Kubepy, lab: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    kubepy("config", "use-context", "lab")
+    assert kubepy("--state=lab", "config", "current-context").out == "kubepy\n"
+    assert kubepy("--state=lab", "get", "cm").err == "No resources found in default namespace.\n"
+    monkeypatch.setenv("KUBEPY_STATE", "lab")
+    assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
+    assert kubepy("--state=state", "get", "cm").err == "No resources found in web namespace.\n"
+
+
+def test_a_folder_is_a_cluster_by_its_path(kubepy: Kubepy, lab: Path) -> None:
+    assert kubepy("config", "get-clusters").out == f"NAME\n{lab}\nkubepy\n"
+    assert kubepy("config", "view", "--minify", "--context=lab", "-o", "jsonpath={.clusters}").out == json.dumps(
+        [{"cluster": {"server": f"file://{lab}"}, "name": str(lab)}], separators=(",", ":"))
+    assert kubepy("--cluster=lab/.", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
+
+
+def test_a_cluster_is_a_name_for_a_folder(kubepy: Kubepy, lab: Path) -> None:
+    assert kubepy("config", "set-cluster", "far", "--server=./lab").out == 'Cluster "far" set.\n'
+    assert kubepy("--cluster=far", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
+    assert kubepy("config", "set-context", "--current", "--cluster=far").status == 0
+    assert kubepy("get", "ns", "web", "-o", "name").out == "namespace/web\n"
+
+
+def test_a_cluster_elsewhere_is_this_folder(kubepy: Kubepy) -> None:
+    """As a script sets up that was written for kubectl."""
+    for words in ("set-cluster ci --server=https://10.0.0.1 --insecure-skip-tls-verify", "set-credentials ci --token=t",
+                  "set-context ci --cluster=ci --user=ci", "use-context ci"):
+        assert kubepy("config", *words.split()).status == 0
+    assert kubepy("create", "cm", "c").out == "configmap/c created\n"
+    assert kubepy("config", "use-context", "kubepy").status == 0
+    assert kubepy("get", "cm", "-o", "name").out == "configmap/c\n"
+
+
+def test_a_folder_without_a_cluster_is_named(kubepy: Kubepy, folder: Path) -> None:
+    kubepy("config", "set-context", "gone", "--cluster=/nowhere/state")
+    assert kubepy("get", "cm", "--context=gone").err.startswith('error: no cluster in "/nowhere/state": make one ')
+
+
+# --- errors, and the other verbs ------------------------------------------------------------------------------------
 
 
 def test_a_context_that_is_not_there(kubepy: Kubepy) -> None:
     assert kubepy("config", "use-context", "x").err == 'error: no context exists with the name: "x"\n'
-    assert kubepy("config", "get-contexts", "x").err == "error: context x not found\n"
+    done = kubepy("config", "get-contexts", "x", "kubepy", "y")
+    assert (done.out.count("\n"), done.err) == (2, "context x not found\ncontext y not found\n")
+    kubepy("config", "set-context", "staging")
+    assert kubepy("get", "cm", "--context=stagging") == Done(
+        "", "Error in configuration: context was not found for specified context: stagging\n", 1)
 
 
-def test_a_context_needs_a_cluster(bare: Kubepy) -> None:
-    done = bare("config", "set-context", "--current", "--namespace=web")
-    assert (done.status, done.err[:22]) == (1, 'error: no cluster in "')
+def test_contexts_are_renamed_and_deleted(kubepy: Kubepy) -> None:
+    assert kubepy("config", "rename-context", "kubepy", "home").out == 'Context "kubepy" renamed to "home".\n'
+    assert kubepy("config", "current-context").out == "home\n"
+    assert kubepy("config", "rename-context", "x", "y").err == (
+        f'error: cannot rename the context "x", it\'s not in {FILE}\n')
+    assert kubepy("config", "delete-context", "x").err == f"error: cannot delete context x, not in {FILE}\n"
+    assert kubepy("config", "delete-context", "home") == Done(
+        f"deleted context home from {FILE}\n", 'warning: this removed your active context, use "kubepy config '
+        'use-context" to select a different one\n', 0)
+    assert kubepy("get", "cm").err == "Error in configuration: context was not found for specified context: home\n"
+    assert kubepy("config", "unset", "current-context").out == 'Property "current-context" unset.\n'
+    assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
+    assert kubepy("config", "current-context").err == "error: current-context is not set\n"
+    assert kubepy("config", "view", "--minify").err == "error: current-context must exist in order to minify\n"
+
+
+def test_clusters_and_users_are_deleted(kubepy: Kubepy) -> None:
+    assert kubepy("config", "delete-cluster", "kubepy").out == f"deleted cluster kubepy from {FILE}\n"
+    assert kubepy("config", "delete-user", "kubepy").out == f"deleted user kubepy from {FILE}\n"
+    assert kubepy("config", "delete-user", "kubepy").err == f"error: cannot delete user kubepy, not in {FILE}\n"
+    assert kubepy("config", "view", "-o", "jsonpath={.clusters}{.users}").out == "nullnull"
+    assert "clusters: null\n" in kubepy("config", "view").out
+    assert kubepy("get", "cm").status == 0
+
+
+def test_single_values_are_set_by_their_paths(kubepy: Kubepy, lab: Path) -> None:
+    for path, value in (("contexts.a.b.namespace", "x"), ("clusters.c.server", "lab/."), ("users.u.token", "t"),
+                        ("clusters.c.insecure-skip-tls-verify", "true"), ("current-context", "a.b")):
+        assert kubepy("config", "set", path, value).out == f'Property "{path}" set.\n'
+    assert kubepy("config", "view", "-o", "jsonpath={.contexts[?(@.name=='a.b')].context}").out == '{"namespace":"x"}'
+    assert kubepy("config", "view", "-o", "jsonpath={.clusters[?(@.name=='c')].cluster}").out == (
+        f'{{"insecure-skip-tls-verify":true,"server":"file://{lab}"}}')
+    assert kubepy("get", "cm").err == "No resources found in x namespace.\n"
+    assert kubepy("config", "unset", "contexts.a.b.namespace").out == 'Property "contexts.a.b.namespace" unset.\n'
+    assert kubepy("get", "cm").err == "No resources found in default namespace.\n"
+
+
+@pytest.mark.parametrize(("words", "error"), [
+    (["set", "a", "b"], "unable to parse a after [] at api.Config"),
+    (["set", "contexts.x.namespace.y", "b"], "unable to parse one or more field values of contexts.x.namespace.y"),
+    (["set", "contexts.x", "b"], "can't set a map to a value: map[kubepy]"),
+    (["set", "current-context", ""], "you cannot use set to unset a property"),
+    (["set", "clusters.x.insecure-skip-tls-verify", "b"], 'strconv.ParseBool: parsing "b": invalid syntax'),
+    (["unset", "contexts.x.namespace"], "current map key `x` is invalid"),
+    (["set-context"], "you must specify a non-empty context name or --current"),
+    (["set-context", "x", "--current"], "you cannot specify both a context name and --current"),
+    (["set-credentials", "u", "--token=a", "--username=b"], "you cannot specify more than one authentication method at "
+     "the same time: --token, --username/--password"),
+    (["set-cluster", "c", "--embed-certs"], "you must specify a --certificate-authority to embed"),
+    (["get-contexts", "-o", "json"], "--output json is not available in kubectl config get-contexts; resetting to "
+     "default output format"),
+])
+def test_what_is_wrong_is_said_as_kubectl_says_it(kubepy: Kubepy, words: list[str], error: str) -> None:
+    assert kubepy("config", *words) == Done("", f"error: {error}\n", 1)
+
+
+def test_a_wrong_number_of_words_shows_the_help_first(kubepy: Kubepy) -> None:
+    done = kubepy("config", "use-context")
+    assert (done.out, done.err, done.status) == (
+        kubepy("config", "use-context", "--help").out, "error: Unexpected args: []\n", 1)
+
+
+def test_credentials_are_kept_and_not_shown(kubepy: Kubepy, folder: Path) -> None:
+    assert kubepy("config", "set-credentials", "u", "--token=secret").out == 'User "u" set.\n'
+    assert kubepy("config", "view", "-o", "jsonpath={.users[1].user}").out == '{"token":"REDACTED"}'
+    assert kubepy("config", "view", "--raw", "-o", "jsonpath={.users[1].user}").out == '{"token":"secret"}'
+    assert stat.S_IMODE((folder / FILE).stat().st_mode) == 0o600
+    kubepy("config", "set-credentials", "u", "--username=me", "--password=p")
+    assert kubepy("config", "view", "--raw", "-o", "jsonpath={.users[1].user}").out == (
+        '{"password":"p","username":"me"}')
 
 
 def test_the_choice_stays_out_of_git(kubepy: Kubepy, folder: Path) -> None:
     kubepy("config", "set-context", "--current", "--namespace=web")
-    chosen = json.loads((folder / "state/.kubepy/contexts.json").read_text())
-    assert chosen == {"current": "kubepy", "contexts": {"kubepy": "web"}}
+    assert json.loads((folder / FILE).read_text()) == {
+        "kind": "Config", "apiVersion": "v1", "clusters": [{"name": "kubepy", "cluster": {}}],
+        "users": [{"name": "kubepy", "user": {}}], "current-context": "kubepy",
+        "contexts": [{"name": "kubepy", "context": {"cluster": "kubepy", "user": "kubepy", "namespace": "web"}}]}
+    assert (folder / "state/.gitignore").read_text() == "/.kubepy/\n"
 
 
-def test_a_broken_file_is_named(kubepy: Kubepy, folder: Path) -> None:
-    (folder / "state/.kubepy/contexts.json").write_text("{}")
+@pytest.mark.parametrize(("text", "error"), [
+    ("{", "Expecting property name"), ("[]", "list indices"), ("{}", "'current-context' is missing"),
+    ('{"current-context": 1}', "1 is not a string"),
+    ('{"current-context": "", "clusters": [{"name": 1, "cluster": {}}]}', "1 is not a string"),
+])
+def test_a_file_that_holds_no_contexts_is_named(kubepy: Kubepy, folder: Path, text: str, error: str) -> None:
+    (folder / FILE).write_text(text)
     done = kubepy("get", "cm")
-    assert (done.status, done.err) == (1, "error: state/.kubepy/contexts.json: 'current' is missing\n")
+    assert (done.out, done.status) == ("", 1)
+    assert done.err.startswith(f"error: {FILE}: {error}")
+    assert done.err.count("\n") == 1

@@ -21,7 +21,7 @@ from kubepy.cli.runtime.flags import (
 FLAGS = [
     boolean("watch", "w"), boolean("all", "A"), string("output", "o"), string("dry-run", default="none",
     no_value="unchanged"), integer("replicas"), duration("timeout"), strings("filename", "f"), string_array("for"),
-    string("selector", "l"),
+    string("selector", "l"), integer("port", bits=32),
 ]
 
 
@@ -57,6 +57,7 @@ def test_short_flags_stand_together_and_the_last_takes_a_value() -> None:
 def test_values_of_a_slice_are_split_at_commas_and_add_up() -> None:
     assert parse("-f", "a,b", "--filename=c").values["filename"] == ["a", "b", "c"]
     assert parse("-f", '"a,b",c').values["filename"] == ["a,b", "c"]
+    assert parse("-f", '"say ""hi""",').values["filename"] == ['say "hi"', ""]
     assert parse("--for=a,b", "--for", "c").values["for"] == ["a,b", "c"]
 
 
@@ -80,7 +81,8 @@ def test_underscores_in_names_are_dashes() -> None:
 
 
 def test_which_flags_were_given_is_known() -> None:
-    assert parse("--watch=false", "-l", "a=b").changed == {"watch", "selector"}
+    assert parse("--watch=false", "-l", "a=b", "-w").given == [
+        ("watch", "false"), ("selector", "a=b"), ("watch", "true")]
 
 
 @pytest.mark.parametrize(("words", "why"), [
@@ -96,6 +98,16 @@ def test_which_flags_were_given_is_known() -> None:
     (["--replicas=1.5"],
      'invalid argument "1.5" for "--replicas" flag: strconv.ParseInt: parsing "1.5": invalid syntax'),
     (["--timeout=5"], 'invalid argument "5" for "--timeout" flag: time: missing unit in duration "5"'),
+    (["--port=2147483648"], 'invalid argument "2147483648" for "--port" flag: strconv.ParseInt: parsing "2147483648": '
+     "value out of range"),
+    (["--filename=a\"b"], r'invalid argument "a\"b" for "-f, --filename" flag: parse error on line 1, column 2: '
+     'bare " in non-quoted-field'),
+    (["-f", '"a"b'], r'invalid argument "\"a\"b" for "-f, --filename" flag: parse error on line 1, column 3: '
+     'extraneous or missing " in quoted-field'),
+    (["-f", '"a'], r'invalid argument "\"a" for "-f, --filename" flag: parse error on line 1, column 3: '
+     'extraneous or missing " in quoted-field'),
+    (["--help=x"], 'invalid argument "x" for "-h, --help" flag: strconv.ParseBool: parsing "x": invalid syntax'),
+    (["--help", "--foo"], "unknown flag: --foo"),
 ])
 def test_what_is_wrong_is_said_as_pflag_says_it(words: list[str], why: str) -> None:
     with pytest.raises(FlagSyntaxError) as raised:
@@ -107,6 +119,7 @@ def test_help_is_asked_for_by_either_name() -> None:
     for word in ("-h", "--help", "-wh"):
         with pytest.raises(HelpRequested):
             parse(word)
+    assert parse("--help=false", "a").args == ["a"]
 
 
 @pytest.mark.parametrize(("text", "seconds"), [

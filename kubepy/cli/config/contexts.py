@@ -1,63 +1,182 @@
-"""Contexts: which namespace of a state folder commands use. This machine's choice: ``.kubepy/contexts.json``.
-
-``{"current": name, "contexts": {name: namespace}}``; a namespace of "" is "default". A cluster without that file has
-one context, ``kubepy``. Upstream: ``client-go/tools/clientcmd``.
-"""
+"""``kubepy config …-context…``: showing, choosing and changing contexts."""
 
 from __future__ import annotations
 
-import json
 import os
-from typing import NamedTuple
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.config import kubeconfig
+from kubepy.cli.config.kubeconfig import FILE, Entry, Kubeconfig
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, raise_all
+from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.tables import format_lines
 
-FILE = os.path.join(".kubepy", "contexts.json")
-FIRST = "kubepy"
-
-
-class Contexts(NamedTuple):
-    """``namespaces`` by the name of the context."""
-
-    current: str
-    namespaces: dict[str, str]
-
-    def namespace(self, context: str = "") -> str:
-        """The namespace of a context, or of the current one if that is not there; "" when it says none."""
-        return self.namespaces.get(context if context in self.namespaces else self.current, "")
-
-
-def read(folder: str) -> Contexts:
-    """Raises CliError for a file that is not of this form."""
-    path = os.path.join(folder, FILE)
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-        contexts = Contexts(found["current"], found["contexts"])
-        if not isinstance(contexts.current, str):
-            raise ValueError("current must be a string")
-        if not all(isinstance(text, str) for text in contexts.namespaces.values()):
-            raise ValueError("a namespace must be a string")
-        return contexts
-    except (FileNotFoundError, NotADirectoryError):
-        return Contexts(FIRST, {FIRST: ""})
-    except OSError as error:
-        raise CliError(f"{path}: {error.strerror}") from None
-    except KeyError as error:
-        raise CliError(f"{path}: {error} is missing") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise CliError(f"{path}: {error}") from None
+GET_FLAGS = [
+    boolean("no-headers", help="When using the default or custom-column output format, don't print headers."),
+    string("output", "o", help="Output format. One of: (name)."),
+]
+SET_FLAGS = [
+    boolean("current", help="Modify the current context."),
+    string("cluster", help="The context's state folder, by its path or by the name of a cluster (see set-cluster). "
+           "Default: this one."),
+    string("user", help="Kept with the context; it means nothing here."),
+    string("namespace", "n", help="The namespace that commands use in this context."),
+]
+HEADERS = ("CURRENT", "NAME", "CLUSTER", "AUTHINFO", "NAMESPACE")
 
 
-def write(folder: str, contexts: Contexts) -> None:
-    """Replace the file. Raises CliError when it cannot be written."""
-    path = os.path.join(folder, FILE)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump({"current": contexts.current, "contexts": contexts.namespaces}, file, indent=2)
-            file.write("\n")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise CliError(f"{path}: {error.strerror}") from None
+def chosen(session: Session) -> Kubeconfig:
+    """The contexts of the home folder, in which there must be a cluster. Raises CliError."""
+    session.require_home()
+    return session.kubeconfig
+
+
+def file_of(session: Session) -> str:
+    return os.path.join(session.home, FILE)
+
+
+def unexpected_args(session: Session, given: Invocation, text: str = "Unexpected args") -> CliError:
+    """The error for a wrong number of words, before which the help is shown."""
+    given.show_help(session)
+    return CliError(f"{text}: [{' '.join(given.args)}]")
+
+
+@verb("current-context", "current-context", examples="""
+# The name of the context that commands use
+kubepy config current-context
+""")
+def current_context(session: Session, given: Invocation) -> None:
+    """Display the current-context."""
+    current = session.kubeconfig.current
+    if not current:
+        raise CliError("current-context is not set")
+    session.print(current)
+
+
+@verb("get-contexts", "get-contexts [NAME...]", flags=GET_FLAGS, examples="""
+# All contexts, with their clusters and namespaces
+kubepy config get-contexts
+
+# Only their names
+kubepy config get-contexts -o name
+""")
+def get_contexts(session: Session, given: Invocation) -> None:
+    """Display one or many contexts."""
+    if given.output not in ("", "name"):
+        raise CliError(f"--output {given.output} is not available in kubectl config get-contexts; resetting to default "
+                       "output format")
+    config = session.kubeconfig
+    names = sorted(name for name in given.args or config.contexts if name in config.contexts)
+    lines = [] if given.no_headers or given.output else ["\t".join(HEADERS)]
+    lines += names if given.output else [_line(config, name) for name in names]
+    session.print(format_lines(lines), end="")
+    raise_all(CliError(f"context {name} not found") for name in given.args if name not in config.contexts)
+
+
+def _line(config: Kubeconfig, name: str) -> str:
+    context = config.contexts[name]
+    mark = "*" if name == config.current else ""
+    return "\t".join((mark, name, *(context.get(key, "") for key in ("cluster", "user", "namespace"))))
+
+
+@verb("use-context", "use-context CONTEXT_NAME", examples="""
+# Commands work on the folder and in the namespace of this context
+kubepy config use-context staging
+""")
+def use_context(session: Session, given: Invocation) -> None:
+    """Set the current-context."""
+    if len(given.args) != 1:
+        raise unexpected_args(session, given)
+    name = given.args[0]
+    config = chosen(session)
+    if not name:
+        raise CliError("empty context names are not allowed")
+    if name not in config.contexts:
+        raise CliError(f'no context exists with the name: "{name}"')
+    kubeconfig.write(session.home, config._replace(current=name))
+    session.print(f'Switched to context "{name}".')
+
+
+@verb("set-context", "set-context [NAME | --current] [--cluster=FOLDER] [--user=user] [--namespace=namespace]",
+      flags=SET_FLAGS, examples="""
+# Commands without -n use this namespace from now on
+kubepy config set-context --current --namespace=web
+
+# A context for another state folder; --context=lab uses it once, use-context from now on
+kubepy config set-context lab --cluster=/srv/lab/state --namespace=web
+""")
+def set_context(session: Session, given: Invocation) -> None:
+    """Set the state folder and the namespace of a context.
+
+    What is not named stays as it is. Contexts are kept in the folder that --state names, in its ".kubepy", not in
+    git."""
+    if len(given.args) > 1:
+        raise unexpected_args(session, given)
+    asked = given.args[0] if given.args else ""
+    if not asked and not given.current:
+        raise CliError("you must specify a non-empty context name or --current")
+    if asked and given.current:
+        raise CliError("you cannot specify both a context name and --current")
+    config = chosen(session)
+    name = asked or config.current
+    if not name:
+        raise CliError("no current context is set")
+    known = name in config.contexts
+    kubeconfig.write(session.home, with_context(config, name, given))
+    session.print(f'Context "{name}" {"modified" if known else "created"}.')
+
+
+def with_context(config: Kubeconfig, name: str, given: Invocation) -> Kubeconfig:
+    """A context with what the flags say of it; a folder that it names is a cluster of that name."""
+    values = {key: given.flag(key) for key in ("cluster", "user", "namespace") if given.changed(key)}
+    clusters = config.clusters
+    if kubeconfig.is_path(values.get("cluster", "")) and values["cluster"] not in clusters:
+        values["cluster"] = os.path.abspath(values["cluster"])
+        clusters = {**clusters, values["cluster"]: {"server": kubeconfig.server_of(values["cluster"])}}
+    context: Entry = {**config.contexts.get(name, {}), **values}
+    context = {key: value for key, value in context.items() if value or key != "namespace"}
+    return config._replace(clusters=clusters, contexts={**config.contexts, name: context})
+
+
+@verb("rename-context", "rename-context CONTEXT_NAME NEW_NAME", examples="""
+# Another name for a context
+kubepy config rename-context lab old-lab
+""")
+def rename_context(session: Session, given: Invocation) -> None:
+    """Rename a context; if it is the current one, it stays so."""
+    if len(given.args) != 2:
+        raise unexpected_args(session, given)
+    old, new = given.args
+    if not new:
+        raise CliError("You must specify a new non-empty context name")
+    config = chosen(session)
+    if old not in config.contexts:
+        raise CliError(f'cannot rename the context "{old}", it\'s not in {file_of(session)}')
+    if new in config.contexts:
+        raise CliError(f'cannot rename the context "{old}", the context "{new}" already exists in {file_of(session)}')
+    contexts = {new if name == old else name: context for name, context in config.contexts.items()}
+    current = new if config.current == old else config.current
+    kubeconfig.write(session.home, config._replace(contexts=contexts, current=current))
+    session.print(f'Context "{old}" renamed to "{new}".')
+
+
+@verb("delete-context", "delete-context NAME", examples="""
+# Forget a context; its folder stays
+kubepy config delete-context lab
+""")
+def delete_context(session: Session, given: Invocation) -> None:
+    """Delete a context. The state folder that it names stays as it is."""
+    if len(given.args) != 1:
+        given.show_help(session)
+        return
+    name = given.args[0]
+    config = chosen(session)
+    if name not in config.contexts:
+        raise CliError(f"cannot delete context {name}, not in {file_of(session)}")
+    if name == config.current:
+        session.say('warning: this removed your active context, use "kubepy config use-context" to select a different '
+                    "one")
+    contexts = {one: context for one, context in config.contexts.items() if one != name}
+    kubeconfig.write(session.home, config._replace(contexts=contexts))
+    session.print(f"deleted context {name} from {file_of(session)}")

@@ -25,24 +25,30 @@ from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 class Entry(NamedTuple):
     """A command that has not been imported: ``module:attribute``, its line in the help, its aliases.
 
-    A group without a module of its own (``rollout``) has ``target`` "" and only shows its commands.
+    A group without a module of its own (``rollout``) has ``target`` "" and only shows its commands, on stderr unless
+    ``help_on_stdout``.
     """
 
     target: str
     summary: str
     aliases: tuple[str, ...] = ()
     commands: Mapping[str, Entry] = {}
+    help_on_stdout: bool = False
 
 
 class Invocation:
-    """One parsed command line: ``args``, ``dash`` (see Parsed) and every flag by name (``given.dry_run``)."""
+    """One parsed command line: ``args``, ``dash``, ``flags`` as they were given (see Parsed), and every flag's value by
+    its name (``given.dry_run``). ``path`` is the command by its names, ``typed`` as the line named it."""
 
-    def __init__(self, path: str, args: list[str], dash: int, values: dict[str, Any], changed: set[str]) -> None:
+    def __init__(self, command: Verb, path: str, args: list[str], dash: int, values: dict[str, Any],
+                 flags: list[tuple[str, str]], typed: Sequence[str] = ()) -> None:
+        self.command = command
         self.path = path
+        self.typed = typed
         self.args = args
         self.dash = dash
+        self.flags = flags
         self._values = values
-        self._changed = changed
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -52,15 +58,15 @@ class Invocation:
 
     def changed(self, flag: str) -> bool:
         """Whether the flag (``dry-run``) was given, whatever its value."""
-        return flag in self._changed
-
-    def changed_flags(self) -> list[str]:
-        """The names of the flags that were given, sorted."""
-        return sorted(self._changed)
+        return any(name == flag for name, _ in self.flags)
 
     def flag(self, name: str, default: Any = None) -> Any:
         """A flag that not every command has."""
         return self._values.get(name.replace("-", "_"), default)
+
+    def show_help(self, session: Session) -> None:
+        """Print the command's help, as some do for a wrong number of words."""
+        self.command.show_help(session, self.path)
 
     def usage_error(self, message: str) -> NoReturn:
         """Raise ``error: message`` with a pointer to this command's help (``UsageErrorf``)."""
@@ -68,22 +74,24 @@ class Invocation:
 
     def require(self, *flags: str) -> None:
         """Raise unless these flags were given (cobra's MarkFlagRequired)."""
-        missing = [f'"{flag}"' for flag in flags if flag not in self._changed]
+        missing = [f'"{flag}"' for flag in flags if not self.changed(flag)]
         if missing:
             raise CliError(f"required flag(s) {', '.join(missing)} not set")
 
 
 Run = Callable[[Session, Invocation], None]
+TYPED = "kubepy.typed"  # in click's meta: the words that have named commands so far
 
 
 class Verb(click.Group):
     """A command, its sub-commands, or both (``create -f``, ``create namespace``).
 
-    ``creates``: it may make new objects, and so the cluster that is to hold them.
+    ``creates``: it may make new objects, and so the cluster that is to hold them. ``help_on_stdout``: see Entry.
     """
 
     def __init__(self, name: str, usage: str, run: Run | None, *, flags: Sequence[Flag] = (), examples: str = "",
-                 help: str = "", creates: bool = False, entries: Mapping[str, Entry] | None = None) -> None:
+                 help: str = "", creates: bool = False, entries: Mapping[str, Entry] | None = None,
+                 help_on_stdout: bool = False) -> None:
         super().__init__(name, help=help, add_help_option=False)
         self.usage = usage
         self.run = run
@@ -91,6 +99,7 @@ class Verb(click.Group):
         self.examples = examples
         self.creates = creates
         self.entries = entries or {}
+        self.help_on_stdout = help_on_stdout
 
     # --- sub-commands, imported when they are asked for
 
@@ -117,9 +126,10 @@ class Verb(click.Group):
         child = self.get_command(ctx, args[position]) if position is not None else None
         if child is not None and position is not None:
             ctx.params = {"child": child, "words": [*args[:position], *args[position + 1:]]}
+            ctx.meta.setdefault(TYPED, []).append(args[position])
             return []
         try:
-            ctx.params = {"given": Invocation(ctx.command_path, *parser.parse(args))}
+            ctx.params = {"given": Invocation(self, ctx.command_path, *parser.parse(args), ctx.meta.get(TYPED, ()))}
         except HelpRequested:
             ctx.params = {}
         except FlagSyntaxError as error:
@@ -145,7 +155,10 @@ class Verb(click.Group):
         """A group on its own: its help, or an error for words that name none of its commands; never a success."""
         if given.args:
             given.usage_error(f'unknown command "{" ".join(given.args)}"')
-        self.show_help(session, given.path)
+        if self.help_on_stdout:
+            self.show_help(session, given.path)
+        else:
+            session.say(self.help_text(given.path))
         raise SilentExit(1)
 
     def _warn_of_deprecated(self, session: Session, given: Invocation) -> None:
@@ -154,24 +167,22 @@ class Verb(click.Group):
                 session.say(f"Flag --{flag.name} has been deprecated, {flag.deprecated}")
 
     def show_help(self, session: Session, path: str) -> None:
+        session.print(self.help_text(path))
+
+    def help_text(self, path: str) -> str:
         from kubepy.cli.runtime.help import help_text
 
-        session.print(help_text(self, path))
+        return help_text(self, path)
 
 
 def load(name: str, entry: Entry) -> Verb:
-    """Import a command. Raises CliError for one that this version does not have."""
+    """Import a command."""
     if not entry.target:
-        return Verb(name, name, None, help=entry.summary, entries=entry.commands)
+        return Verb(name, name, None, help=entry.summary, entries=entry.commands, help_on_stdout=entry.help_on_stdout)
     from importlib import import_module
 
     module_name, _, attribute = entry.target.partition(":")
-    try:
-        command = getattr(import_module(module_name), attribute)
-    except ModuleNotFoundError as error:
-        if error.name != module_name:
-            raise
-        raise CliError(f'"{name}" is not available in this version of kubepy') from None
+    command = getattr(import_module(module_name), attribute)
     assert isinstance(command, Verb)
     command.entries = entry.commands
     return command

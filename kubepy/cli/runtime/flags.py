@@ -45,12 +45,13 @@ class Flag(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """``dash``: how many of ``args`` came before ``--`` (-1 without one); ``changed``: names of flags given."""
+    """``dash``: how many of ``args`` came before ``--`` (-1 without one); ``given``: the flags by name and with what
+    was said, in the order of the words."""
 
     args: list[str]
     dash: int
     values: dict[str, Any]
-    changed: set[str]
+    given: list[tuple[str, str]]
 
 
 # --- kinds of flags -----------------------------------------------------------------------------------------------
@@ -64,8 +65,9 @@ def string(name: str, short: str = "", default: str = "", help: str = "", **more
     return Flag(name, short, default, str, help=help, **more)
 
 
-def integer(name: str, short: str = "", default: int = 0, help: str = "", **more: Any) -> Flag:
-    return Flag(name, short, default, parse_int, help=help, **more)
+def integer(name: str, short: str = "", default: int = 0, help: str = "", bits: int = 64, **more: Any) -> Flag:
+    """``bits``: how many the number may take; more are an error."""
+    return Flag(name, short, default, lambda text: parse_int(text, bits), help=help, **more)
 
 
 def duration(name: str, short: str = "", default: float = 0.0, help: str = "", **more: Any) -> Flag:
@@ -91,7 +93,7 @@ def parse_bool(text: str) -> bool:
     raise ValueError(f'strconv.ParseBool: parsing "{text}": invalid syntax')
 
 
-def parse_int(text: str) -> int:
+def parse_int(text: str, bits: int = 64) -> int:
     """``strconv.ParseInt`` with base 0: ``0x10``, ``0b1``, ``0o7``, ``017`` and underscores between digits."""
     digits = text.lstrip("+-")
     try:
@@ -102,7 +104,7 @@ def parse_int(text: str) -> int:
     except ValueError:
         raise ValueError(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
     value = -value if text.startswith("-") else value
-    if not -(2**63) <= value < 2**63:
+    if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         raise ValueError(f'strconv.ParseInt: parsing "{text}": value out of range')
     return value
 
@@ -135,13 +137,96 @@ def parse_duration(text: str) -> float:
     return -total if text.startswith("-") else total
 
 
+def go_duration(seconds: float) -> str:
+    """Seconds as Go prints a duration: ``2s``, ``1m30s``, ``1h0m0s``."""
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    text = f"{rest:g}s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text
+
+
+def parse_flush_frequency(text: str) -> float:
+    """The value of --log-flush-frequency in seconds; of what is wrong with it pflag's flag only says that it is."""
+    try:
+        return parse_duration(text)
+    except ValueError:
+        raise ValueError("parse error") from None
+
+
+def parse_modules(text: str) -> str:
+    """``name=2,other=1``: klog's ``--vmodule``."""
+    parts = [part.partition("=") for part in text.split(",") if part]
+    if any(not name or not level.isdecimal() for name, _, level in parts):
+        raise ValueError("syntax error: expect comma-separated list of filename=N")
+    return text
+
+
+def is_timeout(text: str) -> bool:
+    """Whether ``ParseTimeout`` of client-go takes it: seconds, or a duration."""
+    if not text or text.isdecimal():
+        return True
+    try:
+        parse_duration(text)
+    except ValueError:
+        return False
+    return True
+
+
 def split_csv(text: str) -> list[str]:
-    """One value of a StringSlice: commas separate, double quotes hold commas together."""
+    """One value of a StringSlice: commas separate, double quotes hold commas together (``encoding/csv``).
+
+    Raises ValueError for quotes that don't hold a whole field."""
     if '"' not in text:
         return text.split(",") if text else []
-    import csv
+    fields: list[str] = []
+    at = 0
+    while True:
+        field, at = _quoted_field(text, at) if text.startswith('"', at) else _bare_field(text, at)
+        fields.append(field)
+        if at == len(text):
+            return fields
+        at += 1
 
-    return next(csv.reader([text]), [])
+
+def _bare_field(text: str, start: int) -> tuple[str, int]:
+    """The field that begins there, and where its comma is."""
+    end = text.find(",", start)
+    end = len(text) if end < 0 else end
+    quote = text.find('"', start, end)
+    if quote >= 0:
+        raise ValueError(f'parse error on line 1, column {_column(text, quote)}: bare " in non-quoted-field')
+    return text[start:end], end
+
+
+def _quoted_field(text: str, start: int) -> tuple[str, int]:
+    """The same for a field in quotes, in which two quotes are one."""
+    field, at = "", start + 1
+    while (end := text.find('"', at)) >= 0:
+        field += text[at:end]
+        if text[end + 1:end + 2] in ("", ","):
+            return field, end + 1
+        if text[end + 1] != '"':
+            raise ValueError(f'parse error on line 1, column {_column(text, end)}: extraneous or missing " in '
+                             "quoted-field")
+        field, at = field + '"', end + 2
+    raise ValueError(f'parse error on line 1, column {_column(text, len(text))}: extraneous or missing " in '
+                     "quoted-field")
+
+
+def _column(text: str, position: int) -> int:
+    return len(text[:position].encode()) + 1
+
+
+def _go_quoted(text: str) -> str:
+    from kubepy.cluster.values.goformat import quote
+
+    return quote(text)
+
+
+# Of every command; it only counts when everything else is right.
+HELP = boolean("help", "h")
 
 
 # --- parsing ------------------------------------------------------------------------------------------------------
@@ -158,26 +243,34 @@ class Parser:
             if flag.short:
                 self.by_short.setdefault(flag.short, flag)
         self._values: dict[str, Any] = {}
-        self._changed: set[str] = set()
+        self._given: list[tuple[str, str]] = []
+        self._wants_help = False
 
     def parse(self, words: Sequence[str]) -> Parsed:
         """Raises FlagSyntaxError, HelpRequested."""
         self._values = {flag.attribute: flag.default for flag in self.by_name.values()}
-        self._changed = set()
+        self._given = []
+        self._wants_help = False
+        args, dash = self._words(words)
+        if self._wants_help:
+            raise HelpRequested
+        return Parsed(args, dash, self._values, self._given)
+
+    def _words(self, words: Sequence[str]) -> tuple[list[str], int]:
+        """The words that are no flags, and how many came before ``--``."""
         args: list[str] = []
         rest = list(reversed(words))
         while rest:
             word = rest.pop()
             if word == "--":
-                dash = len(args)
-                return Parsed(args + rest[::-1], dash, self._values, self._changed)
+                return args + rest[::-1], len(args)
             if len(word) < 2 or word[0] != "-":
                 args.append(word)
             elif word.startswith("--"):
                 self._long(word[2:], rest)
             else:
                 self._shorts(word[1:], rest)
-        return Parsed(args, -1, self._values, self._changed)
+        return args, -1
 
     def first_word(self, words: Sequence[str]) -> int | None:
         """Where the first word stands that is neither a flag nor a flag's value (cobra's stripFlags)."""
@@ -206,9 +299,9 @@ class Parser:
             raise FlagSyntaxError(f"bad flag syntax: --{text}")
         flag = self.by_name.get(name.replace("_", "-"))
         if flag is None:
-            if name == "help":
-                raise HelpRequested
-            raise FlagSyntaxError(f"unknown flag: --{name}")
+            if name != "help":
+                raise FlagSyntaxError(f"unknown flag: --{name}")
+            flag = HELP
         if not equals:
             if flag.no_value is not None:
                 value = flag.no_value
@@ -223,9 +316,9 @@ class Parser:
             letter, after = text[0], text[1:]
             flag = self.by_short.get(letter)
             if flag is None:
-                if letter == "h":
-                    raise HelpRequested
-                raise FlagSyntaxError(f"unknown shorthand flag: '{letter}' in -{text}")
+                if letter != "h":
+                    raise FlagSyntaxError(f"unknown shorthand flag: '{letter}' in -{text}")
+                flag = HELP
             if len(after) > 1 and after[0] == "=":
                 self._set(flag, after[1:])
                 return
@@ -242,8 +335,11 @@ class Parser:
         try:
             value = flag.parse(text)
         except ValueError as error:
-            raise FlagSyntaxError(f'invalid argument "{text}" for "{flag.label}" flag: {error}') from None
-        if flag.repeated and flag.name in self._changed:
+            raise FlagSyntaxError(f'invalid argument {_go_quoted(text)} for "{flag.label}" flag: {error}') from None
+        if flag is HELP:
+            self._wants_help = value
+            return
+        if flag.repeated and any(name == flag.name for name, _ in self._given):
             value = self._values[flag.attribute] + value
         self._values[flag.attribute] = value
-        self._changed.add(flag.name)
+        self._given.append((flag.name, text))

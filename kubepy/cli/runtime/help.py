@@ -5,16 +5,29 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flags import Flag, go_duration
 
 if TYPE_CHECKING:
-    from kubepy.cli.runtime.command import Entry, Verb
+    from kubepy.cli.runtime.command import Verb
 
 
 def help_text(command: Verb, path: str) -> str:
     parts = [_description(command), _examples(command), _commands(command), options_text("Options:", command.flags),
              _usage(command, path), _footer(command, path)]
     return "\n\n".join(part for part in parts if part)
+
+
+def overview() -> str:
+    """The help of ``kubepy`` itself: every command, in groups."""
+    from kubepy.cli.commands import COMMANDS, GROUPS
+    from kubepy.cli.main import ABOUT, PROGRAM
+
+    parts = [ABOUT]
+    for title, names in GROUPS.items():
+        parts.append(f"{title}:\n" + "\n".join(f"  {name:<15} {COMMANDS[name].summary}" for name in names))
+    parts.append(f"Usage:\n  {PROGRAM} [flags] [options]")
+    parts.append(f'Use "{PROGRAM} COMMAND --help" for more information about a command.\n{_more(PROGRAM)}')
+    return "\n\n".join(parts)
 
 
 def _description(command: Verb) -> str:
@@ -28,21 +41,11 @@ def _examples(command: Verb) -> str:
 
 
 def _commands(command: Verb) -> str:
-    entries = {name: entry for name, entry in command.entries.items() if is_available(entry)}
-    if not entries:
+    if not command.entries:
         return ""
-    width = max(len(name) for name in entries)
-    lines = [f"  {name:<{width}}  {entry.summary}" for name, entry in entries.items()]
+    width = max(len(name) for name in command.entries)
+    lines = [f"  {name:<{width}}  {entry.summary}" for name, entry in sorted(command.entries.items())]
     return "Available Commands:\n" + "\n".join(lines)
-
-
-def is_available(entry: Entry) -> bool:
-    """Whether a command is part of this version: its module is there, or any command of the group."""
-    from importlib.util import find_spec
-
-    if not entry.target:
-        return any(is_available(one) for one in entry.commands.values())
-    return find_spec(entry.target.partition(":")[0]) is not None
 
 
 def options_text(title: str, flags: tuple[Flag, ...]) -> str:
@@ -65,20 +68,21 @@ def _default(flag: Flag) -> str:
     if isinstance(flag.default, list):
         return f"[{','.join(flag.default)}]"
     if isinstance(flag.default, float):
-        return f"{flag.default:g}s"
+        return go_duration(flag.default)
     return f"'{flag.default}'" if isinstance(flag.default, str) else str(flag.default)
 
 
 def _usage(command: Verb, path: str) -> str:
     if command.run is None:
-        return f"Usage:\n  {path} COMMAND"
+        return f"Usage:\n  {path} COMMAND [options]"
     prefix = path.rpartition(" ")[0] or path
     return f"Usage:\n  {prefix} {command.usage} [options]"
 
 
 def _footer(command: Verb, path: str) -> str:
-    program = path.partition(" ")[0]
-    more = f'Use "{program} options" for a list of global command-line options (applies to all commands).'
-    if command.entries:
-        return f'Use "{path} COMMAND --help" for more information about a command.\n{more}'
-    return more
+    more = _more(path.partition(" ")[0])
+    return f'Use "{path} COMMAND --help" for more information about a command.\n{more}' if command.entries else more
+
+
+def _more(program: str) -> str:
+    return f'Use "{program} options" for a list of global command-line options (applies to all commands).'

@@ -15,14 +15,6 @@ def record(obj: Object, given: Invocation) -> None:
 
 
 def command_line(given: Invocation) -> str:
-    """The command with its words and, behind them, the flags that were given, by name."""
-    flags = [f"--{name}={_text(given.flag(name))}" for name in given.changed_flags()]
-    return " ".join([given.path, *given.args, *flags])
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return f"[{','.join(map(str, value))}]"
-    return str(value)
+    """The command with its words and, behind them, the flags in the order they were given in."""
+    program = given.path.partition(" ")[0]
+    return " ".join([program, *given.typed, *given.args, *(f"--{name}={text}" for name, text in given.flags)])

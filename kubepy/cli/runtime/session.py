@@ -8,59 +8,82 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
 from kubepy.cli.runtime.errors import CliError, SilentExit
-from kubepy.cli.runtime.flags import Flag, boolean, integer, string, string_array
+from kubepy.cli.runtime.flags import (
+    Flag,
+    boolean,
+    integer,
+    is_timeout,
+    parse_flush_frequency,
+    parse_modules,
+    string,
+    string_array,
+)
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
+    from kubepy.cli.config.kubeconfig import Kubeconfig, Target
     from kubepy.cli.driver import Driver
     from kubepy.cli.runtime.command import Invocation
     from kubepy.cluster.client import Client
     from kubepy.cluster.cluster import Cluster
     from kubepy.cluster.scheme import Scheme
 
-# kubectl's flags for every command. Those that name a server or credentials are accepted and mean nothing here, so
-# that a script written for kubectl runs; `hidden` ones are left out of `kubepy options`.
 OWN_FLAGS: tuple[Flag, ...] = (
-    string("state", help="The state folder. Default: $KUBEPY_STATE, or ./state."),
+    string("state", help="The state folder, whose contexts count. Default: $KUBEPY_STATE, or ./state."),
     string("reconcile", help='"auto" or "never": whether commands that wait run the controllers themselves. '
            'Default: $KUBEPY_RECONCILE, or "auto".'),
 )
+NOTHING = "Accepted as kubectl does; it means nothing here."
+# kubectl's flags for every command. Those that name a server or credentials are accepted, so that a script written for
+# kubectl runs; what is wrong with their values is told as kubectl tells it.
 GLOBAL_FLAGS: tuple[Flag, ...] = (
     *OWN_FLAGS,
     string("namespace", "n", help="If present, the namespace scope for this request."),
+    string("context", help="The context to use: a state folder and a namespace (see kubepy config)."),
+    string("cluster", help="The cluster to use in place of the context's: its name, or a state folder."),
     boolean("warnings-as-errors", help="Treat warnings received from the cluster as errors and exit with a non-zero "
             "exit code."),
-    string("as", hidden=True),
-    string_array("as-group", hidden=True),
-    string("as-uid", hidden=True),
-    string_array("as-user-extra", hidden=True),
-    string("cache-dir", hidden=True),
-    string("certificate-authority", hidden=True),
-    string("client-certificate", hidden=True),
-    string("client-key", hidden=True),
-    string("cluster", hidden=True),
-    string("context", hidden=True),
-    boolean("disable-compression", hidden=True),
-    boolean("insecure-skip-tls-verify", hidden=True),
-    string("kubeconfig", hidden=True),
-    string("kuberc", hidden=True),
-    string("log-flush-frequency", hidden=True),
-    boolean("match-server-version", hidden=True),
-    string("password", hidden=True),
-    string("profile", hidden=True),
-    string("profile-output", hidden=True),
-    string("request-timeout", hidden=True),
-    string("server", "s", hidden=True),
-    string("tls-server-name", hidden=True),
-    string("token", hidden=True),
-    string("user", hidden=True),
-    string("username", hidden=True),
-    integer("v", "v", hidden=True),
-    string("vmodule", hidden=True),
+    string("as", help=NOTHING),
+    string_array("as-group", help=NOTHING),
+    string("as-uid", help=NOTHING),
+    string_array("as-user-extra", help=NOTHING),
+    string("cache-dir", help=NOTHING),
+    string("certificate-authority", help=NOTHING),
+    string("client-certificate", help=NOTHING),
+    string("client-key", help=NOTHING),
+    boolean("disable-compression", help=NOTHING),
+    boolean("insecure-skip-tls-verify", help=NOTHING),
+    string("kubeconfig", help=NOTHING),
+    string("kuberc", help=NOTHING),
+    Flag("log-flush-frequency", "", 5.0, parse_flush_frequency, help=NOTHING),
+    boolean("match-server-version", help=NOTHING),
+    string("password", help=NOTHING),
+    string("profile", default="none", help=NOTHING),
+    string("profile-output", default="profile.pprof", help=NOTHING),
+    string("request-timeout", default="0", help=NOTHING),
+    string("server", "s", help=NOTHING),
+    string("tls-server-name", help=NOTHING),
+    string("token", help=NOTHING),
+    string("user", help=NOTHING),
+    string("username", help=NOTHING),
+    integer("v", "v", bits=32, help=NOTHING),
+    Flag("vmodule", "", "", parse_modules, help=NOTHING),
 )
+PROFILES = ("none", "cpu", "heap", "goroutine", "threadcreate", "block", "mutex", "trace")
 
 DEFAULT_NAMESPACE = "default"
+
+
+def check_globals(given: Invocation) -> None:
+    """Raise CliError for what kubectl refuses of the flags that mean nothing here."""
+    if given.profile not in PROFILES:
+        raise CliError(f"unknown profile '{given.profile}'")
+    if (given.as_group or given.as_uid or given.as_user_extra) and not given.flag("as"):
+        raise CliError("requesting uid, groups or user-extra for kubepy without impersonating a user")
+    if not is_timeout(given.request_timeout):
+        raise CliError("Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by "
+                       "a corresponding time unit (e.g. 1s | 2m | 3h)")
 
 
 class Session:
@@ -78,17 +101,18 @@ class Session:
         self.may_create = False
         self._rehearses = False
         self.namespace_given = False
-        self._namespace = self._context = ""
+        self._namespace = self._context = self._cluster = ""
         self._state = ""
         self._reconcile = ""
         self._warned: dict[str, None] = {}
         self._warnings_as_errors = False
 
     def take(self, given: Invocation, *, may_create: bool) -> None:
-        """Take over the global flags of a parsed command line."""
+        """Take over the global flags of a parsed command line. Raises CliError for wrong ones."""
+        check_globals(given)
         self.may_create = may_create
         self.namespace_given = bool(given.namespace)
-        self._namespace, self._context = given.namespace, given.context
+        self._namespace, self._context, self._cluster = given.namespace, given.context, given.cluster
         self._state, self._reconcile = given.state, given.reconcile
         self._warnings_as_errors = given.warnings_as_errors
 
@@ -100,27 +124,40 @@ class Session:
     # --- the cluster
 
     @property
-    def folder(self) -> str:
+    def home(self) -> str:
+        """The folder whose contexts count."""
         return self._state or os.environ.get("KUBEPY_STATE") or "state"
 
     @cached_property
-    def namespace(self) -> str:
-        """What -n says, or else the context. A --context of kubectl's that is not there means nothing."""
-        if self._namespace:
-            return self._namespace
-        from kubepy.cli.config import contexts
+    def kubeconfig(self) -> Kubeconfig:
+        """The contexts. Raises CliError for a file that holds none."""
+        from kubepy.cli.config import kubeconfig
 
-        return contexts.read(self.folder).namespace(self._context) or DEFAULT_NAMESPACE
+        return kubeconfig.read(self.home)
+
+    @cached_property
+    def _target(self) -> Target:
+        from kubepy.cli.config import kubeconfig
+
+        return kubeconfig.target(self.kubeconfig, self.home, self._context, self._cluster)
 
     @property
-    def cluster_folder(self) -> str:
-        """The folder of a cluster that is there. Raises CliError."""
-        if not self.has_cluster:
-            raise self._no_cluster()
-        return self.folder
+    def folder(self) -> str:
+        """The state folder that commands work on."""
+        return self._target.folder
 
-    def _no_cluster(self) -> CliError:
-        return CliError(f'no cluster in "{self.folder}": make one with "kubepy init", or name another folder with '
+    @property
+    def namespace(self) -> str:
+        """What -n says, or else the context."""
+        return self._namespace or self._target.namespace or DEFAULT_NAMESPACE
+
+    def require_home(self) -> None:
+        """Raise CliError unless there is a cluster in the home folder."""
+        if not os.path.exists(os.path.join(self.home, "kubepy.yaml")):
+            raise self._no_cluster(self.home)
+
+    def _no_cluster(self, folder: str) -> CliError:
+        return CliError(f'no cluster in "{folder}": make one with "kubepy init", or name another folder with '
                         "--state or $KUBEPY_STATE")
 
     @property
@@ -139,7 +176,7 @@ class Session:
             else:
                 cluster = Cluster.open(self.folder, create=self.may_create)
         except NoClusterError:
-            raise self._no_cluster() from None
+            raise self._no_cluster(self.folder) from None
         cluster.client.warn = self.warn
         return cluster
 

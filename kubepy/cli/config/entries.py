@@ -1,0 +1,170 @@
+"""``kubepy config …-cluster…``, ``…-user``, ``set-credentials``: the entries that contexts refer to."""
+
+from __future__ import annotations
+
+import base64
+import os
+
+from kubepy.cli.config import kubeconfig
+from kubepy.cli.config.contexts import chosen, file_of, unexpected_args
+from kubepy.cli.config.kubeconfig import Entry
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError, os_error_text
+from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.session import Session
+
+CLUSTER_FLAGS = [
+    string("server", help="The state folder, or the URL of a server: then the cluster is this folder."),
+    string("tls-server-name", help="Kept with the entry; it means nothing here."),
+    boolean("insecure-skip-tls-verify", help="Kept with the entry; it means nothing here."),
+    string("certificate-authority", help="Kept with the entry; it means nothing here."),
+    boolean("embed-certs", help="Keep the content of the file that --certificate-authority names."),
+    string("proxy-url", help="Kept with the entry; it means nothing here."),
+]
+USER_FLAGS = [
+    string("client-certificate", help="Path to a certificate."),
+    string("client-key", help="Path to the certificate's key."),
+    boolean("embed-certs", help="Keep the contents of the files instead of their paths."),
+    string("token", help="A bearer token."),
+    string("username", help="The name for basic authentication."),
+    string("password", help="The password for basic authentication."),
+]
+
+
+@verb("get-clusters", "get-clusters", examples="""
+# The names of all clusters
+kubepy config get-clusters
+""")
+def get_clusters(session: Session, given: Invocation) -> None:
+    """Display the clusters that contexts may name."""
+    session.print("\n".join(["NAME", *sorted(session.kubeconfig.clusters)]))
+
+
+@verb("get-users", "get-users", examples="""
+# The names of all users
+kubepy config get-users
+""")
+def get_users(session: Session, given: Invocation) -> None:
+    """Display the users that contexts may name. They mean nothing here."""
+    session.print("\n".join(["NAME", *sorted(session.kubeconfig.users)]))
+
+
+@verb("set-cluster", "set-cluster NAME [--server=FOLDER]", flags=CLUSTER_FLAGS, examples="""
+# A name for a state folder, for contexts to use
+kubepy config set-cluster lab --server=/srv/lab/state
+""")
+def set_cluster(session: Session, given: Invocation) -> None:
+    """Set a cluster: a name for a state folder. What is not named stays as it is."""
+    name = _only_name(session, given, "you must specify a non-empty cluster name")
+    if given.insecure_skip_tls_verify and given.certificate_authority:
+        raise CliError("you cannot specify a certificate authority and insecure mode at the same time")
+    if given.embed_certs and not given.certificate_authority:
+        raise CliError("you must specify a --certificate-authority to embed")
+    config = chosen(session)
+    cluster = _cluster(config.clusters.get(name, {}), given)
+    kubeconfig.write(session.home, config._replace(clusters={**config.clusters, name: cluster}))
+    session.print(f'Cluster "{name}" set.')
+
+
+def _only_name(session: Session, given: Invocation, missing: str, unexpected: str = "Unexpected args") -> str:
+    if len(given.args) != 1:
+        raise unexpected_args(session, given, unexpected)
+    if not given.args[0]:
+        raise CliError(missing)
+    return given.args[0]
+
+
+def _cluster(before: Entry, given: Invocation) -> Entry:
+    """What the flags make of a cluster: a server forgets the name it had, insecure and authority exclude each other."""
+    values: Entry = {key: given.flag(key) for key in ("tls-server-name", "insecure-skip-tls-verify", "proxy-url")
+                     if given.changed(key)}
+    if given.changed("server"):
+        values = {"tls-server-name": "", **values, "server": kubeconfig.server_of(given.server)}
+    if given.insecure_skip_tls_verify:
+        values |= {"certificate-authority": "", "certificate-authority-data": ""}
+    if given.changed("certificate-authority"):
+        values |= _file("certificate-authority", given) | {"insecure-skip-tls-verify": False}
+    return _filled({**before, **values})
+
+
+def _file(flag: str, given: Invocation) -> Entry:
+    """A flag's file as its path, or as its content, of which the other one goes. Raises CliError."""
+    path = given.flag(flag)
+    if not given.embed_certs:
+        return {flag: os.path.abspath(path), f"{flag}-data": ""}
+    try:
+        with open(path, "rb") as file:
+            return {flag: "", f"{flag}-data": base64.b64encode(file.read()).decode()}
+    except OSError as error:
+        raise CliError(f"could not read {flag} file {path}: {os_error_text(error)}") from None
+
+
+def _filled(entry: Entry) -> Entry:
+    return {key: value for key, value in entry.items() if value}
+
+
+@verb("set-credentials", "set-credentials NAME [--token=bearer_token] [--username=user --password=password]",
+      flags=USER_FLAGS, examples="""
+# A user, as a script written for kubectl makes one
+kubepy config set-credentials robot --token=secret
+""")
+def set_credentials(session: Session, given: Invocation) -> None:
+    """Set a user. It means nothing here: whoever may read and write the folder may do everything."""
+    name = _only_name(session, given, "you must specify a non-empty user name", "unexpected args")
+    if given.token and (given.username or given.password):
+        raise CliError("you cannot specify more than one authentication method at the same time: --token, "
+                       "--username/--password")
+    if given.embed_certs and not given.client_certificate and not given.client_key:
+        raise CliError("you must specify a --client-certificate or --client-key to embed")
+    config = chosen(session)
+    user = _user(config.users.get(name, {}), given)
+    kubeconfig.write(session.home, config._replace(users={**config.users, name: user}))
+    session.print(f'User "{name}" set.')
+
+
+def _user(before: Entry, given: Invocation) -> Entry:
+    """What the flags make of a user: of a token and a password only the one that was named last stays."""
+    values: Entry = {key: given.flag(key) for key in ("token", "username", "password") if given.changed(key)}
+    if values.get("token"):
+        values |= {"username": "", "password": ""}
+    elif values.get("username") or values.get("password"):
+        values |= {"token": ""}
+    for flag in ("client-certificate", "client-key"):
+        if given.changed(flag):
+            values |= _file(flag, given)
+    return _filled({**before, **values})
+
+
+@verb("delete-cluster", "delete-cluster NAME", examples="""
+# Forget the name of a cluster; the folder stays
+kubepy config delete-cluster lab
+""")
+def delete_cluster(session: Session, given: Invocation) -> None:
+    """Delete a cluster. The state folder that it names stays as it is."""
+    if len(given.args) != 1:
+        given.show_help(session)
+        return
+    name, config = given.args[0], chosen(session)
+    if name not in config.clusters:
+        raise CliError(f"cannot delete cluster {name}, not in {file_of(session)}")
+    kubeconfig.write(session.home, config._replace(clusters=_without(config.clusters, name)))
+    session.print(f"deleted cluster {name} from {file_of(session)}")
+
+
+@verb("delete-user", "delete-user NAME", examples="""
+# Forget a user
+kubepy config delete-user robot
+""")
+def delete_user(session: Session, given: Invocation) -> None:
+    """Delete a user."""
+    if len(given.args) != 1:
+        given.usage_error("user to delete is required")
+    name, config = given.args[0], chosen(session)
+    if name not in config.users:
+        raise CliError(f"cannot delete user {name}, not in {file_of(session)}")
+    kubeconfig.write(session.home, config._replace(users=_without(config.users, name)))
+    session.print(f"deleted user {name} from {file_of(session)}")
+
+
+def _without(entries: dict[str, Entry], name: str) -> dict[str, Entry]:
+    return {one: entry for one, entry in entries.items() if one != name}

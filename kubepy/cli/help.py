@@ -1,0 +1,29 @@
+"""``kubepy help``: the help of any command. Upstream: cobra's InitDefaultHelpCmd."""
+
+from __future__ import annotations
+
+from kubepy.cli.runtime.command import Invocation, Verb, load, verb
+from kubepy.cli.runtime.session import Session
+
+
+@verb("help", "help [COMMAND...]", examples="""
+# The flags of a command
+kubepy help rollout undo
+""")
+def help_(session: Session, given: Invocation) -> None:
+    """Show the help of a command."""
+    from kubepy.cli.commands import COMMANDS
+    from kubepy.cli.main import PROGRAM, Root
+
+    command: Verb = Root(PROGRAM, PROGRAM, None, entries=COMMANDS)
+    path = PROGRAM
+    for word in given.args:
+        name = command.canonical(word)
+        if not name:
+            break
+        command, path = load(name, command.entries[name]), f"{path} {name}"
+    if given.args and path == PROGRAM:
+        session.say(f"Unknown help topic [{' '.join(f'`{word}`' for word in given.args)}]\n\n")
+        session.say(command.help_text(path))
+        return
+    session.print(command.help_text(path))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from kubepy.cli.nodes.eviction import was_deleted_long_ago
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError, is_status, raise_all
-from kubepy.cli.runtime.flags import go_duration
 from kubepy.cli.runtime.flagsets import SERVER
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session

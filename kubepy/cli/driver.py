@@ -38,6 +38,7 @@ RECONCILERS = (
     ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),
     ("deployment-controller", "kubepy.controllers.deployment:DeploymentController"),
     ("statefulset-controller", "kubepy.controllers.statefulset:StatefulSetController"),
+    ("ephemeral-volume-controller", "kubepy.controllers.ephemeralvolume:EphemeralVolumeController"),
     ("persistentvolume-binder-controller", "kubepy.controllers.persistentvolume:VolumeController"),
     ("persistentvolumeclaim-binder-controller", "kubepy.controllers.persistentvolume:ClaimController"),
     ("kubepy.dev/simulated", "kubepy.controllers.persistentvolume:SimulatedProvisioner"),

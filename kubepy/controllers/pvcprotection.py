@@ -1,19 +1,26 @@
 """Keeps a claim that is being deleted until no scheduled pod uses it (``pkg/controller/volume/pvcprotection``).
 
-Every claim is created with the finalizer; here it is taken off. A pod without a node does not count: no kubelet starts
-a pod whose claim is being deleted.
+Admission gives every claim the finalizer, and here it is given back to one that lost it; from a claim that is being
+deleted it is taken off. A pod without a node does not count: no kubelet starts a pod whose claim is being deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object, has_finalizer, is_being_deleted, is_controlled_by, name_of, namespace_of
+from kubepy.cluster.objects.meta import (
+    Object,
+    has_finalizer,
+    is_being_deleted,
+    name_of,
+    with_finalizer,
+    without_finalizer,
+)
 from kubepy.cluster.objects.pods import node_name
+from kubepy.cluster.objects.volumes import CLAIMS, not_made_for, uses_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 
-CLAIMS = "persistentvolumeclaims"
 FINALIZER = "kubernetes.io/pvc-protection"
 
 
@@ -33,48 +40,46 @@ class PVCProtectionController:
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        """A pod that is gone lets go of its claims."""
-        if event.new is not None or event.old is None:
+        """A pod that is gone lets go of its claims, and one that was shut down of those made for it."""
+        pod = event.new or event.old
+        if pod is None or (event.new is not None and not is_shut_down(pod)):
             return
-        for name in claim_names(event.old):
-            claim = self._informers.get(CLAIMS, event.key.namespace, name)
+        for use in uses_of(pod):
+            claim = self._informers.get(CLAIMS, event.key.namespace, use.claim)
             if claim is not None and is_candidate(claim):
-                self.queue.add(Key(CLAIMS, event.key.namespace, name))
+                self.queue.add(Key(CLAIMS, event.key.namespace, use.claim))
 
     def sync(self, key: Key) -> None:
         claim = self._informers.get(*key)
         if claim is None or not is_candidate(claim):
             return
-        if any(uses(pod, claim) for pod in self._informers.list("pods", key.namespace)):
+        if not is_being_deleted(claim):
+            changed = with_finalizer(claim, FINALIZER)
+        elif any(is_in_use(claim, pod) for pod in self._informers.list("pods", key.namespace)):
             return
-        finalizers = [one for one in claim["metadata"]["finalizers"] if one != FINALIZER]
-        metadata = {**claim["metadata"], "finalizers": finalizers}
-        self._client.update(CLAIMS, {**claim, "metadata": metadata}, namespace=key.namespace)
+        else:
+            changed = without_finalizer(claim, FINALIZER)
+        self._client.update(CLAIMS, changed, namespace=key.namespace)
 
 
 def is_candidate(claim: Object) -> bool:
-    return is_being_deleted(claim) and has_finalizer(claim, FINALIZER)
+    """Whether the finalizer may have to go, or has to come back."""
+    return is_being_deleted(claim) == has_finalizer(claim, FINALIZER)
 
 
-def uses(pod: Mapping[str, Any], claim: Object) -> bool:
-    """Whether a scheduled pod mounts the claim; one made for another pod under the same name is not its own."""
-    if not node_name(pod) or namespace_of(pod) != namespace_of(claim):
+def is_in_use(claim: Object, pod: Mapping[str, Any]) -> bool:
+    """Whether a scheduled pod of the claim's namespace still needs it (``podUsesPVC``)."""
+    if not node_name(pod):
         return False
-    for volume in pod["spec"].get("volumes") or ():
-        if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim):
-            return True
-        if "ephemeral" in volume and _ephemeral_name(pod, volume) == name_of(claim) and is_controlled_by(claim, pod):
-            return True
-    return False
+    return any(use.claim == name_of(claim) and (not use.ephemeral or _needs_its_own(pod, claim))
+               for use in uses_of(pod))
 
 
-def claim_names(pod: Mapping[str, Any]) -> Iterator[str]:
-    for volume in pod["spec"].get("volumes") or ():
-        if source := volume.get("persistentVolumeClaim"):
-            yield source["claimName"]
-        elif "ephemeral" in volume:
-            yield _ephemeral_name(pod, volume)
+def _needs_its_own(pod: Mapping[str, Any], claim: Object) -> bool:
+    return not is_shut_down(pod) and not not_made_for(claim, pod)
 
 
-def _ephemeral_name(pod: Mapping[str, Any], volume: Mapping[str, Any]) -> str:
-    return f"{name_of(pod)}-{volume['name']}"
+def is_shut_down(pod: Mapping[str, Any]) -> bool:
+    """Whether the kubelet is done with a pod, which only finalizers hold any more (``podIsShutDown``)."""
+    metadata = pod["metadata"]
+    return bool(metadata.get("deletionTimestamp")) and metadata.get("deletionGracePeriodSeconds") == 0

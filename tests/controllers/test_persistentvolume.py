@@ -6,50 +6,18 @@ import pytest
 
 from kubepy.cluster.objects.meta import Object, annotations_of, name_of, uid_of
 from tests.controllers.conftest import Lab
-from tests.controllers.statefulset_objects import CLAIMS, storage_class
-
-VOLUMES, CLASSES = "persistentvolumes", "storageclasses.storage.k8s.io"
-
-
-def claim(name: str = "data", size: str = "1Gi", **spec: object) -> Object:
-    full = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **spec}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": full}
-
-
-def volume(name: str = "pv", size: str = "1Gi", *, labels: dict[str, str] | None = None, **spec: object) -> Object:
-    source = {} if "csi" in spec or "nfs" in spec else {"hostPath": {"path": "/srv/data"}}
-    full = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": size}, **source, **spec}
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name, "labels": labels or {}},
-            "spec": full}
-
-
-def pod(name: str = "p", claim_name: str = "data", **spec: object) -> Object:
-    mounted = [{"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}]
-    full = {"containers": [{"name": "c", "image": "x"}], "volumes": mounted, **spec}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": full}
-
-
-def make(lab: Lab, *objects: Object) -> None:
-    plurals = {"PersistentVolumeClaim": CLAIMS, "PersistentVolume": VOLUMES, "StorageClass": CLASSES, "Pod": "pods"}
-    for obj in objects:
-        resource = plurals[obj["kind"]]
-        lab.create(resource, obj, "default" if resource in (CLAIMS, "pods") else "")
-
-
-def claims(lab: Lab) -> dict[str, tuple[str, str]]:
-    """Phase and volume of every claim."""
-    return {name_of(one): (one["status"]["phase"], one["spec"].get("volumeName", ""))
-            for one in lab.client.list(CLAIMS).items}
-
-
-def phases(lab: Lab) -> dict[str, str]:
-    return {name_of(one): one["status"]["phase"] for one in lab.client.list(VOLUMES).items}
-
-
-def said(lab: Lab, name: str = "data") -> list[str]:
-    return [f"{one['type']} {one['reason']}: {one['message']}" for one in lab.client.list("events").items
-            if one["involvedObject"]["name"] == name]
-
+from tests.controllers.statefulset_objects import storage_class
+from tests.controllers.volume_objects import (
+    CLAIMS,
+    VOLUMES,
+    claim,
+    claims,
+    make,
+    phases,
+    pod,
+    said,
+    volume,
+)
 
 # --- volumes that are there ---------------------------------------------------------------------------------------
 
@@ -209,6 +177,13 @@ def test_a_volume_being_deleted_goes_with_its_claim(lab: Lab) -> None:
     lab.client.delete(CLAIMS, "data", namespace="default")
     lab.settle()
     assert (claims(lab), phases(lab)) == ({}, {})
+
+
+def test_a_volume_that_lost_its_protection_gets_it_back(lab: Lab) -> None:
+    make(lab, volume())
+    lab.change(VOLUMES, "pv", lambda one: one["metadata"].update(finalizers=[]))
+    lab.settle()
+    assert lab.client.get(VOLUMES, "pv")["metadata"]["finalizers"] == ["kubernetes.io/pv-protection"]
 
 
 # --- volumes made for claims --------------------------------------------------------------------------------------

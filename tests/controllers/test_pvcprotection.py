@@ -75,3 +75,13 @@ def test_a_claim_of_a_pod_with_a_node_goes_when_the_pod_does(run: Run) -> None:
     run.client.delete("pods", "p", namespace="default", options=DeleteOptions(grace_period_seconds=0))
     run.settle()
     assert run.claims() == []
+
+
+def test_a_claim_that_lost_its_protection_gets_it_back(run: Run) -> None:
+    metadata = {"name": "data", "namespace": "default", "finalizers": []}
+    claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
+    run.client.update("persistentvolumeclaims", {**claim, "metadata": {**claim["metadata"], **metadata}},
+                      namespace="default")
+    run.settle()
+    claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
+    assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]

@@ -76,3 +76,15 @@ def new_controller_ref(owner: Mapping[str, Any]) -> Object:
 
 def has_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
     return finalizer in (obj["metadata"].get("finalizers") or [])
+
+
+def with_finalizer(obj: Object, finalizer: str) -> Object:
+    """A copy that is held by one more finalizer."""
+    finalizers = [*(obj["metadata"].get("finalizers") or []), finalizer]
+    return {**obj, "metadata": {**obj["metadata"], "finalizers": finalizers}}
+
+
+def without_finalizer(obj: Object, finalizer: str) -> Object:
+    """A copy that the finalizer no longer holds."""
+    kept = [one for one in obj["metadata"].get("finalizers") or () if one != finalizer]
+    return {**obj, "metadata": {**obj["metadata"], "finalizers": kept}}

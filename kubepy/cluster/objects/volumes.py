@@ -5,14 +5,16 @@ Upstream: ``component-helpers/storage/volume/pv_helpers.go`` and ``pkg/controlle
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import Any, NamedTuple
 
 from kubepy.cluster.events import reference
 from kubepy.cluster.objects.meta import (
     Object,
     annotations_of,
     is_being_deleted,
+    is_controlled_by,
     labels_of,
     name_of,
     namespace_of,
@@ -139,6 +141,42 @@ def mismatch(volume: Object, claim: Object) -> str:
     if not modes_match(claim, volume):
         return "incompatible volumeMode"
     return "" if offers_access(volume, claim) else "incompatible accessMode"
+
+
+# --- the claims of a pod ------------------------------------------------------------------------------------------
+
+
+class Use(NamedTuple):
+    """A claim that a pod mounts; ``ephemeral``: made for this pod alone."""
+
+    claim: str
+    ephemeral: bool
+
+
+def uses_of(pod: Mapping[str, Any]) -> Iterator[Use]:
+    for volume in pod["spec"].get("volumes") or ():
+        if source := volume.get("persistentVolumeClaim"):
+            yield Use(source["claimName"], False)
+        elif "ephemeral" in volume:
+            yield Use(ephemeral_claim_name(pod, volume), True)
+
+
+def ephemeral_claim_name(pod: Mapping[str, Any], volume: Mapping[str, Any]) -> str:
+    return f"{name_of(pod)}-{volume['name']}"
+
+
+def not_made_for(claim: Object, pod: Mapping[str, Any]) -> str:
+    """That a claim of an ephemeral volume's name is not the pod's own, in upstream's words; "" if it is
+    (``VolumeIsForPod``)."""
+    if is_controlled_by(claim, pod):
+        return ""
+    return (f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod {namespace_of(pod)}/{name_of(pod)} "
+            "(pod is not owner)")
+
+
+def mounts(pod: Mapping[str, Any], claim: Object) -> bool:
+    """Whether a pod of the claim's namespace mounts it; one made for another pod under the same name is not its own."""
+    return any(use.claim == name_of(claim) and not (use.ephemeral and not_made_for(claim, pod)) for use in uses_of(pod))
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------

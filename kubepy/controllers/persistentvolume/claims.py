@@ -8,7 +8,6 @@ from kubepy.cluster.events import Recorder
 from kubepy.cluster.objects.meta import (
     Object,
     annotations_of,
-    is_controlled_by,
     labels_of,
     name_of,
     namespace_of,
@@ -29,11 +28,12 @@ from kubepy.cluster.objects.volumes import (
     has_class,
     is_bound_to,
     mismatch,
+    mounts,
+    uses_of,
     waits_for_consumer,
 )
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, Said
-from kubepy.controllers.pvcprotection import claim_names
 
 NOTHING_TO_BIND = "no persistent volumes available for this claim and no storage class is set"
 FIRST_CONSUMER = "waiting for first consumer to be created before binding"
@@ -82,10 +82,10 @@ class ClaimController:
         pod = event.new
         if pod is None or node_name(pod) or not _was_rejected(pod) or (event.old and _was_rejected(event.old)):
             return
-        for name in claim_names(pod):
-            claim = self._informers.get(CLAIMS, event.key.namespace, name)
+        for use in uses_of(pod):
+            claim = self._informers.get(CLAIMS, event.key.namespace, use.claim)
             if claim is not None and _is_unbound(claim):
-                self.queue.add(Key(CLAIMS, event.key.namespace, name))
+                self.queue.add(Key(CLAIMS, event.key.namespace, use.claim))
 
     def _unbound(self) -> list[Object]:
         return [claim for claim in self._informers.list(CLAIMS) if _is_unbound(claim)]
@@ -160,7 +160,7 @@ class ClaimController:
 
     def _say_what_it_waits_for(self, claim: Object) -> None:
         pods = [name_of(pod) for pod in self._informers.list("pods", namespace_of(claim))
-                if _was_rejected(pod) and not node_name(pod) and not is_pod_terminal(pod) and _uses(pod, claim)]
+                if _was_rejected(pod) and not node_name(pod) and not is_pod_terminal(pod) and mounts(pod, claim)]
         if pods:
             message = f"waiting for pod{'s' if len(pods) > 1 else ''} {','.join(pods)} to be scheduled"
             self._recorder.event(claim, "Normal", "WaitForPodScheduled", message)
@@ -199,13 +199,6 @@ def _is_unbound(claim: Object) -> bool:
 def _was_rejected(pod: Object) -> bool:
     scheduled = get_condition(pod, "PodScheduled")
     return scheduled is not None and scheduled.get("status") == "False"
-
-
-def _uses(pod: Object, claim: Object) -> bool:
-    if name_of(claim) not in claim_names(pod):
-        return False
-    by_name = {(volume.get("persistentVolumeClaim") or {}).get("claimName") for volume in pod["spec"]["volumes"]}
-    return name_of(claim) in by_name or is_controlled_by(claim, pod)
 
 
 def waiting_for(provisioner: str) -> str:

@@ -1,10 +1,13 @@
-"""Keeps a volume that is being deleted as long as a claim is bound to it (``pkg/controller/volume/pvprotection``)."""
+"""Keeps a volume that is being deleted as long as a claim is bound to it (``pkg/controller/volume/pvprotection``).
+
+Admission gives every volume the finalizer, and here it is given back to one that lost it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.objects.meta import Object, has_finalizer, is_being_deleted
+from kubepy.cluster.objects.meta import Object, has_finalizer, is_being_deleted, with_finalizer, without_finalizer
 from kubepy.cluster.objects.volumes import VOLUMES
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 
@@ -23,13 +26,15 @@ class PVProtectionController:
         return {VOLUMES: self._volume_changed}
 
     def _volume_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and may_go(event.new):
+        if event.new is not None and (may_go(event.new) or is_unprotected(event.new)):
             self.queue.add(event.key)
 
     def sync(self, key: Key) -> None:
         volume = self._informers.get(*key)
         if volume is not None and may_go(volume):
             self._client.update(VOLUMES, without_finalizer(volume, FINALIZER))
+        elif volume is not None and is_unprotected(volume):
+            self._client.update(VOLUMES, with_finalizer(volume, FINALIZER))
 
 
 def may_go(volume: Object) -> bool:
@@ -38,6 +43,5 @@ def may_go(volume: Object) -> bool:
     return is_being_deleted(volume) and has_finalizer(volume, FINALIZER) and phase != "Bound"
 
 
-def without_finalizer(obj: Object, finalizer: str) -> Object:
-    kept = [one for one in obj["metadata"]["finalizers"] if one != finalizer]
-    return {**obj, "metadata": {**obj["metadata"], "finalizers": kept}}
+def is_unprotected(volume: Object) -> bool:
+    return not is_being_deleted(volume) and not has_finalizer(volume, FINALIZER)

@@ -21,6 +21,8 @@ from kubepy.cluster.objects.meta import (
     name_of,
     namespace_of,
     uid_of,
+    with_finalizer,
+    without_finalizer,
 )
 from kubepy.cluster.objects.volumes import (
     BETA_STORAGE_PROVISIONER,
@@ -34,7 +36,6 @@ from kubepy.cluster.objects.volumes import (
     waits_for_consumer,
 )
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.controllers.persistentvolume.protection import without_finalizer
 
 PROVISIONER = "kubepy.dev/simulated"
 DRIVER = "simulated.kubepy.dev"
@@ -106,8 +107,7 @@ class SimulatedProvisioner:
             return self._client.update(VOLUMES, without_finalizer(volume, FINALIZER))
         if has_finalizer(volume, FINALIZER) or is_being_deleted(volume):
             return volume
-        finalizers = [*(volume["metadata"].get("finalizers") or []), FINALIZER]
-        return self._client.update(VOLUMES, {**volume, "metadata": {**volume["metadata"], "finalizers": finalizers}})
+        return self._client.update(VOLUMES, with_finalizer(volume, FINALIZER))
 
     def _delete(self, volume: Object) -> None:
         """First the object is marked, then the hold on it goes; the protection of volumes lets go by itself."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, is_controlled_by, labels_of, name_of
+from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, labels_of, name_of
 from kubepy.cluster.objects.volumes import (
     CLAIMS,
     CLASSES,
     SELECTED_NODE,
     VOLUMES,
+    Use,
     best_match,
     class_of,
     is_bound,
+    not_made_for,
     reaches,
     requested_size,
+    uses_of,
     waits_for_consumer,
 )
 from kubepy.cluster.reconcile import Key
@@ -39,21 +42,6 @@ ZONE_LABELS = (
     "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
     "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
 )  # fmt: skip
-
-
-class Use(NamedTuple):
-    """A claim that a pod mounts; ``ephemeral``: made for this pod alone."""
-
-    claim: str
-    ephemeral: bool
-
-
-def claims_of(pod: PodInfo) -> Iterator[Use]:
-    for volume in pod.spec.get("volumes") or ():
-        if source := volume.get("persistentVolumeClaim"):
-            yield Use(source["claimName"], False)
-        elif "ephemeral" in volume:
-            yield Use(f"{name_of(pod.pod)}-{volume['name']}", True)
 
 
 class Claims(NamedTuple):
@@ -82,7 +70,7 @@ class VolumeBinding(Plugin):
 
     def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip | Rejection:
         found = []
-        for use in claims_of(pod):
+        for use in uses_of(pod.pod):
             claim = view.informers.get(CLAIMS, pod.namespace, use.claim)
             if (why := _unusable(pod, use, claim)) or claim is None:
                 return Rejection((why,), False, self.name)
@@ -109,7 +97,7 @@ class VolumeBinding(Plugin):
         if event.new is None or event.new.get("kind") != "PersistentVolumeClaim":
             return event.new is not None
         meta = event.new["metadata"]
-        return meta["namespace"] == pod.namespace and any(use.claim == meta["name"] for use in claims_of(pod))
+        return meta["namespace"] == pod.namespace and any(use.claim == meta["name"] for use in uses_of(pod.pod))
 
 
 def _unusable(pod: PodInfo, use: Use, claim: Object | None) -> str:
@@ -123,10 +111,7 @@ def _unusable(pod: PodInfo, use: Use, claim: Object | None) -> str:
         return f'persistentvolumeclaim "{use.claim}" bound to non-existent persistentvolume "{volume}"'
     if is_being_deleted(claim):
         return f'persistentvolumeclaim "{use.claim}" is being deleted'
-    if use.ephemeral and not is_controlled_by(claim, pod.pod):
-        own = f"{pod.namespace}/{name_of(pod.pod)}"
-        return f"PVC {pod.namespace}/{use.claim} was not created for pod {own} (pod is not owner)"
-    return ""
+    return not_made_for(claim, pod.pod) if use.ephemeral else ""
 
 
 def _class_of(claim: Object, view: View) -> Object | None:
@@ -178,7 +163,7 @@ class SingleUse(NamedTuple):
 
 
 def _shared_claims(pod: PodInfo) -> list[str]:
-    return [use.claim for use in claims_of(pod) if not use.ephemeral]
+    return [use.claim for use in uses_of(pod.pod) if not use.ephemeral]
 
 
 class VolumeRestrictions(Plugin):
@@ -231,7 +216,7 @@ class VolumeZone(Plugin):
 
     def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip:
         zones: list[tuple[str, frozenset[str]]] = []
-        for use in claims_of(pod):
+        for use in uses_of(pod.pod):
             claim = view.informers.get(CLAIMS, pod.namespace, use.claim)
             name = claim["spec"].get("volumeName") if claim is not None else None
             volume = view.informers.get(VOLUMES, "", name) if name else None

@@ -1,0 +1,81 @@
+"""Makes the claims of pods' ephemeral volumes (``pkg/controller/volume/ephemeral``).
+
+A claim is the pod's own, so that the garbage collector removes it with the pod; one that was deleted is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubepy.cluster.errors import Status
+from kubepy.cluster.events import Recorder
+from kubepy.cluster.objects.meta import Object, is_being_deleted, namespace_of, new_controller_ref
+from kubepy.cluster.objects.volumes import CLAIMS, ephemeral_claim_name, not_made_for, uses_of
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+
+COMPONENT = "ephemeral_volume"  # in events
+
+
+class VolumeError(Exception):
+    """A pod's ephemeral volume cannot be had now."""
+
+
+class EphemeralVolumeController:
+    name = "ephemeral-volume-controller"
+
+    def __init__(self, context: Context) -> None:
+        self.queue = context.new_queue()
+        self._client = context.client
+        self._informers = context.informers
+        self._recorder = Recorder(context.client, COMPONENT)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {"pods": self._pod_changed, CLAIMS: self._claim_changed}
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        """A pod's volumes never change: only a new one has something to be made."""
+        if event.old is None and event.new is not None and any(ephemeral_volumes(event.new)):
+            self.queue.add(event.key)
+
+    def _claim_changed(self, event: WatchEvent) -> None:
+        """The claim's name begins with that of its pod."""
+        _, namespace, name = event.key
+        for end in (place for place, sign in enumerate(name) if sign == "-" and event.new is None):
+            pod = self._informers.get("pods", namespace, name[:end])
+            if pod is not None and any(use.ephemeral and use.claim == name for use in uses_of(pod)):
+                self.queue.add(Key("pods", namespace, name[:end]))
+
+    def sync(self, key: Key) -> None:
+        """Raises VolumeError."""
+        pod = self._informers.get(*key)
+        if pod is None or is_being_deleted(pod):
+            return
+        for volume in ephemeral_volumes(pod):
+            if why := self._make_claim(pod, volume):
+                self._recorder.event(pod, "Warning", "FailedBinding", f"ephemeral volume {volume['name']}: {why}")
+                raise VolumeError(why)
+
+    def _make_claim(self, pod: Object, volume: Object) -> str:
+        """Why the volume has no claim of its own afterwards, or ""."""
+        name = ephemeral_claim_name(pod, volume)
+        there = self._informers.get(CLAIMS, namespace_of(pod), name)
+        if there is not None:
+            return not_made_for(there, pod)
+        try:
+            self._client.create(CLAIMS, new_claim(pod, volume), namespace=namespace_of(pod))
+        except Status as error:
+            return f"create PVC {name}: {error}"
+        return ""
+
+
+def ephemeral_volumes(pod: Mapping[str, Any]) -> list[Object]:
+    return [volume for volume in pod["spec"].get("volumes") or () if "ephemeral" in volume]
+
+
+def new_claim(pod: Object, volume: Object) -> Object:
+    template = volume["ephemeral"]["volumeClaimTemplate"]
+    given = template.get("metadata") or {}
+    metadata = {"name": ephemeral_claim_name(pod, volume), "ownerReferences": [new_controller_ref(pod)],
+                **{key: given[key] for key in ("annotations", "labels") if given.get(key)}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": template["spec"]}

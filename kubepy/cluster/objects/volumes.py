@@ -188,11 +188,16 @@ def find_volume(claim: Object, volumes: Iterable[Object], *, only_reserved: bool
     ``only_reserved``: the claim waits for its consumer, and the scheduler chooses among the free ones.
     Upstream: ``findByClaim``.
     """
-    able = sorted((one for one in volumes if offers_access(one, claim)), key=_modes)
+    able = sorted((one for one in open_to([claim], volumes) if offers_access(one, claim)), key=_modes)
     for _, group in groupby(able, key=_modes):
         if (found := best_match(claim, group, None, reserved_only=only_reserved)) is not None:
             return found
     return None
+
+
+def open_to(claims: Collection[Object], volumes: Iterable[Object]) -> list[Object]:
+    """Those that belong to no other claim, nor are kept for one: few, where most are in use."""
+    return [one for one in volumes if not one["spec"].get("claimRef") or any(is_bound_to(one, it) for it in claims)]
 
 
 def _modes(volume: Object) -> tuple[int, list[str]]:

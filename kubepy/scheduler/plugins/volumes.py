@@ -16,6 +16,7 @@ from kubepy.cluster.objects.volumes import (
     class_of,
     is_bound,
     not_made_for,
+    open_to,
     reaches,
     requested_size,
     uses_of,
@@ -50,6 +51,7 @@ class Claims(NamedTuple):
     view: View
     bound: list[Object]
     delayed: list[Object]  # to be bound when the pod has a node
+    volumes: list[Object]  # that one of these might have
 
 
 class Plan(NamedTuple):
@@ -77,10 +79,11 @@ class VolumeBinding(Plugin):
             found.append(claim)
         if not found:
             return SKIP
-        claims = Claims(view, [one for one in found if is_bound(one)], [one for one in found if not is_bound(one)])
-        if any(not waits_for_consumer(_class_of(one, view)) for one in claims.delayed):
+        delayed = [one for one in found if not is_bound(one)]
+        if any(not waits_for_consumer(_class_of(one, view)) for one in delayed):
             return Rejection(("pod has unbound immediate PersistentVolumeClaims",), False, self.name)
-        return Admit(claims)
+        volumes = open_to(delayed, view.informers.list(VOLUMES)) if delayed else []
+        return Admit(Claims(view, [one for one in found if is_bound(one)], delayed, volumes))
 
     def filter(self, pod: PodInfo, state: Claims, info: NodeInfo) -> Rejection | None:
         reasons = []
@@ -125,11 +128,10 @@ def plan(claims: Claims, node: Object) -> Plan | None:
     chosen = [claim for claim in claims.delayed if SELECTED_NODE in annotations_of(claim)]
     if any(annotations_of(claim)[SELECTED_NODE] != name_of(node) for claim in chosen):
         return None  # a volume is being made for another node
-    volumes = claims.view.informers.list(VOLUMES)
     bindings: list[tuple[Object, Object]] = []
     for claim in sorted((one for one in claims.delayed if one not in chosen), key=requested_size):
         taken = {name_of(volume) for volume, _ in bindings}
-        if (volume := best_match(claim, volumes, node, taken=taken)) is not None:
+        if (volume := best_match(claim, claims.volumes, node, taken=taken)) is not None:
             bindings.append((volume, claim))
         else:
             chosen.append(claim)

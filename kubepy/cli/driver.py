@@ -42,6 +42,8 @@ RECONCILERS = (
     ("persistentvolume-binder-controller", "kubepy.controllers.persistentvolume:VolumeController"),
     ("persistentvolumeclaim-binder-controller", "kubepy.controllers.persistentvolume:ClaimController"),
     ("kubepy.dev/simulated", "kubepy.controllers.persistentvolume:SimulatedProvisioner"),
+    ("persistentvolume-expander-controller", "kubepy.controllers.persistentvolume:ExpandController"),
+    ("external-resizer simulated.kubepy.dev", "kubepy.controllers.persistentvolume:SimulatedResizer"),
     ("pv-protection-controller", "kubepy.controllers.persistentvolume:PVProtectionController"),
     ("pvc-protection-controller", "kubepy.controllers.pvcprotection:PVCProtectionController"),
     ("job-controller", "kubepy.controllers.job:JobController"),

@@ -348,7 +348,7 @@ def _event(change: Change, observed: Observed | None) -> WatchEvent:
     old = observed(change.key) if observed else None
     if change.type == "DELETED":
         return WatchEvent(change.key, old or change.object, None)
-    return WatchEvent(change.key, old, change.object)
+    return WatchEvent(change.key, old, change.object, is_update=change.type == "MODIFIED")
 
 
 def _seen(event: WatchEvent) -> bool:

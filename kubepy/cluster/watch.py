@@ -12,11 +12,13 @@ class WatchEvent(NamedTuple):
     """One object before and after a change; ``old`` is None for an addition, ``new`` None for a deletion.
 
     An object that was replaced by another with the same name (another uid) arrives as a deletion and an addition.
+    ``is_update``: the object was there before, also where ``old`` is None because what it was is not known any more.
     """
 
     key: Key
     old: Object | None
     new: Object | None
+    is_update: bool = False
 
 
 def split_replacement(event: WatchEvent) -> list[WatchEvent]:

@@ -66,13 +66,10 @@ class DisruptionController:
         return {BUDGETS: lambda event: self.queue.add(event.key), PODS: self._pod_changed}
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        """Upstream looks at the new labels alone; here a pod also wakes the budget whose selector it has left."""
-        old, new = event.old, event.new
-        if new is not None:
-            self._wake(new)
-            self._watch_stale_condition(event.key, new)
-        if old is not None and (new is None or labels_of(old) != labels_of(new)):
-            self._wake(old)
+        """Its present labels count: the budget that a pod was relabelled away from learns of it when it looks next."""
+        self._watch_stale_condition(event.key, event.new)
+        if (pod := event.new or event.old) is not None:
+            self._wake(pod)
 
     def _wake(self, pod: Object) -> None:
         budgets = [one for one in self._informers.list(BUDGETS, namespace_of(pod)) if _covers(one, pod)]
@@ -83,10 +80,12 @@ class DisruptionController:
         for budget in budgets[:1]:
             self.queue.add(Key(BUDGETS, namespace_of(budget), name_of(budget)))
 
-    def _watch_stale_condition(self, key: Key, pod: Object) -> None:
-        due = stale_condition_due(pod)
+    def _watch_stale_condition(self, key: Key, pod: Object | None) -> None:
+        due = stale_condition_due(pod) if pod is not None else None
         if due is not None:
             self.queue.add_after(key, (due - self._clock.now()).total_seconds())
+        else:
+            self.queue.cancel(key)
 
     # --- sync
 

@@ -243,15 +243,19 @@ class Manager:
         there = sorted(set(self._resources()) - UNWATCHED)
         return there if EVERY_RESOURCE in self._handlers else [one for one in there if one in self._handlers]
 
-    def _deliver_again(self, events: Iterable[WatchEvent]) -> None:
+    def _deliver_again(self, events: Sequence[WatchEvent]) -> None:
         """Hand over changes that the informers hold already. What an object was before them is not known any more."""
+        for event in events:
+            if event.new is None and event.old is not None and not self._is_there(event.key, uid_of(event.old)):
+                self._handle(WatchEvent(event.key, event.old, None))
         latest = {event.key: event for event in events}
         for key, event in latest.items():
-            now = self._informers.get(*key)
-            if event.new is None and event.old is not None and (now is None or uid_of(now) != uid_of(event.old)):
-                self._handle(WatchEvent(key, event.old, None))
-            if now is not None:
-                self._handle(WatchEvent(key, None, now))
+            if (now := self._informers.get(*key)) is not None:
+                self._handle(WatchEvent(key, None, now, event.is_update))
+
+    def _is_there(self, key: Key, uid: str) -> bool:
+        now = self._informers.get(*key)
+        return now is not None and uid_of(now) == uid
 
     def _relist(self) -> None:
         """List everything and hand all of it over: what is gone as deleted, what is there as added."""

@@ -1,7 +1,7 @@
 """Removes pods that no kubelet will ever finish (``pkg/controller/podgc``).
 
 Those of a node that has been gone for 40 s; those being deleted that were never scheduled; those being deleted on a
-node that is not ready and tainted out-of-service.
+node that is not ready and tainted out-of-service; of pods that have ended, the oldest beyond 12500.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from kubepy.cluster.clock import format_micro_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.cluster.objects.nodes import is_node_ready, taints_of
-from kubepy.cluster.objects.pods import is_pod_terminal, node_name
+from kubepy.cluster.objects.pods import is_pod_terminal, node_name, phase_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers import disruption_target
 
 NODES = "nodes"
 PODS = "pods"
 QUARANTINE = timedelta(seconds=40)  # a node may be on its way back
+ENDED_PODS_KEPT = 12500
+SURPLUS = Key(PODS, "", "")  # stands for all pods that have ended
 TAINT_OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 AT_ONCE = DeleteOptions(grace_period_seconds=0)
 
@@ -34,6 +36,7 @@ class PodGarbageCollector:
         self._informers = context.informers
         self._clock = context.clock
         self._missing: dict[str, datetime] = {}  # nodes that pods name and that don't exist, and since when
+        self._ended: set[Key] | None = None  # counted once one ends
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
@@ -53,7 +56,9 @@ class PodGarbageCollector:
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        if (pod := event.new) is None:
+        pod = event.new
+        self._count(event.key, is_ended=pod is not None and is_pod_terminal(pod))
+        if pod is None:
             return
         name = node_name(pod)
         node = self._informers.get(NODES, "", name) if name else None
@@ -62,10 +67,23 @@ class PodGarbageCollector:
         elif is_being_deleted(pod) and (node is None or is_out_of_service(node)):
             self.queue.add(event.key)
 
+    def _count(self, key: Key, *, is_ended: bool) -> None:
+        if not is_ended:
+            if self._ended is not None:
+                self._ended.discard(key)
+            return
+        if self._ended is None:
+            self._ended = {key_of(pod) for pod in self._informers.list(PODS) if is_pod_terminal(pod)}
+        self._ended.add(key)
+        if len(self._ended) > ENDED_PODS_KEPT:
+            self.queue.add(SURPLUS)
+
     # --- sync
 
     def sync(self, key: Key) -> None:
-        if key.resource == PODS:
+        if key == SURPLUS:
+            self._collect_ended()
+        elif key.resource == PODS:
             self._collect_terminating(key)
         elif (node := self._informers.get(*key)) is None:
             self._collect_orphaned(key)
@@ -109,6 +127,12 @@ class PodGarbageCollector:
         if not node_name(pod) or (node is not None and is_out_of_service(node)):
             self._delete(pod)
 
+    def _collect_ended(self) -> None:
+        """``gcTerminated``"""
+        ended = [pod for key in self._ended or () if (pod := self._informers.get(*key)) is not None]
+        for pod in surplus(ended, ENDED_PODS_KEPT):
+            self._delete(pod)
+
     def _delete(self, pod: Object | None, why: str = "") -> None:
         """Mark the pod failed, since no kubelet will, and delete it at once (``markFailedAndDeletePod``)."""
         if pod is None:
@@ -128,6 +152,20 @@ class PodGarbageCollector:
             return
         status = {**(pod.get("status") or {}), "phase": "Failed"}
         self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
+
+
+def key_of(pod: Object) -> Key:
+    return Key(PODS, namespace_of(pod), name_of(pod))
+
+
+def surplus(ended: list[Object], kept: int) -> list[Object]:
+    """The pods to delete so that so many are left: those that a kubelet evicted first, then the oldest."""
+    return sorted(ended, key=_age)[:max(len(ended) - kept, 0)]
+
+
+def _age(pod: Object) -> tuple[bool, str, str, str]:
+    was_evicted = phase_of(pod) == "Failed" and (pod.get("status") or {}).get("reason") == "Evicted"
+    return not was_evicted, pod["metadata"].get("creationTimestamp", ""), name_of(pod), namespace_of(pod)
 
 
 def is_out_of_service(node: Object) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from kubepy.cluster.clock import format_micro_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.cluster.objects.meta import Object, name_of, namespace_of
 from kubepy.cluster.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.cluster.objects.pods import node_name
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
@@ -46,7 +46,9 @@ class TaintEvictionController:
         return {NODES: self._node_changed, PODS: self._pod_changed}
 
     def _node_changed(self, event: WatchEvent) -> None:
-        if no_execute_taints(event.old) != no_execute_taints(event.new):
+        """What a node was before is not known of changes that happened while nobody looked."""
+        is_unknown = event.old is None and bool(self._evictions)
+        if is_unknown or no_execute_taints(event.old) != no_execute_taints(event.new):
             self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
@@ -60,33 +62,45 @@ class TaintEvictionController:
     # --- sync
 
     def sync(self, key: Key) -> None:
+        """Of a node that is gone nothing follows: what was put off for its pods stays put off."""
         if key.resource == NODES:
-            taints = no_execute_taints(self._informers.get(*key))
-            for pod in self._informers.pods_on(key.name):
-                self._process(pod, taints)
-        elif (found := self._informers.get(*key)) is not None and node_name(found):
-            self._process(key, no_execute_taints(self._informers.get(NODES, "", node_name(found))))
+            node = self._informers.get(*key)
+            for pod_key in self._informers.pods_on(key.name) if node is not None else ():
+                self._process(pod_key, no_execute_taints(node))
+            return
+        pod = self._informers.get(*key)
+        if pod is None or not node_name(pod):
+            return
+        if (node := self._informers.get(NODES, "", node_name(pod))) is not None:
+            self._process(key, no_execute_taints(node))
+        elif (due := self._evictions.get(key)) is not None:
+            self._evict_when(key, pod, due)
 
     def _process(self, key: Key, taints: Sequence[Object]) -> None:
-        """``processPodOnNode``: evict now, later, or not at all."""
+        """``processPodOnNode``: evict now, later, or not at all. What is put off already keeps its time."""
         pod = self._informers.get(*key)
-        if pod is None or is_being_deleted(pod):
+        if pod is None:
             return
         seconds = tolerated_seconds(taints, pod["spec"].get("tolerations") or ())
+        now = self._clock.now()
         if seconds is None:
             self._cancel(key, pod)
-            return
+        elif seconds > 0:
+            self._evict_when(key, pod, self._evictions.get(key, now + timedelta(seconds=seconds)))
+        else:
+            self._cancel(key, pod)
+            self._evict(key, pod, now)
+
+    def _evict_when(self, key: Key, pod: Object, due: datetime) -> None:
         now = self._clock.now()
-        due = self._evictions.get(key, now + timedelta(seconds=seconds)) if seconds > 0 else now
         if due > now:
             self._evictions[key] = due
             self.queue.add_after(key, (due - now).total_seconds())
-            return
-        if seconds <= 0:
-            self._cancel(key, pod)
-        self._evict(key, pod, now)
+        else:
+            self._evict(key, pod, now)
 
     def _cancel(self, key: Key, pod: Object | None) -> None:
+        self.queue.cancel(key)
         if self._evictions.pop(key, None) is not None and pod is not None:
             message = f"Cancelling deletion of Pod {namespace_of(pod)}/{name_of(pod)}"
             self._recorder.event(pod, "Normal", "TaintManagerEviction", message)

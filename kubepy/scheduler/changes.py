@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of
 from kubepy.cluster.objects.nodes import is_unschedulable, taints_of
 from kubepy.cluster.objects.pods import is_pod_terminal, node_name, pod_requests
 from kubepy.cluster.reconcile import WatchEvent
@@ -22,6 +22,7 @@ from kubepy.scheduler.framework import (
 )
 
 NOTHING: frozenset[str] = frozenset()
+POD_ANYTHING = frozenset({POD_ADD, POD_LABEL, POD_DELETE, POD_SCALE_DOWN})  # it changed, but what it was is not known
 
 
 def node_event(event: WatchEvent) -> ClusterEvent:
@@ -48,6 +49,8 @@ def pod_event(event: WatchEvent) -> ClusterEvent:
     old = event.old if event.old is not None and _takes_room(event.old) else None
     new = event.new if event.new is not None and _takes_room(event.new) else None
     node = node_name(new or old or {"spec": {}})
+    if event.old is None and event.is_update and not (new is not None and is_being_deleted(new)):
+        return ClusterEvent(POD_ANYTHING, None, new, node, unknown=True)
     return ClusterEvent(_pod_actions(old, new), old, new, node)
 
 

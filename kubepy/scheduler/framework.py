@@ -24,12 +24,16 @@ VOLUME = "claim, volume or storage class changed"
 
 
 class ClusterEvent(NamedTuple):
-    """One change and what it means: the object before and after; ``node`` is where it happened, or ""."""
+    """One change and what it means: the object before and after; ``node`` is where it happened, or "".
+
+    ``unknown``: what the object was before is not known; it may help anybody who waits for such an action.
+    """
 
     actions: frozenset[str]
     old: Object | None
     new: Object | None
     node: str = ""
+    unknown: bool = False
 
 
 class Rejection(NamedTuple):

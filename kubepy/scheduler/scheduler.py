@@ -64,7 +64,7 @@ class Scheduler:
         self._wake(node_event(event))
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        key, old, new = event
+        key, old, new = event.key, event.old, event.new
         self._cluster().cache.set_pod(key, new)
         if new is None or not self._is_ours(new):
             self._waiting.discard(key)
@@ -110,7 +110,9 @@ class Scheduler:
             return True
         info = pod_info(pod)
         plugins = (BY_NAME[name] for name in waiting.plugins)
-        return any(plugin.wakes_on & event.actions and plugin.may_help(info, event) for plugin in plugins)
+        return any(
+            plugin.wakes_on & event.actions and (event.unknown or plugin.may_help(info, event)) for plugin in plugins
+        )
 
     # --- what waits, from one process to the next
 

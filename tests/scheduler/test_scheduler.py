@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.client import MERGE_PATCH
+from kubepy.cluster.client import MERGE_PATCH, DeleteOptions
 from kubepy.cluster.cluster import Cluster
 from kubepy.cluster.reconcile import Context, Informers
 from kubepy.controllers.checkpoint import CheckpointStore
@@ -233,3 +233,46 @@ def test_a_claim_that_waits_for_its_pod_is_asked_for_on_the_node_that_was_chosen
     claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
     assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "a"
     assert run.placed() == {"p": ""}
+
+
+ANTI_AFFINITY = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+    {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "web"}}}]}}  # fmt: skip
+
+
+def test_what_happened_to_a_pod_while_nobody_looked_can_help_a_pod_that_waits(run: Run) -> None:
+    run.add_node("a", labels={"host": "a"})
+    run.add_pod("first", labels={"app": "web"})
+    run.settle()
+    run.add_pod("second", affinity=ANTI_AFFINITY)
+    run.settle()
+    assert run.placed()["second"] == ""
+    run.restart()
+    run.client.patch("pods", "first", {"metadata": {"labels": {"app": "other"}}}, MERGE_PATCH, namespace="default")
+    run.settle()
+    assert run.placed()["second"] == "a"
+
+
+def test_a_pod_that_ended_while_nobody_looked_leaves_its_room(run: Run) -> None:
+    run.add_node("a", cpu="1")
+    run.add_pod("first", requests={"cpu": "1"})
+    run.settle()
+    run.add_pod("second", requests={"cpu": "1"})
+    run.settle()
+    run.restart()
+    run.client.patch("pods", "first", {"status": {"phase": "Succeeded"}}, MERGE_PATCH, namespace="default",
+                     subresource="status")  # fmt: skip
+    run.settle()
+    assert run.placed()["second"] == "a"
+
+
+def test_a_pod_made_anew_while_nobody_looked_leaves_its_room(run: Run) -> None:
+    run.add_node("a", cpu="1")
+    run.add_pod("first", requests={"cpu": "1"})
+    run.settle()
+    run.add_pod("second", requests={"cpu": "1"})
+    run.settle()
+    run.restart()
+    run.client.delete("pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    run.add_pod("first")
+    run.settle()
+    assert run.placed() == {"first": "a", "second": "a"}

@@ -1,8 +1,4 @@
-"""Taints nodes by their conditions and by ``spec.unschedulable`` (``pkg/controller/nodelifecycle``).
-
-Upstream adds and removes the NoExecute taints when it looks at all nodes, every 5 s; here at once, with the others.
-Nodes are never given up for silence: nothing but a status says that one is not ready.
-"""
+"""Which taints and labels a node should have, by its conditions and ``spec.unschedulable``. Pure functions."""
 
 from __future__ import annotations
 
@@ -24,9 +20,8 @@ from kubepy.cluster.objects.nodes import (
     get_condition,
     taints_of,
 )
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.controllers.nodelifecycle.zones import Eviction
 
-RESOURCE = "nodes"
 READINESS_TAINTS = {"False": TAINT_NOT_READY, "Unknown": TAINT_UNREACHABLE}
 # condition type → its status → the taint's key (``nodeConditionToTaintKeyStatusMap``)
 CONDITION_TAINTS: Mapping[str, Mapping[str, str]] = {
@@ -43,32 +38,9 @@ FOLLOWING_LABELS = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/
 Taint = tuple[str, str]  # key, effect
 
 
-class NodeLifecycleController:
-    name = "node-lifecycle-controller"
-
-    def __init__(self, context: Context) -> None:
-        self._client = context.client
-        self._informers = context.informers
-        self._clock = context.clock
-        self.queue = context.new_queue()
-
-    def handlers(self) -> Mapping[str, Handler]:
-        return {RESOURCE: self._node_changed}
-
-    def _node_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and lifecycle_change(event.new, self._clock.now()) is not None:
-            self.queue.add(event.key)
-
-    def sync(self, key: Key) -> None:
-        node = self._informers.get(*key)
-        changed = lifecycle_change(node, self._clock.now()) if node is not None else None
-        if changed is not None:
-            self._client.update(RESOURCE, changed)
-
-
-def lifecycle_change(node: Object, now: datetime) -> Object | None:
+def lifecycle_change(node: Object, eviction: Eviction, now: datetime) -> Object | None:
     """The node with the taints and labels that it should have, or None when it has them."""
-    taints = updated_taints(taints_of(node), wanted_taints(node), now)
+    taints = updated_taints(taints_of(node), wanted_taints(node, eviction), now)
     labels = updated_labels(labels_of(node))
     if taints == taints_of(node) and labels == labels_of(node):
         return None
@@ -79,7 +51,7 @@ def lifecycle_change(node: Object, now: datetime) -> Object | None:
     return {**node, "metadata": metadata, "spec": spec}
 
 
-def wanted_taints(node: Object) -> list[Taint]:
+def wanted_taints(node: Object, eviction: Eviction) -> list[Taint]:
     """What the conditions and the spec call for, in upstream's order: NoSchedule first, NoExecute last."""
     taints: list[Taint] = []
     for condition in (node.get("status") or {}).get("conditions") or ():
@@ -88,10 +60,20 @@ def wanted_taints(node: Object) -> list[Taint]:
             taints.append((key, NO_SCHEDULE))
     if (node.get("spec") or {}).get("unschedulable"):
         taints.append((TAINT_UNSCHEDULABLE, NO_SCHEDULE))
+    return taints + _wanted_no_execute(node, eviction)
+
+
+def _wanted_no_execute(node: Object, eviction: Eviction) -> list[Taint]:
+    """At most one. Where there is one already it changes with the condition, whatever the other nodes do."""
+    there = [(one["key"], NO_EXECUTE) for one in taints_of(node)
+             if one.get("effect") == NO_EXECUTE and one["key"] in READINESS_TAINTS.values()]
     ready = get_condition(node, "Ready")
-    if ready is not None and ready["status"] in READINESS_TAINTS:
-        taints.append((READINESS_TAINTS[ready["status"]], NO_EXECUTE))
-    return taints
+    if ready is None:
+        return there  # nothing is known of the node yet
+    wanted = READINESS_TAINTS.get(ready["status"])
+    if wanted is None or eviction is Eviction.STOP or (eviction is Eviction.HOLD and not there):
+        return []
+    return [(wanted, NO_EXECUTE)]
 
 
 def updated_taints(taints: list[Object], wanted: Iterable[Taint], now: datetime) -> list[Object]:

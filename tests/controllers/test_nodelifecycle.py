@@ -1,0 +1,243 @@
+"""Node lifecycle: conditions become taints, unless too many nodes are not ready; nodes come, go and stay silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kubepy.cluster.objects.meta import Object
+from kubepy.controllers.nodelifecycle.taints import lifecycle_change
+from kubepy.controllers.nodelifecycle.zones import Count, Eviction
+from tests.controllers.conftest import NOW, Lab
+
+ZONE = "topology.kubernetes.io/zone"
+SILENT = {"kubepy.dev/outcome": "not-ready"}
+NO_SCHEDULE, NO_EXECUTE = ("not-ready", "NoSchedule"), ("not-ready", "NoExecute")
+
+
+def make_nodes(lab: Lab, number: int, *, zone: str = "", name: str = "node", start: int = 1) -> list[str]:
+    names = [f"{name}-{index}" for index in range(start, start + number)]
+    for one in names:
+        meta = {"name": one, "labels": {ZONE: zone} if zone else {}}
+        lab.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta})
+    lab.settle()
+    return names
+
+
+def report(lab: Lab, node: str, kind: str, status: str) -> None:
+    """A condition, written by hand; the simulated kubelet of a node with this annotation does not object."""
+    lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations=SILENT))
+
+    def change(obj: Object) -> None:
+        conditions = [one for one in obj["status"]["conditions"] if one["type"] != kind]
+        obj["status"]["conditions"] = [*conditions, {"type": kind, "status": status}]
+
+    lab.change("nodes", node, change, subresource="status")
+
+
+def fail(lab: Lab, *nodes: str) -> None:
+    for node in nodes:
+        report(lab, node, "Ready", "False")
+    lab.settle()
+
+
+def taints(lab: Lab, node: str = "node-1") -> list[tuple[str, str]]:
+    found = lab.client.get("nodes", node)["spec"].get("taints", [])
+    return [(one["key"].removeprefix("node.kubernetes.io/"), one["effect"]) for one in found]
+
+
+def evicting(lab: Lab, nodes: list[str]) -> list[str]:
+    return [node for node in nodes if NO_EXECUTE in taints(lab, node)]
+
+
+def events(lab: Lab) -> list[tuple[str, str, str]]:
+    found = [one for one in lab.client.list("events").items if one["source"].get("component") == "node-controller"]
+    assert all(one["metadata"]["namespace"] == "default" for one in found)
+    return [(one["reason"], one["message"], one["involvedObject"]["uid"]) for one in found]
+
+
+# --- taints
+
+
+@pytest.mark.parametrize(("kind", "status", "expected"), [
+    ("Ready", "False", [NO_SCHEDULE, NO_EXECUTE]),
+    ("Ready", "Unknown", [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")]),
+    ("MemoryPressure", "True", [("memory-pressure", "NoSchedule")]),
+    ("DiskPressure", "True", [("disk-pressure", "NoSchedule")]),
+    ("PIDPressure", "True", [("pid-pressure", "NoSchedule")]),
+    ("NetworkUnavailable", "True", [("network-unavailable", "NoSchedule")]),
+    ("MemoryPressure", "Unknown", []),
+    ("Sunny", "True", []),
+])  # fmt: skip
+def test_a_condition_becomes_a_taint_and_goes_with_it(
+    lab: Lab, kind: str, status: str, expected: list[tuple[str, str]]
+) -> None:
+    make_nodes(lab, 2)
+    assert taints(lab) == []
+    report(lab, "node-1", kind, status)
+    lab.settle()
+    assert taints(lab) == expected
+    report(lab, "node-1", kind, "True" if kind == "Ready" else "False")
+    lab.settle()
+    assert taints(lab) == []
+
+
+def test_an_unreachable_node_that_answers_not_ready_changes_its_taints(lab: Lab) -> None:
+    make_nodes(lab, 2)
+    report(lab, "node-1", "Ready", "Unknown")
+    lab.settle()
+    fail(lab, "node-1")
+    assert taints(lab) == [NO_SCHEDULE, NO_EXECUTE]
+
+
+def test_a_cordoned_node_is_tainted_and_other_taints_stay(lab: Lab) -> None:
+    own = {"key": "team", "value": "a", "effect": "NoExecute"}
+    lab.node("node-1", unschedulable=True, taints=[own])
+    lab.settle()
+    assert taints(lab) == [("team", "NoExecute"), ("unschedulable", "NoSchedule")]
+    lab.change("nodes", "node-1", lambda obj: obj["spec"].pop("unschedulable"))
+    lab.settle()
+    assert lab.client.get("nodes", "node-1")["spec"] == {"taints": [own]}
+
+
+def test_a_taint_says_since_when(lab: Lab) -> None:
+    lab.node("node-1", unschedulable=True)
+    lab.settle()
+    assert lab.client.get("nodes", "node-1")["spec"]["taints"] == [
+        {"effect": "NoSchedule", "key": "node.kubernetes.io/unschedulable", "timeAdded": NOW}]  # fmt: skip
+
+
+def test_a_node_as_it_should_be_is_left_alone(lab: Lab) -> None:
+    make_nodes(lab, 1)
+    assert lifecycle_change(lab.client.get("nodes", "node-1"), Eviction.GO, lab.now) is None
+
+
+def test_the_older_labels_of_system_and_architecture_follow_the_newer(lab: Lab) -> None:
+    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "beta.kubernetes.io/arch": "amd64"}
+    lab.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels}})
+    lab.settle()
+    assert lab.client.get("nodes", "node-1")["metadata"]["labels"] == {
+        **labels, "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "arm64"}  # fmt: skip
+
+
+# --- when many nodes are not ready
+
+
+def test_where_no_node_is_ready_pods_may_stay(lab: Lab) -> None:
+    nodes = make_nodes(lab, 2)
+    fail(lab, "node-1")
+    assert evicting(lab, nodes) == ["node-1"]
+    fail(lab, "node-2")
+    assert [taints(lab, node) for node in nodes] == [[NO_SCHEDULE], [NO_SCHEDULE]]
+
+
+def test_one_node_that_is_ready_again_lets_the_others_be_emptied(lab: Lab) -> None:
+    nodes = make_nodes(lab, 3)
+    fail(lab, *nodes)
+    assert evicting(lab, nodes) == []
+    report(lab, "node-2", "Ready", "True")
+    lab.settle()
+    assert evicting(lab, nodes) == ["node-1", "node-3"]
+
+
+def test_a_node_that_joins_lets_the_others_be_emptied(lab: Lab) -> None:
+    nodes = make_nodes(lab, 1)
+    fail(lab, *nodes)
+    assert evicting(lab, nodes) == []
+    nodes += make_nodes(lab, 1, start=2)
+    assert evicting(lab, nodes) == ["node-1"]
+    lab.client.delete("nodes", "node-2")
+    lab.settle()
+    assert evicting(lab, ["node-1"]) == []
+
+
+@pytest.mark.parametrize(("failing", "emptied"), [(2, 2), (3, 0)])
+def test_a_zone_that_is_mostly_not_ready_is_left_as_it_is(lab: Lab, failing: int, emptied: int) -> None:
+    nodes = make_nodes(lab, 5)
+    fail(lab, *nodes[:failing])
+    assert evicting(lab, nodes) == nodes[:emptied]
+
+
+def test_nodes_that_were_being_emptied_before_stay_so(lab: Lab) -> None:
+    nodes = make_nodes(lab, 5)
+    fail(lab, "node-1")
+    fail(lab, "node-2", "node-3")
+    assert evicting(lab, nodes) == ["node-1"]
+    report(lab, "node-1", "Ready", "Unknown")
+    lab.settle()
+    assert taints(lab) == [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")]
+
+
+def test_zones_are_judged_apart(lab: Lab) -> None:
+    east, west = make_nodes(lab, 2, zone="east", name="e"), make_nodes(lab, 4, zone="west", name="w")
+    fail(lab, *east, *west[:3])
+    assert evicting(lab, [*east, *west]) == east  # all of the east, which upstream empties; most of the west
+
+
+def test_nodes_excluded_by_a_label_do_not_count(lab: Lab) -> None:
+    nodes = make_nodes(lab, 5)
+    excluded = {"node.kubernetes.io/exclude-disruption": ""}
+    lab.change("nodes", "node-1", lambda obj: obj["metadata"].update(labels=excluded))
+    fail(lab, *nodes[:3])
+    assert evicting(lab, nodes) == nodes[:3]
+
+
+@pytest.mark.parametrize(("count", "holds"), [
+    (Count(2, 2), False), (Count(2, 3), True), (Count(3, 3), False), (Count(0, 3), False),
+    (Count(20, 30), True), (Count(21, 30), False),
+])  # fmt: skip
+def test_when_a_zone_counts_as_mostly_not_ready(count: Count, holds: bool) -> None:
+    assert count.holds_evictions is holds
+
+
+# --- nodes that come, go, and stay silent
+
+
+def test_a_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None:
+    make_nodes(lab, 2)
+    uids = [lab.client.get("nodes", node)["metadata"]["uid"] for node in ("node-1", "node-2")]
+    lab.change("nodes", "node-1", lambda obj: obj["metadata"].update(labels={"a": "b"}))
+    lab.settle()
+    lab.client.delete("nodes", "node-1")
+    lab.settle()
+    assert sorted(events(lab)) == [
+        ("RegisteredNode", "Node node-1 event: Registered Node node-1 in Controller", uids[0]),
+        ("RegisteredNode", "Node node-2 event: Registered Node node-2 in Controller", uids[1]),
+        ("RemovingNode", "Node node-1 event: Removing Node node-1 from Controller", uids[0]),
+    ]  # fmt: skip
+
+
+def silent_node(lab: Lab) -> Callable[[], list[Object]]:
+    """A node whose kubelet never reports, beside one that does; returns how to look at its conditions."""
+    make_nodes(lab, 1, name="other")
+    lab.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "annotations": SILENT}})
+    return lambda: (lab.client.get("nodes", "node-1").get("status") or {}).get("conditions", [])
+
+
+def test_a_kubelet_that_never_reports_is_given_up_after_a_minute(lab: Lab) -> None:
+    conditions = silent_node(lab)
+    due = [(one.key.name, (one.time - lab.now).total_seconds()) for one in lab.settle().due]
+    assert due == [("node-1", 60)]
+    lab.pass_time(59)
+    lab.settle()
+    assert (conditions(), taints(lab)) == ([], [])
+    lab.pass_time(60)
+    lab.settle()
+    assert conditions() == [
+        {"type": kind, "status": "Unknown", "reason": "NodeStatusNeverUpdated",
+         "message": "Kubelet never posted node status.", "lastHeartbeatTime": NOW,
+         "lastTransitionTime": "2026-11-20T10:01:00Z"}
+        for kind in ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")]  # fmt: skip
+    assert taints(lab) == [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")]
+
+
+def test_a_kubelet_that_reports_in_time_is_not_given_up(lab: Lab) -> None:
+    conditions = silent_node(lab)
+    lab.settle()
+    lab.pass_time(30)
+    lab.change("nodes", "node-1", lambda obj: obj["metadata"].pop("annotations"))
+    lab.settle()
+    lab.pass_time(61)
+    assert lab.settle().due == []
+    assert [(one["type"], one["status"]) for one in conditions()][-1] == ("Ready", "True")

@@ -1,8 +1,8 @@
 """Claims and volumes: two objects that must agree on each other, brought together in either order.
 
 ``claims`` and ``volumes`` decide what becomes of each, ``binder`` writes both sides of a binding, ``reclaim`` says what
-the policy of a released volume asks for. ``provisioner`` plays the storage behind classes that name it; ``expansion`` makes
-its volumes larger.
+the policy of a released volume asks for. ``provisioner`` plays the storage behind classes that name it; ``expansion``
+makes its volumes larger.
 Upstream: ``pkg/controller/volume/persistentvolume``, ``sig-storage-lib-external-provisioner``.
 """
 

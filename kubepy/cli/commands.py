@@ -7,6 +7,16 @@ from __future__ import annotations
 
 from kubepy.cli.runtime.command import Entry
 
+NO_CONTAINERS = "no containers run here: pods are simulated"
+NO_METRICS = "nothing uses cpu or memory here, since pods are simulated"
+NO_SERVER = "there is no API server, only a folder"
+NO_ACCESS_CONTROL = "there is no access control here: who can write the folder may do everything"
+
+
+def _unsupported(name: str, why: str) -> Entry:
+    return Entry(f"kubepy.cli.unsupported:{name}", f"Not supported: {why}")
+
+
 _CREATE = "kubepy.cli.create.generators"
 _CONFIGMAP = "kubepy.cli.create.configmap"
 _SERVICE = "kubepy.cli.create.service"
@@ -48,7 +58,7 @@ SET: dict[str, Entry] = {
     "image": Entry("kubepy.cli.set.image:image", "Update the image of a pod template"),
     "resources": Entry("kubepy.cli.set.resources:resources", "Update resource requests/limits on pod templates"),
     "selector": Entry("kubepy.cli.set.selector:selector", "Set the selector on a resource"),
-    "subject": Entry("kubepy.cli.unsupported:set_subject", "Not supported: there is no access control here"),
+    "subject": _unsupported("set_subject", NO_ACCESS_CONTROL),
     "serviceaccount": Entry("kubepy.cli.set.serviceaccount:serviceaccount", "Update the service account of a resource",
                             ("sa",)),
     "env": Entry("kubepy.cli.set.env:env", "Update environment variables on a pod template"),
@@ -87,10 +97,6 @@ PLUGIN: dict[str, Entry] = {
 }
 
 
-def _unsupported(name: str) -> Entry:
-    return Entry(f"kubepy.cli.unsupported:{name}", "Not supported: there are no real containers here")
-
-
 COMMANDS: dict[str, Entry] = {
     "create": Entry("kubepy.cli.create.command:create", "Create a resource from a file or from stdin", (), CREATE),
     "expose": Entry("kubepy.cli.expose:expose", "Take a service, deployment or pod and expose it as a new service"),
@@ -103,20 +109,23 @@ COMMANDS: dict[str, Entry] = {
     "rollout": Entry("", "Manage the rollout of a resource", (), ROLLOUT, help_on_stdout=True),
     "scale": Entry("kubepy.cli.scale:scale", "Set a new size for a deployment, replica set or stateful set"),
     "autoscale": Entry("kubepy.cli.autoscale:autoscale", "Auto-scale a deployment, replica set or stateful set"),
-    "top": _unsupported("top"),
+    "certificate": _unsupported("certificate", "nothing here asks for certificates"),
+    "cluster-info": _unsupported("cluster_info", NO_SERVER),
+    "top": _unsupported("top", NO_METRICS),
     "events": Entry("kubepy.cli.events:events", "List events"),
     "cordon": Entry("kubepy.cli.nodes.cordon:cordon", "Mark node as unschedulable"),
     "uncordon": Entry("kubepy.cli.nodes.cordon:uncordon", "Mark node as schedulable"),
     "drain": Entry("kubepy.cli.nodes.drain:drain", "Drain node in preparation for maintenance"),
     "taint": Entry("kubepy.cli.nodes.taint:taint", "Update the taints on one or more nodes"),
     "describe": Entry("kubepy.cli.describe:describe", "Show details of a specific resource or group of resources"),
-    "logs": _unsupported("logs"),
-    "attach": _unsupported("attach"),
-    "exec": _unsupported("exec_"),
-    "port-forward": _unsupported("port_forward"),
-    "proxy": _unsupported("proxy"),
-    "cp": _unsupported("cp"),
-    "debug": _unsupported("debug"),
+    "logs": _unsupported("logs", NO_CONTAINERS),
+    "attach": _unsupported("attach", NO_CONTAINERS),
+    "exec": _unsupported("exec_", NO_CONTAINERS),
+    "port-forward": _unsupported("port_forward", NO_CONTAINERS),
+    "proxy": _unsupported("proxy", NO_SERVER),
+    "cp": _unsupported("cp", NO_CONTAINERS),
+    "auth": _unsupported("auth", NO_ACCESS_CONTROL),
+    "debug": _unsupported("debug", NO_CONTAINERS),
     "diff": Entry("kubepy.cli.diff:diff", "Diff the live version against a would-be applied version"),
     "apply": Entry("kubepy.cli.apply.command:apply", "Apply a configuration to a resource by file name or stdin", (),
                    APPLY),

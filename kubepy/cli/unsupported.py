@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
+from kubepy.cli.commands import NO_ACCESS_CONTROL, NO_CONTAINERS, NO_METRICS, NO_SERVER
 from kubepy.cli.runtime.command import Invocation, Run, Verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
-
-NO_CONTAINERS = "no containers run here: pods are simulated"
 
 
 def _refusing(name: str, why: str) -> Verb:
@@ -26,12 +25,15 @@ class _AnyWords(Verb):
         return super().parse_args(ctx, ["--help"] if {"-h", "--help"} & set(args) else [])
 
 
-top = _refusing("top", "nothing uses cpu or memory here, since pods are simulated")
+top = _refusing("top", NO_METRICS)
 logs = _refusing("logs", NO_CONTAINERS)
 attach = _refusing("attach", NO_CONTAINERS)
 exec_ = _refusing("exec", NO_CONTAINERS)
 port_forward = _refusing("port-forward", NO_CONTAINERS)
 cp = _refusing("cp", NO_CONTAINERS)
 debug = _refusing("debug", NO_CONTAINERS)
-proxy = _refusing("proxy", "there is no API server, only a folder")
-set_subject = _refusing("set subject", "there is no access control here")
+proxy = _refusing("proxy", NO_SERVER)
+cluster_info = _refusing("cluster-info", NO_SERVER)
+auth = _refusing("auth", NO_ACCESS_CONTROL)
+set_subject = _refusing("set subject", NO_ACCESS_CONTROL)
+certificate = _refusing("certificate", "nothing here asks for certificates")

@@ -122,8 +122,9 @@ def test_a_group_shows_its_commands_on_stderr_and_fails(bare: Kubepy) -> None:
     assert "  undo     Undo a previous rollout\n" in rollout.out
 
 
-@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "top"])
-def test_what_needs_containers_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
+@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy", "top", "auth",
+                                  "certificate", "cluster-info"])
+def test_what_has_no_meaning_here_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
     done = bare(verb, "pod/x", "--", "ls")
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith(f'error: "{verb}" is not supported: ')

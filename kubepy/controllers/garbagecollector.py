@@ -165,6 +165,7 @@ class GarbageCollector:
             self._unresolved.add(key)
             return
         except InvalidOwnerError:
+            self._report_other_namespaces(key, item, references)
             return
         self._report_other_namespaces(key, item, owners.dangling)
         if owners.solid:
@@ -222,9 +223,9 @@ class GarbageCollector:
             self._kinds[kind] = self._scheme.for_kind(*kind)
         return self._kinds[kind]
 
-    def _report_other_namespaces(self, key: Key, item: Object, dangling: list[Object]) -> None:
+    def _report_other_namespaces(self, key: Key, item: Object, references: list[Object]) -> None:
         """Say so where an owner exists, but in a namespace where it can't own the item."""
-        for reference in dangling:
+        for reference in references:
             owner = self._informers.key_of(reference["uid"])
             if owner is not None and owner.namespace and owner.namespace != key.namespace:
                 where = (f"[{reference['apiVersion']}/{reference['kind']}, namespace: {key.namespace}, "

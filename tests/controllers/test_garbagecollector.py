@@ -137,3 +137,32 @@ def test_dependents_stay_while_their_owners_file_cannot_be_read(lab):
     file.write_text(text)
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["boss", "worker"]
+
+
+def test_a_cluster_scoped_object_is_not_owned_by_what_is_in_a_namespace_and_stays(lab):
+    boss = lab.config_map("boss")
+    lab.create("clusterroles.rbac.authorization.k8s.io", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": [],
+        "metadata": {"name": "odd", "ownerReferences": [reference(boss)]}})
+    lab.settle()
+    delete(lab, "boss", "Background")
+    lab.settle()
+    assert "odd" in lab.names("clusterroles.rbac.authorization.k8s.io")
+    [event] = [one for one in lab.client.list("events").items if one["involvedObject"]["name"] == "odd"]
+    assert (event["reason"], event["count"], event["metadata"]["namespace"]) == (
+        "OwnerRefInvalidNamespace", 1, "default")
+    assert event["message"] == (
+        f'ownerRef [v1/ConfigMap, namespace: , name: boss, uid: {uid_of(boss)}] does not exist in namespace ""')
+
+
+def test_an_owner_in_another_namespace_is_named_once(lab):
+    lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
+    head, boss = lab.config_map("head", namespace="north"), lab.config_map("boss")
+    lab.config_map("shared", owners=[reference(head), reference(boss)])
+    lab.settle()
+    lab.settle()
+    assert owners_of(lab, "shared") == ["boss"]
+    [event] = [one for one in lab.client.list("events").items if one["reason"] == "OwnerRefInvalidNamespace"]
+    assert (event["involvedObject"]["name"], event["count"], event["message"]) == ("shared", 1, (
+        f'ownerRef [v1/ConfigMap, namespace: default, name: head, uid: {uid_of(head)}] '
+        'does not exist in namespace "default"'))

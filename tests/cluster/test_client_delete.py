@@ -161,53 +161,6 @@ def test_a_collection_is_deleted_as_its_selector_chooses(client: Client) -> None
     assert names(client) == ["c"]
 
 
-# --- eviction -------------------------------------------------------------------------------------------------------
-
-
-def budget(client: Client, allowed: int, healthy: int = 2) -> None:
-    obj = {"metadata": {"name": "b"}, "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "x"}}}}
-    made = client.create("poddisruptionbudgets.policy", obj, namespace="default")
-    status = {"observedGeneration": made["metadata"].get("generation", 0), "disruptionsAllowed": allowed,
-              "currentHealthy": healthy, "desiredHealthy": 2, "expectedPods": 2}
-    client.update("poddisruptionbudgets.policy", {**made, "status": status}, namespace="default", subresource="status")
-
-
-def running(client: Client, name: str) -> None:
-    made = pod(client, name)
-    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    client.update("pods", {**made, "status": status}, namespace="default", subresource="status")
-
-
-def test_an_eviction_marks_the_pod_and_counts_against_its_budget(client: Client) -> None:
-    running(client, "p")
-    budget(client, allowed=1)
-    client.evict("p", namespace="default")
-    evicted = client.get("pods", "p", namespace="default")
-    assert deletion_of(evicted) == ("2026-11-20T10:00:30Z", 30)
-    assert {"message": "Eviction API: evicting", "reason": "EvictionByEvictionAPI", "status": "True",
-            "type": "DisruptionTarget"}.items() <= evicted["status"]["conditions"][-1].items()
-    status = client.get("poddisruptionbudgets.policy", "b", namespace="default")["status"]
-    assert (status["disruptionsAllowed"], status["disruptedPods"]) == (0, {"p": NOW})
-
-
-def test_an_eviction_that_the_budget_forbids_is_too_many_requests(client: Client) -> None:
-    running(client, "p")
-    budget(client, allowed=0)
-    with pytest.raises(Status) as caught:
-        client.evict("p", namespace="default")
-    assert (caught.value.reason, str(caught.value)) == (
-        "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
-    assert caught.value.causes[0].message == "The disruption budget b needs 2 healthy pods and has 2 currently"
-    assert deletion_of(client.get("pods", "p", namespace="default")) == (None, None)
-
-
-def test_a_pod_that_is_not_running_needs_no_budget(client: Client) -> None:
-    pod(client)
-    budget(client, allowed=0)
-    client.evict("p", namespace="default")
-    assert deletion_of(client.get("pods", "p", namespace="default")) == ("2026-11-20T10:00:30Z", 30)
-
-
 # --- binding --------------------------------------------------------------------------------------------------------
 
 

@@ -25,8 +25,8 @@ class WorkQueue(Generic[K]):
         self._ready: dict[K, None] = {}
         self._processing: set[K] = set()
         self._again: dict[K, None] = {}
-        self._delayed: list[tuple[datetime, int, K]] = []
-        self._due: dict[K, datetime] = {}
+        self._delayed: list[tuple[datetime, int, K]] = []  # a heap; those that _due does not name count no more
+        self._due: dict[K, tuple[datetime, int]] = {}  # when, and which entry of the heap says so
         self._skippable: set[K] = set()  # delayed keys that need not wait
         self._failures: dict[K, int] = {}
         self._order = 0
@@ -49,10 +49,10 @@ class WorkQueue(Generic[K]):
         if skippable:
             self._skippable.add(key)
         due = self._now() + timedelta(seconds=seconds)
-        if key in self._due and self._due[key] <= due:
+        if key in self._due and self._due[key][0] <= due:
             return
-        self._due[key] = due
         self._order += 1
+        self._due[key] = due, self._order
         heapq.heappush(self._delayed, (due, self._order, key))
 
     def cancel(self, key: K) -> None:
@@ -101,15 +101,19 @@ class WorkQueue(Generic[K]):
 
     def next_due(self) -> datetime | None:
         """When the earliest delayed key falls due, or None."""
-        while self._delayed and self._due.get(self._delayed[0][2]) != self._delayed[0][0]:
+        while self._delayed and not self._counts(self._delayed[0]):
             heapq.heappop(self._delayed)
         return self._delayed[0][0] if self._delayed else None
 
     def pending(self) -> list[tuple[K, datetime | None]]:
         """Every key that is waiting and when it falls due, None for now; keys in progress count as waiting."""
         now = dict.fromkeys([*self._ready, *self._again, *self._processing])
-        later = sorted((due, order, key) for due, order, key in self._delayed if self._due.get(key) == due)
+        later = sorted(entry for entry in self._delayed if self._counts(entry))
         return [*((key, None) for key in now), *((key, due) for due, _, key in later)]
+
+    def _counts(self, entry: tuple[datetime, int, K]) -> bool:
+        due, order, key = entry
+        return self._due.get(key) == (due, order)
 
     def __len__(self) -> int:
         self._promote()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
 
 from kubepy.cluster.workqueue import WorkQueue
 
@@ -68,3 +71,46 @@ def test_a_back_off_doubles_up_to_its_limit():
         hands.now = due
         hands.ready()
     assert waits == [1, 2, 4, 4]
+
+
+def test_a_key_that_was_put_off_cancelled_and_put_off_again_waits_once():
+    hands = Hands()
+    hands.queue.add_after("a", 5)
+    hands.queue.cancel("a")
+    hands.queue.add_after("a", 5)
+    assert hands.queue.pending() == [("a", START + timedelta(seconds=5))]
+    hands.pass_time(5)
+    assert hands.ready() == ["a"]
+    assert hands.queue.pending() == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_waits_is_what_a_simple_list_of_times_would_say(seed):
+    random, hands = Random(seed), Hands()
+    due: dict[str, datetime] = {}
+    ready: list[str] = []
+    for _ in range(200):
+        key = random.choice("abcde")
+        match random.choice(["after", "after", "cancel", "pass", "add", "take"]):
+            case "after":
+                seconds = random.choice([1, 2, 3])
+                hands.queue.add_after(key, seconds)
+                due[key] = min(due.get(key, hands.now + timedelta(9)), hands.now + timedelta(seconds=seconds))
+            case "cancel":
+                hands.queue.cancel(key)
+                due.pop(key, None)
+            case "pass":
+                hands.pass_time(1)
+                len(hands.queue)  # takes in what has fallen due
+                over = [one for one in due if due[one] <= hands.now]
+                ready += [one for one in over if one not in ready]
+                due = {one: time for one, time in due.items() if one not in over}
+            case "add":
+                hands.queue.add(key)
+                ready += [key] if key not in ready else []
+            case "take":
+                assert sorted(hands.ready()) == sorted(ready)
+                ready.clear()
+        waiting = hands.queue.pending()
+        assert sorted(waiting, key=str) == sorted([*((one, None) for one in ready), *due.items()], key=str)
+        assert hands.queue.next_due() == min(due.values(), default=None)

@@ -110,7 +110,7 @@ def parse(data: bytes) -> Content:
 
     text = _decode(data)
     try:
-        documents = load_all(text)
+        documents = load_all(text, unique_keys=True)  # the last would count, and the others be lost
     except YamlError as error:
         raise ContentError(error.line, _PLACED.sub("", error.message)) from None
     except RecursionError:

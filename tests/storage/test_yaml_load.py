@@ -107,3 +107,17 @@ def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
     levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 9))
     with pytest.raises(YamlError, match="document contains excessive aliasing"):
         load_all("l0: &l0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + levels)
+
+
+def test_of_equal_keys_the_last_counts_unless_they_are_an_error() -> None:
+    text = "a: {x: 1}\nb:\n  x: 1\n  y: 2\n  x: 3\n"
+    assert read(text) == {"a": {"x": 1}, "b": {"x": 3, "y": 2}}
+    with pytest.raises(YamlError, match='has the key "x" more than once') as caught:
+        load_all("# first\n---\n" + text, unique_keys=True)
+    assert caught.value.line == 7
+
+
+def test_what_a_merge_brings_may_be_overridden_where_keys_are_unique() -> None:
+    text = "base: &base {image: a, port: 1}\none:\n  <<: *base\n  image: b\ntwo:\n  image: c\n  <<: *base\n"
+    (document,) = load_all(text, unique_keys=True)
+    assert (document.object["one"], document.object["two"]["image"]) == ({"image": "b", "port": 1}, "a")

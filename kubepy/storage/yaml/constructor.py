@@ -27,7 +27,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import ScannerError
 
-from kubepy.storage.yaml.loader import YamlError
+from kubepy.storage.yaml.loader import RepeatedKeyError, YamlError
 from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, Scalar, format_float, is_timestamp, resolve
 
 # What a plain scalar means.
@@ -37,14 +37,16 @@ _PREFIX = "tag:yaml.org,2002:"
 _UNFINISHED = object()  # what an anchor stands for while its own value is being read
 
 
-def construct(text: str, first_line: int, resolver: Resolver = resolve) -> tuple[Any, int]:
+def construct(text: str, first_line: int, resolver: Resolver = resolve, unique_keys: bool = False) -> tuple[Any, int]:
     """The value of the first document of a text, and the line where it begins, counted on from ``first_line``.
 
-    Raises YamlError. What follows the first document is not looked at, as go-yaml does not either.
+    Raises YamlError, with ``unique_keys`` also for a mapping with equal keys. What follows the first document is not looked at, as go-yaml does not either.
     """
-    document = _Document(text, resolver)
+    document = _Document(text, resolver, unique_keys)
     try:
         value, line = document.read_or_drain()
+    except RepeatedKeyError as error:
+        raise YamlError(str(error), first_line + document.line) from None
     except _Refused as error:
         raise YamlError(f"error converting YAML to JSON: {error}", first_line + document.line) from None
     except RecursionError:
@@ -84,9 +86,10 @@ class _UnknownAnchor(_Refused):
 
 
 class _Document:
-    def __init__(self, text: str, resolver: Resolver) -> None:
+    def __init__(self, text: str, resolver: Resolver, unique_keys: bool) -> None:
         self._next = CParser(text).get_event
         self._resolve = resolver
+        self._unique_keys = unique_keys
         self._anchors: dict[str, Any] = {}
         self._nodes = 0
         self._aliased = 0
@@ -146,13 +149,19 @@ class _Document:
     def _mapping(self) -> dict[str, Any]:
         """Later keys replace earlier ones, and so do those that a merge (``<<``) brings."""
         obj: dict[str, Any] = {}
-        following, node = self._next, self._node
+        own: set[str] = set()  # not what a merge brings: that may be overridden
+        following, node, unique = self._next, self._node, self._unique_keys
         while type(event := following()) is not MappingEndEvent:
             if type(event) is ScalarEvent and event.value == "<<" and _is_merge(event):
                 obj.update(_merged(node(following())))
                 continue
             key, value = self._key(event), node(following())
-            obj[key if type(key) is str else _key_text(key, value)] = value
+            text = key if type(key) is str else _key_text(key, value)
+            if unique and text in own:
+                self.line = event.start_mark.line
+                raise RepeatedKeyError(text)
+            own.add(text)
+            obj[text] = value
         return obj
 
     def _key(self, event: Any) -> Any:

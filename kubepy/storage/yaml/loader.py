@@ -38,19 +38,20 @@ class _Chunk(NamedTuple):
     line: int
 
 
-def load_all(text: str, *, old_booleans: bool = True) -> list[Document]:
+def load_all(text: str, *, old_booleans: bool = True, unique_keys: bool = False) -> list[Document]:
     """The documents of a manifest; empty ones are left out. Raises YamlError.
 
     Without ``old_booleans`` ``yes``, ``no``, ``on``, ``off``, ``y`` and ``n`` are text, as they are to kustomize.
+    Of equal keys the last counts; with ``unique_keys`` they are an error.
     What begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``).
     """
     if not text.lstrip().startswith("{"):
-        return _load_yaml(_Chunk(text, 1), old_booleans)
-    documents, rest, failure = _load_json(text)
+        return _load_yaml(_Chunk(text, 1), old_booleans, unique_keys)
+    documents, rest, failure = _load_json(text, unique_keys)
     if failure is None:
         return documents
     try:
-        return documents + _load_yaml(rest, old_booleans)
+        return documents + _load_yaml(rest, old_booleans, unique_keys)
     except YamlError:
         raise failure from None
 
@@ -58,12 +59,12 @@ def load_all(text: str, *, old_booleans: bool = True) -> list[Document]:
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
-def _load_yaml(stream: _Chunk, old_booleans: bool) -> list[Document]:
+def _load_yaml(stream: _Chunk, old_booleans: bool, unique_keys: bool) -> list[Document]:
     from kubepy.storage.yaml.constructor import construct
     from kubepy.storage.yaml.scalars import resolve, resolve_v3
 
     resolver = resolve if old_booleans else resolve_v3
-    found = (construct(chunk.text, chunk.line, resolver) for chunk in _split(stream))
+    found = (construct(chunk.text, chunk.line, resolver, unique_keys) for chunk in _split(stream))
     return [Document(value, line) for value, line in found if value is not None]
 
 
@@ -96,13 +97,14 @@ def _check_separator(line: str, number: int) -> None:
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def _load_json(text: str) -> tuple[list[Document], _Chunk, YamlError | None]:
+def _load_json(text: str, unique_keys: bool) -> tuple[list[Document], _Chunk, YamlError | None]:
     """The JSON objects at the start of a text, what is left to be read as YAML, and why it is no JSON.
 
     After two objects the text counts as JSON, and what follows has to be JSON too.
     """
     documents: list[Document] = []
-    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+    hook = _unique if unique_keys else None
+    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=hook)
     position, count = _blank_end(text, 0), 0
     while position < len(text):
         line = text.count("\n", 0, position) + 1
@@ -113,6 +115,8 @@ def _load_json(text: str) -> tuple[list[Document], _Chunk, YamlError | None]:
             if count > 1:
                 raise failure from None
             return documents, _rest(text, position), failure
+        except RepeatedKeyError as error:
+            raise YamlError(str(error), line) from None
         documents += [Document(_sound(value), line)] if value is not None else []
         position, count = _blank_end(text, end), count + 1
     return documents, _Chunk("", 0), None
@@ -130,6 +134,22 @@ def _integer(digits: str) -> int | float:
     """apimachinery's ``util/json``: an integer that does not fit into int64 is a float."""
     value = int(digits)
     return value if INT64_MIN <= value <= INT64_MAX else float(value)
+
+
+class RepeatedKeyError(Exception):
+    """A mapping has a key twice; the message is for the user."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f'has the key "{key}" more than once')
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise RepeatedKeyError(key)
+        found[key] = value
+    return found
 
 
 def _no_constant(name: str) -> None:

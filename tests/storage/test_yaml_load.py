@@ -110,8 +110,8 @@ def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
 
 
 def test_of_equal_keys_the_last_counts_unless_they_are_an_error() -> None:
-    text = "a: {x: 1}\nb:\n  x: 1\n  y: 2\n  x: 3\n"
-    assert read(text) == {"a": {"x": 1}, "b": {"x": 3, "y": 2}}
+    text = "a: {x: 1}\nb:\n  x: 1\n  z: 2\n  x: 3\n"
+    assert read(text) == {"a": {"x": 1}, "b": {"x": 3, "z": 2}}
     with pytest.raises(YamlError, match='has the key "x" more than once') as caught:
         load_all("# first\n---\n" + text, unique_keys=True)
     assert caught.value.line == 7

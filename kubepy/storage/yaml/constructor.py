@@ -40,7 +40,8 @@ _UNFINISHED = object()  # what an anchor stands for while its own value is being
 def construct(text: str, first_line: int, resolver: Resolver = resolve, unique_keys: bool = False) -> tuple[Any, int]:
     """The value of the first document of a text, and the line where it begins, counted on from ``first_line``.
 
-    Raises YamlError, with ``unique_keys`` also for a mapping with equal keys. What follows the first document is not looked at, as go-yaml does not either.
+    Raises YamlError, with ``unique_keys`` also for a mapping with equal keys. What follows the first document is not
+    looked at, as go-yaml does not either.
     """
     document = _Document(text, resolver, unique_keys)
     try:

@@ -6,7 +6,6 @@ into kubectl's line in one place (``kubepy.cli.runtime.errors``); nothing else f
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -103,12 +102,13 @@ def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Status:
 
 
 def show_value(value: Any) -> str:
-    """A value as upstream's ``field.Error`` prints it: strings quoted, the rest as JSON in Go's field order."""
+    """A value as upstream's ``field.Error`` prints it: strings quoted (``%q``), floats as Go prints them, the rest as
+    ``encoding/json`` writes it, in Go's field order."""
+    from kubepy.cluster.values.goformat import format_float, quote, to_json
+
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if value is None:
-        return "null"
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return quote(value)
+    return format_float(value) if isinstance(value, float) else to_json(value, sort_keys=False)
 
 
 class FieldError(NamedTuple):
@@ -143,7 +143,7 @@ def type_invalid(path: str, value: Any, detail: str) -> FieldError:
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
     """The supported values are printed in the order given; upstream sorts sets before it passes them."""
-    values = ", ".join(json.dumps(one) for one in supported)
+    values = ", ".join(show_value(one) for one in supported)
     text = f"Unsupported value: {show_value(value)}" + (f": supported values: {values}" if values else "")
     return FieldError("FieldValueNotSupported", path, text)
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.schema.structural import fill_in, prune, validate
+from kubepy.cluster.schema.listtypes import validate_lists
+from kubepy.cluster.schema.structural import fill_in, prune
+from kubepy.cluster.schema.validating import validate
 
 SCHEMA: dict[str, Any] = {
     "type": "object", "required": ["spec"],
@@ -59,8 +61,86 @@ def test_defaults_are_filled_in_at_every_depth() -> None:
     ({"length": 1, "port": 1.5},
      ['spec.port: Invalid value: "number": spec.port in body must be of type integer,string: "number"']),
     ({"length": 1, "kind": True},
-     ['spec.kind: Invalid value: "": "spec.kind" must validate at least one schema (anyOf)']),
-    ({"length": 1, "kind": "x"}, ['spec.kind: Invalid value: "": "spec.kind" must not validate the schema (not)']),
+     ['<nil>: Invalid value: "": "spec.kind" must validate at least one schema (anyOf)',
+      'spec.kind: Invalid value: "boolean": spec.kind in body must be of type string: "boolean"']),
+    ({"length": 1, "kind": "x"}, ['<nil>: Invalid value: "": "spec.kind" must not validate the schema (not)']),
+    ({"length": 1.5}, [
+        'spec.length: Invalid value: "number": spec.length in body must be of type integer: "number"',
+        '<nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.length']),
+    ({"length": 1, "hull": 5},
+     ['spec.hull: Invalid value: "integer": spec.hull in body must be of type string: "integer"',
+      'spec.hull: Unsupported value: 5: supported values: "wood", "steel"']),
 ])
 def test_what_the_schema_refuses_is_told_in_upstreams_words(spec: dict[str, Any], errors: list[str]) -> None:
     assert [str(error) for error in validate(SCHEMA, {"spec": spec})] == errors
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "good", "bad"), [
+    ("date-time", "2026-11-20T10:00:00Z", "2026-11-20 10:00"), ("date", "2026-11-20", "2026-13-20"),
+    ("duration", "1h30m", "soon"), ("duration", "22 ns", "h1"), ("byte", "eHg=", "e"), ("ipv4", "10.0.0.1", "fd00::1"),
+    ("ipv6", "fd00::1", "10.0.0.1"), ("cidr", "10.0.0.0/8", "10.0.0.0"), ("hostname", "a.example.com", "-a"),
+    ("uuid", "2265B100-0007-7000-a168-0b3190184728", "2265"), ("email", "a@example.com", "a"), ("uri", "/a", "a"),
+    ("mac", "00:1b:44:11:3a:b7", "00"), ("hexcolor", "#fff", "#ff"), ("k8s-short-name", "a-b", "a.b"),
+    ("k8s-long-name", "a.b", "a.-"), ("unheard-of", "anything", None),
+])  # fmt: skip
+def test_a_text_has_the_format_that_the_schema_asks_for(name: str, good: str, bad: str | None) -> None:
+    schema = {"type": "string", "format": name}
+    assert validate(schema, good, "x") == []
+    if bad is not None:
+        assert [str(error) for error in validate(schema, bad, "x")] == [
+            f'x: Invalid value: "{bad}": x in body must be of type {name}: "{bad}"']
+
+
+@pytest.mark.parametrize(("schema", "value", "errors"), [
+    ({"type": "integer", "format": "int32"}, 2**31,
+     ['<nil>: Invalid value: "": Checked value must be of type integer with format int32 in x']),
+    ({"type": "integer", "format": "int64"}, 1.5,
+     ['x: Invalid value: "float64": x in body must be of type int64: "float64"',
+      '<nil>: Invalid value: "": Checked value must be of type integer with format int64 in x']),
+    ({"type": "string", "format": "date"}, 5, ['x: Invalid value: "int64": x in body must be of type date: "int64"']),
+    ({"type": "number", "maximum": 2000000}, 3e6,
+     ['x: Invalid value: 3e+06: x in body should be less than or equal to 2e+06']),
+])  # fmt: skip
+def test_numbers_have_formats_too(schema: dict[str, Any], value: Any, errors: list[str]) -> None:
+    assert [str(error) for error in validate(schema, value, "x")] == errors
+
+
+# --- several schemas, updates, lists ----------------------------------------------------------------------------------
+
+
+def test_of_several_schemas_the_nearest_says_what_is_missing() -> None:
+    nearer = {"required": ["b"], "properties": {"c": {"type": "string"}}}
+    schema = {"type": "object", "oneOf": [{"required": ["a"]}, nearer], "allOf": [{"required": ["d"]}]}
+    assert [str(error) for error in validate(schema, {"c": "x"}, "spec")] == [
+        '<nil>: Invalid value: "": "spec" must validate one and only one schema (oneOf). Found none valid',
+        'spec.b: Required value', 'spec.d: Required value',
+        '<nil>: Invalid value: "": "spec" must validate all the schemas (allOf). None validated']
+
+
+def test_an_update_may_leave_wrong_what_it_does_not_change() -> None:
+    item = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer", "maximum": 3}}}
+    schema = {"type": "object", "properties": {
+        "length": {"type": "integer", "maximum": 5},
+        "crew": {"type": "array", "items": item,
+                 "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        "boats": {"type": "array", "items": item},
+    }}
+    old = {"length": 9, "crew": [{"name": "a", "size": 4}], "boats": [{"size": 4}]}
+    assert validate(schema, {**old, "crew": [{"name": "b"}, {"name": "a", "size": 4}]}, old=old) == []
+    changed = {"length": 8, "crew": [{"name": "a", "size": 5}], "boats": [{"size": 4}, {}]}
+    assert [str(error).partition(":")[0] for error in validate(schema, changed, old=old)] == [
+        "boats[0].size", "crew[0].size", "length"]
+
+
+def test_sets_and_maps_hold_nothing_twice() -> None:
+    schema = {"type": "object", "properties": {
+        "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"],
+                  "items": {"type": "object"}},
+    }}
+    obj = {"tags": ["a", "b", "a", "a"], "ports": [{"port": 1}, {"port": 1, "name": "x"}, {}]}
+    assert [str(error) for error in validate_lists(schema, obj)] == [
+        'ports[1]: Duplicate value: {"port":1}', 'tags[2]: Duplicate value: "a"']

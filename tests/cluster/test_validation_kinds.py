@@ -198,7 +198,7 @@ AT = "spec.validation.openAPIV3Schema"  # where upstream finds the only schema
      [f'{AT}.properties[spec].properties[flag].type: Unsupported value: "text": supported values: "array", "boolean", '
       '"integer", "number", "object", "string"']),
     (CRD, {f"{SCHEMA}.properties.spec.properties.flag.default": 5},
-     [f'{AT}.properties[spec].properties[flag].default: Invalid value: "integer": body must be of type string: '
+     [f'{AT}.properties[spec].properties[flag].default: Invalid value: "integer":  in body must be of type string: '
       '"integer"']),
     (CRD, {f"{SCHEMA}.properties.spec.properties.list": {"type": "array"}},
      [f"{AT}.properties[spec].properties[list].items: Required value: must be specified"]),

@@ -15,14 +15,19 @@ def default_job(job: Object) -> None:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
     spec.setdefault("backoffLimit", 6 if spec.get("backoffLimitPerIndex") is None else NO_LIMIT)
-    labels = spec["template"]["metadata"].get("labels")
-    if labels and not job["metadata"].get("labels"):
-        job["metadata"]["labels"] = dict(labels)
+    default_labels(job)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     has_policy = spec.get("podFailurePolicy") is not None
     spec.setdefault("podReplacementPolicy", "Failed" if has_policy else "TerminatingOrFailed")
     spec.setdefault("manualSelector", False)
+
+
+def default_labels(job: Object) -> None:
+    """A job without labels has those of its template."""
+    labels = job["spec"]["template"]["metadata"].get("labels")
+    if labels and not job["metadata"].get("labels"):
+        job["metadata"]["labels"] = dict(labels)
 
 
 def _default_template_and_policies(spec: Object) -> None:

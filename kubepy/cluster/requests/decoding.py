@@ -17,15 +17,16 @@ def decode_request(server: Server, resource: Resource, obj: Object, field_valida
 
     Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields; ``Warn`` warns of them.
     """
-    _expect_kind(resource, obj)
+    api_version = _expect_kind(resource, obj)
     strategy = server.strategy(resource)
+    server.warn_all(strategy.warnings_of_version(api_version))
     try:
-        decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
+        decoded = strategy.decode({**obj, "apiVersion": api_version, "kind": resource.kind})
     except DecodeError as error:
-        raise _cannot_be_handled(resource, str(error)) from None
+        raise _cannot_be_handled(resource, api_version, str(error)) from None
     complaints = strict_complaints(decoded.unknown_fields)
     if complaints and field_validation == "Strict":
-        raise _cannot_be_handled(resource, f"strict decoding error: {', '.join(complaints)}")
+        raise _cannot_be_handled(resource, api_version, f"strict decoding error: {', '.join(complaints)}")
     if field_validation == "Warn":
         server.warn_all(complaints)
     decoded.object.setdefault("metadata", {})
@@ -33,8 +34,8 @@ def decode_request(server: Server, resource: Resource, obj: Object, field_valida
     return decoded.object
 
 
-def _expect_kind(resource: Resource, obj: Object) -> None:
-    """Raises BadRequest if the object says that it is of another kind than the request."""
+def _expect_kind(resource: Resource, obj: Object) -> str:
+    """The version in which the object is written. Raises BadRequest if it says that it is of another kind."""
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
     versions = [resource.api_version, *(f"{resource.group}/{other}" for other in resource.other_versions)]
     if api_version not in versions:
@@ -44,6 +45,7 @@ def _expect_kind(resource: Resource, obj: Object) -> None:
         version = api_version.rpartition("/")[2]
         why = f"no kind \"{kind}\" is registered for the resource \"{resource.key}\""
         raise errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
+    return str(api_version)
 
 
 def strict_complaints(unknown_fields: list[str]) -> list[str]:
@@ -51,9 +53,9 @@ def strict_complaints(unknown_fields: list[str]) -> list[str]:
     return [f'unknown field "{path}"' for path in unknown_fields]
 
 
-def _cannot_be_handled(resource: Resource, why: str) -> errors.Status:
-    kind = resource.kind
-    return errors.bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
+def _cannot_be_handled(resource: Resource, api_version: str, why: str) -> errors.Status:
+    kind, version = resource.kind, api_version.rpartition("/")[2]
+    return errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
 
 class PatchWords(NamedTuple):

@@ -14,15 +14,20 @@ _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 
 
 def resources_of(definition: Object) -> Iterator[Resource]:
-    """The resource of a definition, none if it serves no version."""
-    spec = definition["spec"]
+    """The resource of a definition; none if it serves no version, or its names were never accepted.
+
+    One that was written by hand says nothing of its names, and is served.
+    """
+    spec, status = definition["spec"], definition.get("status") or {}
+    if any(one["type"] == "Established" and one["status"] != "True" for one in status.get("conditions") or ()):
+        return
     served = sorted((one for one in spec.get("versions") or () if one.get("served")),
                     key=lambda one: version_rank(one["name"]), reverse=True)
     if not served:
         return
-    names, preferred = spec["names"], served[0]
+    names, preferred = {**spec["names"], **_accepted(status)}, served[0]
     subresources = preferred.get("subresources") or {}
-    yield Resource(
+    resource = Resource(
         names["plural"], names["kind"], spec["group"], preferred["name"], spec.get("scope") == "Namespaced",
         names.get("singular", ""), tuple(names.get("shortNames") or ()), tuple(names.get("categories") or ()),
         tuple(name for name in ("scale", "status") if name in subresources),
@@ -31,6 +36,19 @@ def resources_of(definition: Object) -> Iterator[Resource]:
         printer_columns=tuple(PrinterColumn(one["name"], one["type"], one["jsonPath"], one.get("priority", 0))
                               for one in preferred.get("additionalPrinterColumns") or ()),
     )
+    yield resource._replace(deprecation=deprecation_of(resource, preferred))
+
+
+def _accepted(status: Object) -> Object:
+    return {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
+
+
+def deprecation_of(resource: Resource, version: Object) -> str:
+    """What to warn of when this version of a resource is asked for, "" if it is not deprecated."""
+    if not version.get("deprecated"):
+        return ""
+    own = version.get("deprecationWarning")
+    return str(own) if own is not None else f"{resource.group}/{version['name']} {resource.kind} is deprecated"
 
 
 def version_rank(version: str) -> tuple[int, int, int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.cluster.defaults.batch import default_labels
 from kubepy.cluster.errors import FieldError
 from kubepy.cluster.objects.meta import Object, name_of, uid_of
 from kubepy.cluster.strategies.apps import WorkloadStrategy, name_warnings
@@ -22,6 +23,7 @@ class JobStrategy(WorkloadStrategy):
         super().prepare_for_create(obj)
         if not obj["spec"].get("manualSelector"):
             _generate_selector(obj)
+        default_labels(obj)  # once more, as upstream defaults again what it reads back from storage
 
     def validate(self, obj: Object) -> list[FieldError]:
         from kubepy.cluster.validation.batch import validate_job

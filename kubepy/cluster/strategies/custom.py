@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kubepy.cluster import errors
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object, clone
-from kubepy.cluster.schema.structural import fill_in, prune, validate
+from kubepy.cluster.objects.meta import Object, clone, is_being_deleted
+from kubepy.cluster.schema.customresources import deprecation_of
+from kubepy.cluster.schema.listtypes import validate_lists
+from kubepy.cluster.schema.structural import fill_in, prune
+from kubepy.cluster.schema.validating import validate
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.strategies.strategy import Strategy
+from kubepy.cluster.strategies.strategy import ListObjects, Strategy, text_at
 from kubepy.cluster.types import Decoded, decode
+from kubepy.cluster.validation.customs import finalizer_warnings, validate_embedded
 from kubepy.cluster.validation.scales import validate_count, validate_selector
 
 _ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
@@ -24,29 +29,72 @@ class CustomStrategy(Strategy):
 
     def __init__(self, resource: Resource, definition: Object) -> None:
         super().__init__(resource)
-        self._schema = self.schema = _schema_of(definition, resource.version)
+        self._versions = {f"{resource.group}/{one['name']}": one for one in definition["spec"]["versions"]}
+        self._schema = self.schema = _schema_of(self._versions[resource.api_version])
+        self._is_going = is_being_deleted(definition)
+        self._field_paths = [one["jsonPath"].removeprefix(".") for one
+                             in self._versions[resource.api_version].get("selectableFields") or ()]
 
     def decode(self, obj: Object) -> Decoded:
+        """An object of another version is one of this version with other fields: the only conversion is none."""
         object_, unknown = decode(clone(obj))
-        return Decoded(object_, [*unknown, *prune(self._schema, object_)])
+        schema = _schema_of(self._versions[obj["apiVersion"]])
+        unknown = [*unknown, *prune(schema, object_)]
+        if obj["apiVersion"] != self.resource.api_version:
+            fill_in(schema, object_)
+            object_["apiVersion"] = self.resource.api_version
+            prune(self._schema, object_)
+        return Decoded(object_, unknown)
+
+    def warnings_of_version(self, api_version: str) -> list[str]:
+        if api_version == self.resource.api_version:
+            return []  # every request for the resource is warned of
+        return [warning] if (warning := deprecation_of(self.resource, self._versions[api_version])) else []
+
+    def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        if self._is_going:
+            raise errors.method_not_supported(self.resource.key, "create")
+
+    def selectable_fields(self, obj: Object) -> dict[str, str]:
+        return {path: text_at(obj, path) for path in self._field_paths}
 
     def default(self, obj: Object) -> None:
         fill_in(self._schema, obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        wrong = validate(self._schema, obj)
-        if self.resource.scale_paths:
-            wrong += validate_count(obj, self.resource.scale_paths[0])
-        return wrong + self._validate_scale_status(obj)
+        return [*validate(self._schema, obj), *self._validate_scale(obj),
+                *validate_embedded(self._schema, obj), *validate_lists(self._schema, obj)]
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        wrong = [*validate(self._schema, obj, old=old), *self._validate_scale(obj),
+                 *validate_embedded(self._schema, obj)]
+        return wrong if validate_lists(self._schema, old) else [*wrong, *validate_lists(self._schema, obj)]
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return validate(self._schema, obj) + self._validate_scale_status(obj)
+        wrong = []
+        if "status" in obj:
+            schema = (self._schema.get("properties") or {}).get("status") or {}
+            wrong = validate(schema, obj["status"], "status", old.get("status"))
+        wrong += self._validate_scale_status(obj)
+        return wrong if validate_lists(self._schema, old) else [*wrong, *validate_lists(self._schema, obj)]
+
+    def _validate_scale(self, obj: Object) -> list[FieldError]:
+        if not self.resource.scale_paths:
+            return []
+        return validate_count(obj, self.resource.scale_paths[0]) + self._validate_scale_status(obj)
 
     def _validate_scale_status(self, obj: Object) -> list[FieldError]:
         if not self.resource.scale_paths:
             return []
         _, replicas, selector = self.resource.scale_paths
         return validate_count(obj, replicas) + validate_selector(obj, selector)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return finalizer_warnings(obj["metadata"].get("finalizers") or ())
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        known = old["metadata"].get("finalizers") or ()
+        return finalizer_warnings([one for one in obj["metadata"].get("finalizers") or () if one not in known])
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         return _content(obj) != _content(old)
@@ -77,9 +125,6 @@ def _content(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key != "metadata"}
 
 
-def _schema_of(definition: Object, version: str) -> Mapping[str, Any]:
-    for one in definition["spec"]["versions"]:
-        if one["name"] == version:
-            schema: Mapping[str, Any] = (one.get("schema") or {}).get("openAPIV3Schema") or _ALL_ALLOWED
-            return schema
-    return _ALL_ALLOWED
+def _schema_of(version: Object) -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or _ALL_ALLOWED
+    return schema

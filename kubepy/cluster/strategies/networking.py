@@ -50,8 +50,8 @@ class IngressStrategy(_CountedStrategy):
 class IngressClassStrategy(_CountedStrategy):
     def default(self, obj: Object) -> None:
         parameters = (obj.get("spec") or {}).get("parameters")
-        if parameters is not None:
-            parameters.setdefault("scope", "Cluster")
+        if parameters is not None and parameters.get("scope") is None:
+            parameters["scope"] = "Cluster"
 
     def validate(self, obj: Object) -> list[FieldError]:
         from kubepy.cluster.validation.networking import validate_ingress_class
@@ -62,6 +62,17 @@ class IngressClassStrategy(_CountedStrategy):
         from kubepy.cluster.validation.networking import validate_ingress_class
 
         return validate_ingress_class(obj, old)
+
+
+class IPAddressStrategy(_CountedStrategy):
+    pass
+
+
+class ServiceCIDRStrategy(_CountedStrategy):
+    has_status = True
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
 
 
 class NetworkPolicyStrategy(_CountedStrategy):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.errors import FieldError
+from kubepy.cluster.errors import FieldError, invalid_value, required
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
+from kubepy.cluster.validation.fields import semantically_equal
 
 
 class PersistentVolumeClaimStrategy(Strategy):
@@ -146,3 +147,37 @@ class CSIDriverStrategy(Strategy):
             spec.setdefault(field, value)
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
+
+
+class VolumeAttachmentStrategy(Strategy):
+    has_status = True
+    allow_unconditional_update = False
+
+    def empty_status(self) -> Object:
+        return {"attached": False}
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        errors: list[FieldError] = []
+        if not semantically_equal(obj.get("spec"), old.get("spec")):
+            errors.append(invalid_value("spec", obj.get("spec"), "field is immutable"))
+        return errors
+
+
+class VolumeAttributesClassStrategy(Strategy):
+    def validate(self, obj: Object) -> list[FieldError]:
+        errors: list[FieldError] = []
+        if not obj.get("driverName"):
+            errors.append(required("driverName"))
+        if not obj.get("parameters"):
+            errors.append(required("parameters", "must contain at least one key/value pair"))
+        return errors
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        errors: list[FieldError] = []
+        for field in ("driverName", "parameters"):
+            if not semantically_equal(obj.get(field), old.get(field)):
+                errors.append(invalid_value(field, obj.get(field), "field is immutable"))
+        return errors

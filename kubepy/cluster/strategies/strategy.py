@@ -47,7 +47,7 @@ class Strategy:
         self.resource = resource
 
     def decode(self, obj: Object) -> Decoded:
-        """A copy of what a client sent as the kind's type holds it. Raises DecodeError."""
+        """A copy of what a client sent as the kind's type holds it, in the version stored. Raises DecodeError."""
         from kubepy.cluster.types import decode
 
         return decode(obj)
@@ -113,6 +113,10 @@ class Strategy:
     def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
         return self.validate_status_update(obj, old)
 
+    def warnings_of_version(self, api_version: str) -> list[str]:
+        """What to warn of when something is written in a version that is served but not the resource's own."""
+        return []
+
     def warnings_on_create(self, obj: Object) -> list[str]:
         return []
 
@@ -129,10 +133,10 @@ class Strategy:
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         """The values of the ``selectable`` fields of an object; one that is missing is empty."""
-        return {path: _text_at(obj, path) for path in self.selectable}
+        return {path: text_at(obj, path) for path in self.selectable}
 
 
-def _text_at(obj: Object, path: str) -> str:
+def text_at(obj: Object, path: str) -> str:
     """The scalar at a dotted path as Go prints it, "" if there is none."""
     found: Any = obj
     for part in path.split("."):

@@ -14,7 +14,8 @@ from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
 from kubepy.cluster.objects.meta import Object, clone
-from kubepy.cluster.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, prune, validate
+from kubepy.cluster.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, prune
+from kubepy.cluster.schema.validating import validate
 
 _JUNCTORS = ("anyOf", "allOf", "oneOf")
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]

@@ -190,3 +190,8 @@ def test_keys_come_in_the_order_of_gos_fields() -> None:
     assert json.dumps(go_order("*meta/v1.LabelSelector", selector)) == (
         '{"matchLabels": {"a": "2", "b": "1"}, "matchExpressions": [{"key": "a", "operator": "In", "values": ["x"]}]}'
     )
+
+
+def test_a_key_of_bytes_without_a_value_has_none() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": None, "b": "eHg="}}
+    assert decode(secret).object["data"] == {"a": "", "b": "eHg="}

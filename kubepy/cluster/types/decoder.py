@@ -19,6 +19,7 @@ from kubepy.cluster.types.special import SPECIAL
 State = list[str]  # the paths of unknown fields
 Decoder = Callable[[Any, Where, State], Any]
 
+_BYTES = ("[]byte", "[]uint8")
 _INTEGER_BITS = {"int": 64, "int16": 16, "int32": 32, "int64": 64}
 _UNSIGNED_BITS = {"byte": 8, "uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
@@ -89,7 +90,7 @@ def _in_key_order(value: Any) -> Any:
 def decoder(type_name: str) -> Decoder:
     if type_name in SPECIAL:
         return SPECIAL[type_name]
-    if type_name in ("[]byte", "[]uint8"):
+    if type_name in _BYTES:
         return _decode_bytes
     if type_name.startswith("*"):
         return _pointer(type_name)
@@ -140,6 +141,8 @@ def _map(type_name: str) -> Decoder:
         if is_text and all(type(item) is str for item in value.values()):
             return value.copy()
         decode_item = lazy.decoder
+        if inner in _BYTES:  # null is no bytes, which protobuf keeps
+            value = {key: "" if item is None else item for key, item in value.items()}
         return {key: decode_item(item, (where, key, ""), state) for key, item in value.items()}
 
     return decode_map

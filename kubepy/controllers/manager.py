@@ -129,7 +129,8 @@ class Manager:
     def _work(self, done: Callable[[], bool]) -> None:
         """Batches until nothing is left to do now, or ``done()`` holds."""
         while not done():
-            self._poll()
+            if self._stale or not self.has_work():  # a batch looks for itself when it begins
+                self._poll()
             if not self.has_work():
                 return
             self._run_batch()

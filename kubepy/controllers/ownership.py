@@ -84,13 +84,17 @@ class Ownership:
         if new is None or is_being_deleted(new):
             self._deleted(new or old, deleted)
             return None
+        reference = controller_of(new)
+        if reference is not None and reference["kind"] != self._kind and (
+                old is None or controller_of(old) == reference):
+            return None  # another kind's, before and after
         owner = self.owner_of(new)
         if old is None:
             if owner is not None:
                 created(self.key_of(owner), new)
-        elif controller_of(old) != controller_of(new):
+        elif controller_of(old) != reference:
             self.wake(self.owner_of(old))
-        if controller_of(new) is not None:
+        if reference is not None:
             self.wake(owner)
         elif old is None or labels_of(old) != labels_of(new) or controller_of(old) is not None:
             self.wake_matching(new)

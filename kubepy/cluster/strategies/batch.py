@@ -61,6 +61,8 @@ def _generate_selector(job: Object) -> None:
     made = {"job-name": name_of(job), "batch.kubernetes.io/job-name": name_of(job),
             "controller-uid": uid_of(job), CONTROLLER_UID: uid_of(job)}
     metadata["labels"] = {**made, **(metadata.get("labels") or {})}
+    if not job["metadata"].get("labels"):  # as for every object that is read, these fill in what is missing
+        job["metadata"]["labels"] = dict(metadata["labels"])
     selector = job["spec"].get("selector") or {}
     labels = {CONTROLLER_UID: uid_of(job), **(selector.get("matchLabels") or {})}
     job["spec"]["selector"] = {**selector, "matchLabels": labels}

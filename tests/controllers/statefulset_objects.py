@@ -158,8 +158,8 @@ class Witness:
 
     name = "statefulset-controller"
 
-    def __init__(self, inner: Reconciler, context: Context, broken: list[Broken], crash_at: int = 0) -> None:
-        self._inner, self._context, self._broken, self._left = inner, context, broken, crash_at
+    def __init__(self, inner: Reconciler, context: Context, lab: StatefulLab, crash_at: int = 0) -> None:
+        self._inner, self._context, self._lab, self._left = inner, context, lab, crash_at
 
     @property
     def queue(self) -> WorkQueue[Key]:
@@ -171,18 +171,20 @@ class Witness:
     def sync(self, key: Key) -> None:
         set_ = self._context.informers.get(*key)
         before = {name_of(pod): pod for pod in self._context.informers.list("pods")}
+        self._lab.failed = True
         try:
             self._inner.sync(key)
+            self._lab.failed = False
         except (Status, ClaimError, AdoptionError):
             raise
         except Exception as error:  # the manager would try again, and tell only the log
-            self._broken.append(Broken(f"a sync raises {error!r}"))
+            self._lab.broken.append(Broken(f"a sync raises {error!r}"))
             raise
         finally:
             if set_ is not None and not is_being_deleted(set_):
                 self._check(set_, before)
         self._left -= 1
-        if self._left == 0 or self._broken:
+        if self._left == 0 or self._lab.broken:
             raise Crash
 
     def _check(self, set_: Object, before: Mapping[str, Object]) -> None:
@@ -194,7 +196,7 @@ class Witness:
         try:
             check_step(step, status.get("updateRevision", ""), current)
         except Broken as error:  # kept: the manager takes what a sync raises for the reconciler's own trouble
-            self._broken.append(error)
+            self._lab.broken.append(error)
 
 
 def is_member(set_: Object, pod: Object) -> bool:
@@ -213,6 +215,7 @@ class StatefulLab(Lab):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.broken: list[Broken] = []
+        self.failed = False  # whether the last sync of a set raised something, and so left things undone
         self.node("node-1")
         self.run()
 
@@ -221,7 +224,7 @@ class StatefulLab(Lab):
         cluster: Cluster = self.cluster
         informers, store = Informers(), cluster.store
         context = Context(cluster.client, informers, cluster.clock, cluster.scheme)
-        made = [Witness(one, context, self.broken, crash_at) if one.name == Witness.name else one
+        made = [Witness(one, context, self, crash_at) if one.name == Witness.name else one
                 for one in reconcilers(context)]
         checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
         manager = Manager(cluster.client, informers, cluster.clock, made, resources=store.resources,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of
-from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, phase_of
+from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
+from kubepy.cluster.objects.volumes import uses_of
 from tests.controllers.statefulset_objects import (
     CLAIMS,
     REVISIONS,
@@ -25,6 +27,7 @@ from tests.controllers.statefulset_objects import (
 )
 
 Operation = tuple[Any, ...]
+POD_NAME = "statefulset.kubernetes.io/pod-name"
 
 
 # --- what may happen ----------------------------------------------------------------------------------------------
@@ -38,8 +41,9 @@ def update(lab: StatefulLab, version: int, outcome: str) -> None:
     lab.retemplate(f"db:{version}", outcome)
 
 
-def strategy(lab: StatefulLab, kind: str, partition: int) -> None:
-    rolling = {"rollingUpdate": {"partition": partition}} if kind == "RollingUpdate" else {}
+def strategy(lab: StatefulLab, kind: str, partition: int | None) -> None:
+    """``partition`` None: the block is left out, which is not the same as 0."""
+    rolling = {"rollingUpdate": {"partition": partition}} if kind == "RollingUpdate" and partition is not None else {}
     lab.edit(updateStrategy={"type": kind, **rolling})
 
 
@@ -65,13 +69,53 @@ def crash(lab: StatefulLab, step: int) -> None:
 
 
 def wait(lab: StatefulLab, seconds: int) -> None:
-    lab.cluster.clock.fixed = lab.now + _seconds(seconds)
+    lab.cluster.clock.fixed = lab.now + timedelta(seconds=seconds)
 
 
-def _seconds(number: int) -> Any:
-    from datetime import timedelta
+def relabel(lab: StatefulLab, number: int, key: str, value: str | None) -> None:
+    """A label of a pod is changed by hand, or (None) taken away."""
 
-    return timedelta(seconds=number)
+    def change(pod: Object) -> None:
+        labels = {**pod["metadata"].get("labels", {}), key: value}
+        pod["metadata"]["labels"] = {name: text for name, text in labels.items() if text is not None}
+
+    _if_there(lambda: lab.change("pods", f"db-{number}", change, "default"))
+
+
+def orphan(lab: StatefulLab) -> None:
+    """The set is deleted without its pods, and made again."""
+    spec = lab.set()["spec"]
+    lab.client.delete(SETS, "db", namespace="default", options=DeleteOptions(propagation_policy="Orphan"))
+    lab.run()
+    lab.make({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec})
+
+
+def replace(lab: StatefulLab) -> None:
+    """The set is deleted with its pods, and made again while they go."""
+    spec = lab.set()["spec"]
+    lab.client.delete(SETS, "db", namespace="default")
+    lab.make({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec})
+
+
+def lose_node(lab: StatefulLab) -> None:
+    _if_there(lambda: lab.client.delete("nodes", "node-1"))
+
+
+def find_node(lab: StatefulLab) -> None:
+    if lab.names("nodes") == []:
+        lab.node("node-1")
+
+
+def retain(lab: StatefulLab, when_deleted: str, when_scaled: str) -> None:
+    lab.edit(persistentVolumeClaimRetentionPolicy={"whenDeleted": when_deleted, "whenScaled": when_scaled})
+
+
+def lose_claim(lab: StatefulLab, number: int) -> None:
+    _if_there(lambda: lab.client.delete(CLAIMS, f"data-db-{number}", namespace="default"))
+
+
+def start_at(lab: StatefulLab, number: int) -> None:
+    lab.edit(ordinals={"start": number})
 
 
 def _if_there(act: Callable[[], object]) -> None:
@@ -87,13 +131,22 @@ ORDINALS = st.integers(0, 4)
 SCALE = st.tuples(st.just(scale), st.sampled_from([4, 1, 3, 2, 0]))
 UPDATE = st.tuples(st.just(update), st.integers(1, 4), OUTCOMES)
 STRATEGY = st.tuples(st.just(strategy), st.sampled_from(["RollingUpdate", "RollingUpdate", "OnDelete"]),
-                     st.sampled_from([1, 2, 0, 3]))
+                     st.sampled_from([1, 2, 0, 3, None]))
+LABELS = st.sampled_from([("app", "gone"), ("app", "db"), ("app", "db"), (POD_NAME, None), (POD_NAME, "x"),
+                          ("controller-revision-hash", None), ("controller-revision-hash", "db-x")])
+POLICIES = st.sampled_from(["Retain", "Delete"])
 OPERATIONS = st.one_of(
     SCALE, SCALE, SCALE, UPDATE, UPDATE, UPDATE, STRATEGY, STRATEGY,
     st.tuples(st.just(delete), ORDINALS, st.booleans()),
     st.tuples(st.just(sicken), ORDINALS, st.sampled_from(["Running", "Failed", "Succeeded"])),
     st.tuples(st.just(crash), st.integers(1, 6)),
     st.tuples(st.just(wait), st.sampled_from([1, 4, 11])),
+    st.tuples(ORDINALS, LABELS).map(lambda drawn: (relabel, drawn[0], *drawn[1])),
+    st.tuples(st.just(orphan)), st.tuples(st.just(replace)),
+    st.tuples(st.just(lose_node)), st.tuples(st.just(find_node)),
+    st.tuples(st.just(retain), POLICIES, POLICIES),
+    st.tuples(st.just(lose_claim), ORDINALS),
+    st.tuples(st.just(start_at), st.sampled_from([0, 1, 2])),
 )
 SETTLE = st.sampled_from([True, True, False])
 SPECS = st.fixed_dictionaries({
@@ -133,6 +186,7 @@ def test_every_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec:
         if settle:
             lab.run()
             check_status(lab)
+            check_shape(lab)
     mend(lab)
     check_converged(lab)
     assert lab.cluster.store.check() == []
@@ -143,6 +197,9 @@ def mend(lab: StatefulLab) -> None:
     """A good template; every pod that is not well is taken away by hand, as one has to after a broken update."""
     lab.retemplate("db:9")
     lab.edit(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+    find_node(lab)
+    for number in range(7):
+        relabel(lab, number, "app", "db")
     for _ in range(12):
         lab.run()
         wait(lab, 11)
@@ -169,6 +226,46 @@ def check_status(lab: StatefulLab) -> None:
         "updatedReplicas": sum(revision(pod) == status["updateRevision"] for pod in staying),
         "currentReplicas": sum(revision(pod) == status["currentRevision"] for pod in staying),
     }
+
+
+def check_shape(lab: StatefulLab) -> None:
+    """At rest, the members that a set has got to are as they should be (what ``assertMonotonicInvariants`` and
+    ``assertBurstInvariants`` say of pods and claims), if nothing kept it from its work."""
+    set_ = lab.set()
+    if lab.failed:
+        return
+    for pod in members_reached(lab, set_):
+        assert labels_of(pod)[POD_NAME] == name_of(pod)
+        claims = [f"{name_of(one)}-{name_of(pod)}" for one in set_["spec"].get("volumeClaimTemplates") or []]
+        assert set(claims) <= {use.claim for use in uses_of(pod)}
+        for name in claims:
+            check_claim(lab, set_, name)
+
+
+def members_reached(lab: StatefulLab, set_: Object) -> Iterator[Object]:
+    """An ordered set looks no further than to its first member that is not well."""
+    spec = set_["spec"]
+    start, seconds = (spec.get("ordinals") or {}).get("start", 0), spec.get("minReadySeconds", 0)
+    pods = {ordinal(pod): pod for pod in lab.pods()}
+    for number in range(start, start + spec["replicas"]):
+        pod = pods.get(number)
+        if spec["podManagementPolicy"] == "OrderedReady" and (
+                pod is None or is_being_deleted(pod) or not is_pod_available(pod, seconds, lab.now)):
+            return
+        if pod is not None and not is_pod_terminal(pod):
+            yield pod
+
+
+def check_claim(lab: StatefulLab, set_: Object, name: str) -> None:
+    """A claim of a member bears the selector's labels, and its owner is as the policy says, unless it is on its way out
+    with an earlier owner."""
+    found = next((one for one in lab.client.list(CLAIMS).items if name_of(one) == name), None)
+    if found is None or is_being_deleted(found):
+        return
+    deleted_with_set = set_["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Delete"
+    owners = [(one["kind"], one["uid"]) for one in found["metadata"].get("ownerReferences") or []]
+    assert owners == ([("StatefulSet", uid_of(set_))] if deleted_with_set else [])
+    assert labels_of(found).items() >= {"app": "db"}.items()
 
 
 def check_converged(lab: StatefulLab) -> None:

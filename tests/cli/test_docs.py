@@ -1,0 +1,35 @@
+"""What the documentation shows is what happens: its console blocks are played, one after another, from the project."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.test_conformance import RUNNER
+
+ROOT = Path(__file__).parents[2]
+KUBEPY = shutil.which("kubepy", path=os.path.dirname(sys.executable)) or "kubepy"
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["canary", "storage"])
+def test_a_page_tells_what_happens(page: str, tmp_path: Path) -> None:
+    env = {**os.environ, "KUBEPY_STATE": str(tmp_path / "state"), "HOME": str(tmp_path), "TZ": "UTC",
+           "PATH": f"{os.path.dirname(KUBEPY)}:{os.environ['PATH']}"}
+    subprocess.run([KUBEPY, "init", "--nodes=3"], env=env, check=True, capture_output=True)
+    blocks = BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text())
+    assert blocks
+    for block in blocks:
+        _, steps, _ = RUNNER.parse(block)
+        for command, wanted in steps:
+            done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=env, text=True, capture_output=True)
+            said, wanted = (RUNNER.mask(lines) for lines in (done.stdout.splitlines(), wanted))
+            if "rollout status" in command:  # what it says on the way depends on the machine's speed
+                said, wanted = said[-1:], wanted[-1:]
+            assert said == wanted, command

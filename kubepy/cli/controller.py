@@ -145,7 +145,7 @@ def _report(session: Session, given: Invocation, summary: Summary) -> None:
 def _warn_of_problems(session: Session) -> None:
     """Say which files could not be objects, and so played no part; each once."""
     for problem in session.cluster.problems():
-        session.warn(f"{session.cluster.store.describe(problem)}: this file is left out")
+        session.warn(session.cluster.store.describe(problem))
 
 
 def _say_due(session: Session, remaining: Iterable[tuple[datetime, str, Key]]) -> None:

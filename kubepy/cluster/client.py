@@ -123,7 +123,7 @@ class Client:
         within = target.namespace if namespace is not None and target.resource.namespaced else None
         revision, objects, problems = self._snapshot(resource, within)
         for problem in problems:
-            self.warn(f"{self._store.describe(problem)}: this file is left out")
+            self.warn(self._store.describe(problem))
         if label_selector or field_selector:
             from kubepy.cluster.selectors.selection import select
 

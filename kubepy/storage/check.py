@@ -23,6 +23,7 @@ from kubepy.storage.folder import MANAGED, Folder, UnreadableError, is_own_tempo
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import ContentError, parse, to_json
 from kubepy.storage.model import DELETED
+from kubepy.storage.survey import survey
 
 
 def check(access: Access) -> list[str]:
@@ -78,7 +79,7 @@ def _check_log(database: Database, rows: list[Row]) -> Iterator[str]:
 def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
     database = access.database()
     known = Known(database.problems(), access.is_same_boot(database))
-    for difference in compare(rows, access.folder.listings(), access.folder, known):
+    for difference in compare(rows, survey(access.folder), access.folder, known):
         outcome = known_problem(difference, known) or examine(difference, access.folder, access.admit)
         if outcome is not None and not isinstance(outcome, Same | Refused):
             yield f"{difference.path}: {_difference_words(outcome)}"
@@ -93,9 +94,12 @@ def _difference_words(outcome: Outcome) -> str:
 def _check_contents(access: Access, rows: list[Row]) -> Iterator[str]:
     """Every file read in full: it must hold the object of its row."""
     problems = access.database().problems()
+    obstacles = survey(access.folder).obstacles
     for row in rows:
         path = path_of(row.key)
         if row.json is None or row.expires is not None or path in problems:
+            continue
+        if obstacles and obstacles.before(row.resource, row.namespace):
             continue
         if why := _wrong_content(access, row, path):
             yield f"{path}: {why}"
@@ -117,8 +121,8 @@ def _wrong_content(access: Access, row: Row, path: str) -> str:
 
 def check_leftovers(folder: Folder) -> Iterator[str]:
     """Temporary files that no process works on; for the holder of the lock."""
-    for directory in folder.directories():
-        for path in (directory.path, f"{directory.path}/{MANAGED}"):
+    for listing in survey(folder).listings:
+        for path in (listing.directory.path, f"{listing.directory.path}/{MANAGED}"):
             if folder.is_directory(path):
                 names = sorted(os.listdir(folder.absolute(path)))
                 yield from (f"{path}/{name}: is left over" for name in names if is_own_temporary(name))

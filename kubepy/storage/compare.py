@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kubepy.storage.database import WRITTEN, Row, Stamp
-from kubepy.storage.folder import MANAGED, DeniedError, Folder, Found, Listing, UnreadableError, shown
+from kubepy.storage.folder import MANAGED, DeniedError, Folder, UnreadableError, shown
 from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
 from kubepy.storage.manifest import ContentError, check_place, parse, to_json
 from kubepy.storage.model import Admit, Object, Problem
+from kubepy.storage.survey import Found, Obstacles, Survey, obstacle_before, survey_of
 
 UNKNOWN = Stamp(0, 0, 0)  # of a problem file that is to be read again
 
@@ -53,7 +54,7 @@ class Edited(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A file that cannot be an object."""
+    """A file that cannot be an object, or an obstacle before a folder of them."""
 
     problem: Problem
     stamp: Stamp
@@ -78,14 +79,17 @@ def is_settled(row: Row, known: Known) -> bool:
     return row.state < WRITTEN or (row.state == WRITTEN and known.same_boot)
 
 
-def compare(rows: Iterable[Row], listings: Iterable[Listing], folder: Folder, known: Known) -> Iterator[Difference]:
-    """The differences between rows and the files at their places, in no order."""
-    by_place = {(listing.directory.resource, listing.directory.namespace): listing for listing in listings}
+def compare(rows: Iterable[Row], survey: Survey, folder: Folder, known: Known) -> Iterator[Difference]:
+    """The differences between rows and the files at their places, in no order. What is behind an obstacle has none."""
+    by_place = {(listing.directory.resource, listing.directory.namespace): listing for listing in survey.listings}
+    obstacles = survey.obstacles if survey.obstacles else None  # asked for once a row
     for row in rows:
         listing = by_place.get((row.resource, row.namespace))
         file = encode(row.name) + SUFFIX
         stat = listing.files.pop(file, None) if listing else None
         if row.expires is not None or not is_settled(row, known):
+            continue
+        if obstacles and obstacles.before(row.resource, row.namespace):
             continue
         found = Found(listing.directory, file, stat) if listing and stat else None
         if difference := _difference(row, found, folder, known):
@@ -94,6 +98,12 @@ def compare(rows: Iterable[Row], listings: Iterable[Listing], folder: Folder, kn
         for file, stat in listing.files.items():
             found = Found(listing.directory, file, stat)
             yield Difference(found.path, found, None)
+
+
+def refusals(obstacles: Obstacles, rows: Iterable[Row]) -> list[Refused]:
+    """The obstacles that are to be told."""
+    found = (Problem(shown(one.path), 0, one.why) for one in obstacles.that_matter(rows))
+    return [Refused(problem, UNKNOWN, None) for problem in found]
 
 
 def _difference(row: Row, found: Found | None, folder: Folder, known: Known) -> Difference | None:
@@ -132,15 +142,18 @@ def known_problem(difference: Difference, known: Known) -> Refused | None:
 
 
 def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outcome | None:
-    """Read a file that differs. None: there is neither file nor row (any more)."""
+    """Read a file that differs. None: there is neither file nor row (any more), or something is in the way now."""
     if difference.found is None:
-        difference = _look_again(difference, folder)
+        looked = _look_again(difference, folder)
+        if looked is None:
+            return None
+        difference = looked
     if difference.found is None:
         return Gone(difference.row) if difference.row else None
     try:
         data, stamp, racy = folder.read(difference.path)
     except FileNotFoundError:
-        return Gone(difference.row) if difference.row else None
+        return _gone(difference, folder)
     except UnreadableError as error:
         stamp = UNKNOWN if isinstance(error, DeniedError) else difference.found.stamp
         return _refused(difference, stamp, ContentError(0, str(error)))
@@ -156,11 +169,20 @@ def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outc
     return Edited(key, difference.row, text, stamp, digest, racy)
 
 
-def _look_again(difference: Difference, folder: Folder) -> Difference:
-    """A folder that is read while files in it are renamed may seem to lack one."""
-    if difference.row is None or not folder.is_inside(difference.path):
+def _gone(difference: Difference, folder: Folder) -> Gone | None:
+    """What was there a moment ago is not; unless a link took the place of its folder, it was removed."""
+    is_hidden = obstacle_before(folder, difference.path) is not None
+    return Gone(difference.row) if difference.row and not is_hidden else None
+
+
+def _look_again(difference: Difference, folder: Folder) -> Difference | None:
+    """A folder that is read while files in it are renamed may seem to lack one; None: it is behind an obstacle now."""
+    if difference.row is None:
         return difference
-    listing = folder.listing_of(difference.row.key)
+    survey = survey_of(folder, difference.row.key)
+    if survey.obstacles:
+        return None
+    (listing,) = survey.listings
     found = [Found(listing.directory, file, stat) for file, stat in listing.files.items()]
     return difference._replace(found=found[0] if found else None)
 

@@ -1,4 +1,4 @@
-"""The files of a state folder: finding, reading, replacing and removing them. Paths are relative to the folder.
+"""The files of a state folder: reading, replacing and removing them. Paths are relative to the folder.
 
 Nothing here follows a symbolic link, and only object files and temporary files of our own are ever written or removed.
 """
@@ -8,12 +8,9 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from kubepy.storage.database import Stamp
 from kubepy.storage.errors import FolderError
-from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, Key, decode, encode, folder_of, path_of
 
 MAX_SIZE = 3 * 1024 * 1024
 TEMPORARY_PREFIX = ".kubepy-"
@@ -32,37 +29,6 @@ class UnreadableError(Exception):
 
 class DeniedError(UnreadableError):
     """A file that the system does not let us read now; its stamp will not show when that changes."""
-
-
-class Directory(NamedTuple):
-    """The folder of one resource in one namespace."""
-
-    resource: str
-    namespace: str
-    path: str
-
-
-class Found(NamedTuple):
-    """A file at the place of an object."""
-
-    directory: Directory
-    file: str
-    stat: os.stat_result
-
-    @property
-    def path(self) -> str:
-        return f"{self.directory.path}/{self.file}"
-
-    @property
-    def stamp(self) -> Stamp:
-        return stamp_of(self.stat)
-
-
-class Listing(NamedTuple):
-    """The object files of a folder by their names."""
-
-    directory: Directory
-    files: dict[str, os.stat_result]
 
 
 def shown(path: str) -> str:
@@ -85,7 +51,10 @@ def is_own_temporary(file: str) -> bool:
 
 
 class Folder:
-    """:param volatile: resources that are not kept in files; folders of theirs are not looked at."""
+    """The files below a folder.
+
+    :param volatile: resources that are not kept in files; folders of theirs are not looked at.
+    """
 
     def __init__(self, root: str, volatile: frozenset[str] = frozenset()) -> None:
         self.root = root
@@ -105,73 +74,15 @@ class Folder:
             return None
 
     def is_directory(self, path: str) -> bool:
+        """Whether there is a folder, and no link to one, as far as the system lets us see."""
         try:
             return stat.S_ISDIR(os.lstat(self._prefix + path).st_mode)
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError:
             return False
-
-    def directories(self, resource: str | None = None, namespace: str | None = None) -> Iterator[Directory]:
-        """The folders that may hold objects of a resource (None: of all) in a namespace (None: in all)."""
-        if not namespace and self.is_directory(CLUSTER):
-            yield from self._resources(CLUSTER, "", resource)
-        if namespace != "" and self.is_directory(NAMESPACES):
-            for each in self._namespaces(namespace):
-                yield from self._resources(f"{NAMESPACES}/{encode(each)}", each, resource)
-
-    def _namespaces(self, namespace: str | None) -> Iterator[str]:
-        if namespace is None:
-            yield from self._subfolder_names(NAMESPACES)
-        elif self.is_directory(f"{NAMESPACES}/{encode(namespace)}"):
-            yield namespace
-
-    def _resources(self, parent: str, namespace: str, resource: str | None) -> Iterator[Directory]:
-        if resource is None:
-            for each in self._subfolder_names(parent):
-                if each not in self.volatile:
-                    yield Directory(each, namespace, f"{parent}/{encode(each)}")
-            return
-        path = folder_of(resource, namespace)
-        if resource not in self.volatile and self.is_directory(path):
-            yield Directory(resource, namespace, path)
-
-    def _subfolder_names(self, path: str) -> list[str]:
-        with os.scandir(self._prefix + path) as entries:
-            components = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        names = (decode(component) for component in components if not component.startswith("."))
-        return sorted(name for name in names if name is not None)
-
-    def listing(self, directory: Directory) -> Listing:
-        found: dict[str, os.stat_result] = {}
-        try:
-            entries = os.scandir(self._prefix + directory.path)
-        except (FileNotFoundError, NotADirectoryError):
-            return Listing(directory, found)
-        with entries:
-            for entry in entries:
-                if entry.name.endswith(SUFFIX) and entry.name[0] != ".":
-                    try:
-                        found[entry.name] = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-        return Listing(directory, found)
-
-    def listings(self, resource: str | None = None, namespace: str | None = None) -> Iterator[Listing]:
-        """The object files of a resource (None: of all) in a namespace (None: in all)."""
-        return map(self.listing, self.directories(resource, namespace))
-
-    def listing_of(self, key: Key) -> Listing:
-        """The file of one object, if there is one."""
-        path = path_of(key)
-        directory, _, file = path.rpartition("/")
-        try:
-            found = {file: os.lstat(self._prefix + path)} if self.is_inside(path) else {}
-        except (FileNotFoundError, NotADirectoryError):
-            found = {}
-        return Listing(Directory(key.resource, key.namespace, directory), found)
 
     def is_inside(self, path: str) -> bool:
         """Whether a path leads through real folders only, so that what is there belongs to the state folder."""
-        return all(self.is_directory(part) for part in _parts(path)[:-1])
+        return all(self.is_directory(part) for part in parts_of(path)[:-1])
 
     # --- reading ---
 
@@ -208,7 +119,7 @@ class Folder:
 
     def make_directory(self, path: str) -> None:
         """Make a folder and those above it. Raises FolderError where something else is in the way."""
-        for part in _parts(path):
+        for part in parts_of(path):
             if not self.is_directory(part):
                 self._make_one(part)
 
@@ -275,21 +186,13 @@ class Folder:
         except OSError:  # as above
             return
 
-    def remove_leftovers(self) -> None:
-        """Remove temporary files and empty folders of a process that died. Only for the holder of the lock."""
-        for directory in list(self.directories()):
-            for path in (f"{directory.path}/{MANAGED}", directory.path):
-                if self.is_directory(path):
-                    self.remove_temporaries(path)
-                    self.remove_empty(path)
-
     def remove_temporaries(self, path: str) -> None:
         for name in os.listdir(self._prefix + path):
             if is_own_temporary(name):
                 self.remove(f"{path}/{name}")
 
 
-def _parts(path: str) -> list[str]:
+def parts_of(path: str) -> list[str]:
     """``a``, ``a/b``, ``a/b/c`` of ``a/b/c``."""
     names = path.split("/")
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]

@@ -18,11 +18,13 @@ from kubepy.storage.compare import (
     compare,
     examine,
     known_problem,
+    refusals,
 )
 from kubepy.storage.database import Database, LogEntry, Row
 from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Admit
+from kubepy.storage.survey import survey
 
 
 class Intake:
@@ -42,7 +44,8 @@ class Intake:
         problems = self.database.problems()
         known = Known(problems, same_boot=same_boot, refresh=True)
         rows = self.database.rows(json=False)
-        outcomes = self._outcomes(compare(rows, self.folder.listings(), self.folder, known), known)
+        found = survey(self.folder)
+        outcomes = [*refusals(found.obstacles, rows), *self._outcomes(compare(rows, found, self.folder, known), known)]
         current = {one.problem.path for one in outcomes if isinstance(one, Refused)}
         news = [one for one in outcomes if not _is_known(one, problems)]
         is_rebuild = not self.database.is_built()

@@ -20,6 +20,7 @@ from kubepy.storage.errors import ConflictError, FolderError
 from kubepy.storage.folder import MAX_SIZE, TEMPORARY_PREFIX, TEMPORARY_SUFFIX, Folder
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import managers_of, to_file
+from kubepy.storage.survey import obstacle_before
 
 PRIVATE = frozenset({"secrets"})
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
@@ -163,6 +164,8 @@ class Journal:
         """Make the removal of files durable; then nothing needs to be known of them any more."""
         rows = [row for row in self.database.rows(json=False) if row.json is None and row.state != PENDING]
         for directory in sorted({path_of(row.key).rpartition("/")[0] for row in rows}):
+            if obstacle_before(self.folder, f"{directory}/"):
+                return  # some other time
             self.folder.sync_directory(directory)
         with self.database.write(durable=False):
             self.database.remove(row.key for row in rows)
@@ -202,6 +205,8 @@ def settle_managers(folder: Folder, row: Row, *, sync: bool) -> None:
 def tidy(folder: Folder, rows: Iterable[Row], *, sync: bool) -> None:
     """Remove folders that deletions left empty; ``sync``: make the entries of the others durable."""
     for directory in sorted({path_of(row.key).rpartition("/")[0] for row in rows}):
+        if obstacle_before(folder, f"{directory}/"):
+            continue  # not ours to tidy, whatever is there
         folder.remove_empty_managed(directory)
         folder.remove_empty(directory)
         if sync:

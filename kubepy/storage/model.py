@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kubepy.storage.keys import Key
+from kubepy.storage.keys import CLUSTER, NAMESPACES, Key
 
 Object = dict[str, Any]
 Objects = list[Object]
@@ -13,17 +13,25 @@ Objects = list[Object]
 # cannot hold it (a kind that is not its folder's). A pure function of (key, object, file mtime in seconds).
 Admit = Callable[[Key, Object, float], Object]
 
+_FILE_DEPTHS = {CLUSTER: 2, NAMESPACES: 3}  # how many folders a file of an object is in
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"
 DELETED = "DELETED"
 
 
 class Problem(NamedTuple):
-    """A file in the folder that cannot be an object: its path relative to the folder, a line (0: none), and why."""
+    """A file in the folder that cannot be an object: its path relative to the folder, a line (0: none), and why.
+
+    Or what keeps a whole folder of objects from being read.
+    """
 
     path: str
     line: int
     why: str
+
+    @property
+    def is_folder(self) -> bool:
+        return self.path.count("/") < _FILE_DEPTHS.get(self.path.partition("/")[0], 0)
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.why}" if self.line else f"{self.path}: {self.why}"
@@ -32,7 +40,8 @@ class Problem(NamedTuple):
 class Snapshot(NamedTuple):
     """Objects in key order as they were at one revision; each carries ``metadata.resourceVersion``.
 
-    ``problems`` are the files among those listed that cannot be objects, by path.
+    ``problems`` are the files among those listed that cannot be objects, by path, and the folders that cannot be read;
+    the objects of those are given as they last were.
     """
 
     revision: int

@@ -7,7 +7,6 @@ row, read again, is another one, and the snapshot's own state counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from kubepy.storage.access import Access
@@ -23,16 +22,17 @@ from kubepy.storage.compare import (
     is_settled,
     key_of_path,
     known_problem,
+    refusals,
 )
 from kubepy.storage.database import Database, Row
-from kubepy.storage.folder import Listing
 from kubepy.storage.keys import Key
 from kubepy.storage.manifest import ContentError
 from kubepy.storage.model import Problem
+from kubepy.storage.survey import survey, survey_of
 
 
 class Look(NamedTuple):
-    """Live rows by key, and the files among those looked at that cannot be objects, by path."""
+    """Live rows by key, and the files and folders among those looked at that cannot be read as objects, by path."""
 
     revision: int
     rows: dict[Key, Row]
@@ -46,6 +46,7 @@ class _Picture(NamedTuple):
     rows: list[Row]
     known: Known
     differences: list[Difference]
+    obstacles: list[Refused]
 
 
 class Reader:
@@ -73,12 +74,10 @@ class Reader:
             revision = database.counter("revision")
             rows = _rows(database, resource, namespace, key, json)
             known = Known(database.problems(), self._access.is_same_boot(database))
-        listings = self._listings(resource, namespace, key)
-        differences = list(compare(rows, listings, self._folder, known))
-        return _Picture(revision, rows, known, [one for one in differences if not self._is_explained(one, database)])
-
-    def _listings(self, resource: str | None, namespace: str | None, key: Key | None) -> Iterable[Listing]:
-        return [self._folder.listing_of(key)] if key else self._folder.listings(resource, namespace)
+        found = survey_of(self._folder, key) if key else survey(self._folder, resource, namespace)
+        differences = [one for one in compare(rows, found, self._folder, known)
+                       if not self._is_explained(one, database)]
+        return _Picture(revision, rows, known, differences, refusals(found.obstacles, rows))
 
     def _is_explained(self, difference: Difference, database: Database) -> bool:
         """Whether a commit after the snapshot made the difference."""
@@ -98,11 +97,13 @@ class Reader:
         """Whether there is something to finish or to take in."""
         if any(known_problem(one, picture.known) is None for one in picture.differences):
             return True
+        if any(one.problem.path not in picture.known.problems for one in picture.obstacles):
+            return True
         return any(not is_settled(row, picture.known) for row in picture.rows)
 
     def _resolve(self, picture: _Picture) -> Look:
         rows = {row.key: row for row in picture.rows if row.json is not None}
-        problems: list[Problem] = []
+        problems = [one.problem for one in picture.obstacles]
         for difference in picture.differences:
             outcome = known_problem(difference, picture.known) or self._examine(difference)
             if outcome is not None:

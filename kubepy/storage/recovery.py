@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from kubepy.storage.compare import digest_of, read_managers
 from kubepy.storage.database import DURABLE, PENDING, WRITTEN, Database, Row, Stamp
-from kubepy.storage.folder import Folder, UnreadableError
+from kubepy.storage.folder import MANAGED, Folder, UnreadableError
 from kubepy.storage.journal import Staged, settle, settle_managers, stage, tidy
 from kubepy.storage.keys import path_of
 from kubepy.storage.manifest import ContentError, managers_of, parse
+from kubepy.storage.survey import obstacle_before, survey
 
 
 class Recovery:
@@ -27,7 +28,7 @@ class Recovery:
         """``unclean``: the last holder of the lock died with it."""
         rebooted = self.database.value("internal", "boot") != (self.boot or "")
         if unclean or rebooted:
-            self.folder.remove_leftovers()
+            remove_leftovers(self.folder)
         rows = [row for row in self.database.unsettled() if rebooted or row.state == PENDING]
         if rows or rebooted:
             self._finish(rows, rebooted)
@@ -41,7 +42,9 @@ class Recovery:
             self.database.set_value("internal", "boot", self.boot or "")
 
     def _finish_one(self, row: Row, number: int, rebooted: bool) -> Row | None:
-        """What the row is afterwards; None: a tombstone that is not needed any more."""
+        """What the row is afterwards; None: a tombstone that is not needed any more. What cannot be reached waits."""
+        if obstacle_before(self.folder, path_of(row.key)):
+            return row
         if row.json is None:
             return self._finish_removal(row, rebooted)
         settled = row._replace(state=DURABLE if rebooted or self.sync else WRITTEN, replaces="")
@@ -82,6 +85,16 @@ class Recovery:
         wanted = managers_of(row.json) if row.json else None
         if (wanted is None) != (read_managers(self.folder, row.key) is None):
             settle_managers(self.folder, row, sync=self.sync)
+
+
+def remove_leftovers(folder: Folder) -> None:
+    """Remove temporary files and empty folders of a process that died."""
+    for listing in survey(folder).listings:
+        path = listing.directory.path
+        for one in (f"{path}/{MANAGED}", path):
+            if folder.is_directory(one):
+                folder.remove_temporaries(one)
+                folder.remove_empty(one)
 
 
 def _is_readable(data: bytes) -> bool:

@@ -116,17 +116,19 @@ class Store:
         return read_changes(self._access.database(), since)
 
     def problems(self) -> Problems:
-        """Every file in the folder that cannot be an object, by path (``kubepy fsck``)."""
+        """Every file that cannot be an object and every folder that cannot be read, by path (``kubepy fsck``)."""
         return self._access.run(self._problems)
 
     def _problems(self) -> Problems:
         from kubepy.storage.strays import strays
 
-        return sorted([*self._reader.look(json=False).problems, *strays(self._folder)])
+        found = {one.path: one for one in [*strays(self._folder), *self._reader.look(json=False).problems]}
+        return sorted(found.values())
 
     def describe(self, problem: Problem) -> str:
-        """A problem with the whole path of its file, as errors name it."""
-        return self._folder.absolute(str(problem))
+        """A problem with the whole path of its file, and what follows from it, as warnings have it."""
+        consequence = "its objects count as they last were" if problem.is_folder else "this file is left out"
+        return f"{self._folder.absolute(str(problem))}: {consequence}"
 
     def check(self) -> Names:
         """Everything in which files, index, journal and change log disagree; empty when the folder is sound."""

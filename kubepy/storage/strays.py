@@ -25,8 +25,12 @@ def strays(folder: Folder) -> Iterator[Problem]:
 
 
 def _entries(folder: Folder, path: str) -> list[os.DirEntry[str]]:
-    with os.scandir(folder.absolute(path)) as entries:
-        return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+    """Those of a folder that cannot be read are none: the folder is a problem itself."""
+    try:
+        with os.scandir(folder.absolute(path)) as entries:
+            return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+    except OSError:
+        return []
 
 
 def _walk(folder: Folder, entry: os.DirEntry[str], path: str, depth: int) -> Iterator[Problem]:

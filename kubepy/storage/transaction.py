@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kubepy.storage.database import Database, LogEntry, Row
 from kubepy.storage.errors import ConflictError, ExistsError, FolderError, MissingError
@@ -11,6 +11,7 @@ from kubepy.storage.journal import Commit, Write
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import Decoder, to_json
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Object, Objects, Problem
+from kubepy.storage.survey import Obstacle, Obstacles
 
 Changes = list[Change]
 Writes = list[Write]
@@ -43,7 +44,7 @@ class Transaction:
         decoder: Decoder,
         volatile: Mapping[str, float],
         now: float,
-        problems: Iterable[Problem],
+        problems: Collection[Problem],
     ) -> None:
         self._database = database
         self._folder = folder
@@ -51,6 +52,7 @@ class Transaction:
         self._volatile = volatile
         self._now = now
         self._problems = {problem.path: problem for problem in problems}
+        self._obstacles = Obstacles(Obstacle(one.path, one.why) for one in problems if one.is_folder)
         self._revision = database.counter("revision")
         self._entries: dict[Key, _Entry] = {}
         self._tombstones: dict[Key, Row] = {}
@@ -115,7 +117,11 @@ class Transaction:
         return entry.object
 
     def _check_file(self, key: Key) -> None:
-        if self._problems and (problem := self._problems.get(path_of(key))):
+        if not self._problems:
+            return
+        if obstacle := self._obstacles.before(key.resource, key.namespace):
+            raise FolderError(f"{self._folder.absolute(obstacle.path)}: {obstacle.why}")
+        if problem := self._problems.get(path_of(key)):
             raise FolderError(self._folder.absolute(str(problem)))
 
     # --- writing ---

@@ -1,0 +1,230 @@
+"""A link, a file or a folder without permission where a folder of objects should be: nothing can be told of the objects
+in it, so they are neither gone nor changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from kubepy.storage import FolderError, Key, Problem, Store
+from kubepy.storage.yaml import dump
+
+from .conftest import config_map, create, file_of, key, names
+from .test_faults import AFTER, die_after_recording, state
+
+NODE = Key("nodes", "", "n")
+
+
+def linked(path: Path) -> None:
+    """The folder is somewhere else, and a link leads there."""
+    (state_folder,) = (one for one in path.parents if one.name == "state")
+    elsewhere = state_folder.parent / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def linked_to_nothing(path: Path) -> None:
+    path.rename(path.parent / ".kept")
+    path.symlink_to("/nowhere/at/all")
+
+
+def replaced_by_a_file(path: Path) -> None:
+    path.rename(path.parent / ".kept")
+    path.write_text("not a folder\n")
+
+
+OBSTACLES = {
+    "a link": (linked, "is a symbolic link"),
+    "a link to nothing": (linked_to_nothing, "is a symbolic link"),
+    "a file": (replaced_by_a_file, "is not a folder"),
+}
+PLACES = ["namespaces/default/configmaps", "namespaces/default", "namespaces"]
+
+
+def put_back(path: Path) -> None:
+    target = path.resolve() if path.is_symlink() and path.exists() else path.parent / ".kept"
+    path.unlink()
+    target.rename(path)
+
+
+@contextmanager
+def denied(path: Path, *operations: str) -> Iterator[None]:
+    """The system lets nobody look below a path (mode 000), or (mode 444) only at the names there."""
+    def guard(name: str) -> Any:
+        real = getattr(os, name)
+
+        def run(target: Any, *arguments: Any, **options: Any) -> Any:
+            is_hidden = str(target).startswith(f"{path}/") or (name == "scandir" and str(target) == str(path))
+            if is_hidden:
+                raise PermissionError(13, "Permission denied", str(target))
+            return real(target, *arguments, **options)
+
+        return mock.patch.object(os, name, run)
+
+    patches = [guard(name) for name in operations or ("scandir", "lstat", "open", "unlink", "mkdir", "listdir")]
+    for patch in patches:
+        patch.start()
+    try:
+        yield
+    finally:
+        for patch in patches:
+            patch.stop()
+
+
+@pytest.fixture
+def store(open_store: Callable[..., Store]) -> Store:
+    store = open_store()
+    create(store, config_map("a"), config_map("b"), config_map("c", namespace="other"))
+    with store.transaction() as transaction:
+        transaction.create(NODE, {"kind": "Node", "metadata": {"name": "n"}})
+    return store
+
+
+def all_objects(store: Store) -> list[str]:
+    return names(store.list("configmaps").objects)
+
+
+def is_held_back(store: Store, problem: Problem) -> None:
+    """The objects in the folder default/configmaps are neither gone nor changed, and cannot be written."""
+    revision = store.revision()
+    assert store.list("configmaps", "default") == (
+        revision, [config_map("a", resourceVersion="1"), config_map("b", resourceVersion="2")], (problem,))
+    assert store.changes(4) == []
+    assert "configmaps" in store.resources()
+    assert problem in store.problems()
+    with pytest.raises(FolderError, match=problem.why):
+        store.get(key("a"))
+    writes: list[Callable[[Any], object]] = [
+        lambda one: one.get(key("a")),
+        lambda one: one.update(key("a"), config_map("a", "2")),
+        lambda one: one.delete(key("b")),
+        lambda one: one.create(key("new"), config_map("new")),
+    ]
+    for write in writes:
+        with store.transaction() as transaction, pytest.raises(FolderError, match=problem.why):
+            write(transaction)
+    with store.transaction() as transaction:
+        assert names(transaction.list("configmaps", "default")) == ["a", "b"]
+        transaction.update(NODE, {"kind": "Node", "metadata": {"name": "n", "labels": {"r": str(revision)}}})
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("put", "why"), OBSTACLES.values(), ids=OBSTACLES.keys())
+def test_what_is_behind_an_obstacle_is_neither_gone_nor_changed(
+    store: Store, folder: Path, place: str, put: Callable[[Path], None], why: str
+) -> None:
+    put(folder / place)
+    is_held_back(store, Problem(place, 0, why))
+    put_back(folder / place)
+    assert all_objects(store) == ["a", "b", "c"]
+    assert [change.key for change in store.changes(4)] == [NODE]
+    assert store.problems() == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("operations", [(), ("lstat",), ("scandir",)], ids=["000", "444", "111"])
+def test_a_folder_that_cannot_be_read_holds_back_its_own_objects_only(
+    store: Store, folder: Path, place: str, operations: tuple[str, ...]
+) -> None:
+    with denied(folder / place, *operations):
+        snapshot = store.list("configmaps", "default")
+        assert names(snapshot.objects) == ["a", "b"]
+        assert [one.why for one in snapshot.problems] == ["cannot be read: Permission denied"] or operations
+        assert store.changes(4) == []
+        assert store.get(NODE) is not None
+        with store.transaction() as transaction:
+            transaction.update(NODE, {"kind": "Node", "metadata": {"name": "n", "labels": {"a": "b"}}})
+        assert store.check() == []
+    assert all_objects(store) == ["a", "b", "c"]
+    assert [change.key for change in store.changes(4)] == [NODE]
+    assert store.problems() == []
+
+
+def test_without_permission_one_folder_is_a_problem_like_any_other(store: Store, folder: Path) -> None:
+    with denied(folder / PLACES[0]):
+        is_held_back(store, Problem(PLACES[0], 0, "cannot be read: Permission denied"))
+
+
+def test_cluster_scoped_objects_are_held_back_as_well(store: Store, folder: Path) -> None:
+    linked(folder / "cluster")
+    snapshot = store.list("nodes")
+    assert (names(snapshot.objects), snapshot.problems) == (["n"], (Problem("cluster", 0, "is a symbolic link"),))
+    assert store.list("configmaps", "default").problems == ()
+    assert store.describe(snapshot.problems[0]) == (
+        f"{folder}/cluster: is a symbolic link: its objects count as they last were")
+
+
+def test_what_was_edited_behind_an_obstacle_shows_when_it_is_gone(store: Store, folder: Path) -> None:
+    linked_to_nothing(folder / PLACES[0])
+    assert all_objects(store) == ["a", "b", "c"]
+    kept = folder / "namespaces/default/.kept"
+    (kept / "a.yaml").write_text(dump(config_map("a", "edited")))
+    (kept / "b.yaml").unlink()
+    assert store.changes(4) == []
+    put_back(folder / PLACES[0])
+    assert [(change.type, change.key.name) for change in store.changes(4)] == [("MODIFIED", "a"), ("DELETED", "b")]
+
+
+def test_a_file_in_the_way_of_nothing_is_no_problem(store: Store, folder: Path) -> None:
+    (folder / "namespaces/default/notes").write_text("what this namespace is for\n")
+    assert store.list("configmaps").problems == ()
+    assert store.problems() == []
+
+
+def test_a_new_index_knows_nothing_of_what_is_behind_an_obstacle_but_tells_it(store: Store, folder: Path) -> None:
+    linked(folder / PLACES[0])
+    store.close()
+    shutil.rmtree(folder / ".kubepy")
+    again = Store(folder)
+    problem = Problem(PLACES[0], 0, "is a symbolic link")
+    assert (all_objects(again), again.list("configmaps").problems) == (["c"], (problem,))
+    with pytest.raises(FolderError, match="is a symbolic link"):
+        again.get(key("a"))
+    put_back(folder / PLACES[0])
+    assert all_objects(again) == ["a", "b", "c"]
+    assert again.check() == []
+    again.close()
+
+
+def test_a_reader_that_cannot_take_the_lock_sees_the_same(store: Store, folder: Path) -> None:
+    linked(folder / PLACES[0])
+    with store.transaction():
+        reader = Store(folder)
+        assert all_objects(reader) == ["a", "b", "c"]
+        reader.close()
+
+
+def test_nothing_outside_is_touched_through_a_link(store: Store, folder: Path) -> None:
+    linked(folder / PLACES[0])
+    elsewhere = folder.parent / "elsewhere"
+    (elsewhere / ".managed").mkdir()
+    (elsewhere / ".kubepy-0.tmp").write_text("")
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in elsewhere.iterdir())
+    (folder / ".kubepy/lock.holder").write_text("1\nleft by one that died\n")
+    with store.transaction() as transaction:
+        transaction.delete(key("c", "other"))
+    assert store.check() == []
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in elsewhere.iterdir()) == before
+
+
+def test_a_commit_that_a_dead_process_left_waits_behind_an_obstacle(folder: Path) -> None:
+    die_after_recording(folder)
+    linked(folder / PLACES[0])
+    store = Store(folder)
+    assert state(store) == AFTER
+    with store.transaction() as transaction:
+        transaction.create(key("more", "fresh"), config_map("more", namespace="fresh"))
+    put_back(folder / PLACES[0])
+    assert state(store) == [*AFTER[:4], ("fresh", "more", "1"), AFTER[4]]
+    assert file_of(folder, "new").exists()
+    with store.transaction():
+        pass
+    store.close()

@@ -7,6 +7,7 @@ from kubepy.cluster.objects.nodes import is_unschedulable, taints_of
 from kubepy.cluster.objects.pods import is_pod_terminal, node_name, pod_requests
 from kubepy.cluster.reconcile import WatchEvent
 from kubepy.scheduler.framework import (
+    NAMESPACE,
     NODE_ADD,
     NODE_ALLOCATABLE,
     NODE_DELETE,
@@ -16,6 +17,7 @@ from kubepy.scheduler.framework import (
     POD_DELETE,
     POD_LABEL,
     POD_SCALE_DOWN,
+    POD_TERMINATING,
     SELF_UPDATE,
     VOLUME,
     ClusterEvent,
@@ -67,6 +69,8 @@ def _pod_actions(old: Object | None, new: Object | None) -> frozenset[str]:
     if node_name(new) and not node_name(old):
         return frozenset({POD_ADD})
     actions = {POD_LABEL} if labels_of(old) != labels_of(new) else set()
+    if is_being_deleted(new) and not is_being_deleted(old):
+        actions.add(POD_TERMINATING)
     if old["spec"] != new["spec"] and _asks_for_less(old, new):
         actions.add(POD_SCALE_DOWN)
     return frozenset(actions)
@@ -86,3 +90,10 @@ def waiting_pod_event(old: Object, new: Object) -> ClusterEvent:
 def volume_event(event: WatchEvent) -> ClusterEvent:
     """Of a claim, volume or class; one that goes helps nobody."""
     return ClusterEvent(frozenset({VOLUME}) if event.new is not None else NOTHING, event.old, event.new)
+
+
+def namespace_event(event: WatchEvent) -> ClusterEvent:
+    """A namespace that comes or goes is nothing yet: its pods are."""
+    old, new = event.old, event.new
+    changed = new is not None and (event.is_update if old is None else labels_of(old) != labels_of(new))
+    return ClusterEvent(frozenset({NAMESPACE}) if changed else NOTHING, old, new)

@@ -19,6 +19,8 @@ POD_ADD = "pod assigned"
 POD_LABEL = "labels of an assigned pod changed"
 POD_SCALE_DOWN = "requests of an assigned pod fell"
 POD_DELETE = "assigned pod deleted"
+POD_TERMINATING = "deletion of an assigned pod began"
+NAMESPACE = "namespace labels changed"
 SELF_UPDATE = "the waiting pod itself changed"
 VOLUME = "claim, volume or storage class changed"
 

@@ -12,7 +12,7 @@ from kubepy.cluster.objects.pods import is_pod_terminal, node_name, priority, se
 from kubepy.cluster.objects.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo, pod_info
-from kubepy.scheduler.changes import node_event, pod_event, volume_event, waiting_pod_event
+from kubepy.scheduler.changes import namespace_event, node_event, pod_event, volume_event, waiting_pod_event
 from kubepy.scheduler.fit import Diagnosis, Search, fit_message, search
 from kubepy.scheduler.framework import ClusterEvent, View
 from kubepy.scheduler.plugins import PLUGINS
@@ -22,7 +22,7 @@ from kubepy.scheduler.queue import Rank, SchedulingQueue, Waiting, WaitingPods
 from kubepy.scheduler.scores import best_node
 
 NO_NODES = "no nodes available to schedule pods"
-READ_ONLY = ("namespaces", "services", "replicasets.apps", "statefulsets.apps", BUDGETS)  # looked at, wake nobody
+READ_ONLY = ("services", "replicasets.apps", "statefulsets.apps", BUDGETS)  # looked at, wake nobody
 
 BY_NAME = {plugin.name: plugin for plugin in PLUGINS}
 
@@ -48,16 +48,17 @@ class Scheduler:
         return {
             "nodes": self._node_changed,
             "pods": self._pod_changed,
+            "namespaces": lambda event: self._wake(namespace_event(event)),
             **dict.fromkeys((CLAIMS, VOLUMES, CLASSES), self._volume_changed),
             **dict.fromkeys(READ_ONLY, _ignore),
         }
 
     def _rank(self, key: Key) -> Rank:
-        """By priority, then age, then name (``PrioritySort``)."""
+        """By priority, then age (``PrioritySort``), which the UIDs tell of pods of one second."""
         pod = self._informers.get(*key)
         if pod is None:
-            return (0, "", "", "")
-        return (-priority(pod), pod["metadata"].get("creationTimestamp") or "", key.namespace, key.name)
+            return (0, "", "")
+        return (-priority(pod), pod["metadata"].get("creationTimestamp") or "", uid_of(pod))
 
     def _node_changed(self, event: WatchEvent) -> None:
         self._cluster().cache.set_node(event.key.name, event.new)
@@ -103,16 +104,15 @@ class Scheduler:
     def _could_help(self, pod: Object, waiting: Waiting, event: ClusterEvent) -> bool:
         if not event.actions:
             return False
-        is_pod = (event.new or event.old or {}).get("kind") == "Pod"
-        if is_pod and event.node and waiting.nodes is not None and event.node not in waiting.nodes:
-            return False  # what happens on other nodes is nothing to a daemon's pod
         if not waiting.plugins:
             return True
+        plugins = [BY_NAME[name] for name in waiting.plugins if BY_NAME[name].wakes_on & event.actions]
+        if _is_elsewhere(event, waiting):
+            plugins = [plugin for plugin in plugins if not plugin.looks_at_node_only]
+        if not plugins or event.unknown:
+            return bool(plugins)
         info = pod_info(pod)
-        plugins = (BY_NAME[name] for name in waiting.plugins)
-        return any(
-            plugin.wakes_on & event.actions and (event.unknown or plugin.may_help(info, event)) for plugin in plugins
-        )
+        return any(plugin.may_help(info, event) for plugin in plugins)
 
     # --- what waits, from one process to the next
 
@@ -234,6 +234,12 @@ def _volumes_to_bind(found: Search, node: NodeInfo) -> Plan | None:
     """What must be done about the pod's claims before it can go to the node; None for nothing."""
     states = (state for _, state in found.cycle.states if isinstance(state, Claims) and state.delayed)
     return next((plan(state, node.node or {}) for state in states), None)
+
+
+def _is_elsewhere(event: ClusterEvent, waiting: Waiting) -> bool:
+    """Whether something happened to a pod on a node that the waiting one, a daemon's, cannot run on anyway."""
+    is_pod = (event.new or event.old or {}).get("kind") == "Pod"
+    return is_pod and bool(event.node) and waiting.nodes is not None and event.node not in waiting.nodes
 
 
 def _ignore(event: WatchEvent) -> None:

@@ -111,7 +111,7 @@ def test_without_nodes_a_pod_waits_until_one_fits(run: Run) -> None:
     assert run.placed() == {"p": "a"}
 
 
-def test_pods_are_placed_by_priority_then_age_then_name(run: Run) -> None:
+def test_pods_are_placed_by_priority_then_age(run: Run) -> None:
     for value, name in ((10, "gold"), (1, "bronze")):
         run.client.create("priorityclasses.scheduling.k8s.io", {
             "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
@@ -120,7 +120,7 @@ def test_pods_are_placed_by_priority_then_age_then_name(run: Run) -> None:
     for name, class_name in (("c", "bronze"), ("b", "bronze"), ("a", "bronze"), ("z", "gold")):
         run.add_pod(name, priorityClassName=class_name, preemptionPolicy=None)
     run.settle()
-    assert {name for name, where in run.placed().items() if where} == {"z", min("abc")}
+    assert {name for name, where in run.placed().items() if where} == {"z", "c"}
 
 
 def test_pods_of_other_schedulers_and_gated_pods_are_left_alone(run: Run) -> None:
@@ -274,5 +274,69 @@ def test_a_pod_made_anew_while_nobody_looked_leaves_its_room(run: Run) -> None:
     run.restart()
     run.client.delete("pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0))
     run.add_pod("first")
+    run.settle()
+    assert run.placed() == {"first": "a", "second": "a"}
+
+
+def test_a_namespace_that_becomes_one_that_is_meant_lets_a_pod_follow(run: Run) -> None:
+    run.client.create("namespaces", {"metadata": {"name": "shop"}})
+    run.add_node("a", labels={"host": "a"})
+    made = pod("first", labels={"app": "web"})
+    meta = {"name": "first", "labels": {"app": "web"}}
+    run.client.create("pods", {"metadata": meta, "spec": made["spec"]}, namespace="shop")
+    term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "web"}},
+            "namespaceSelector": {"matchLabels": {"team": "x"}}}  # fmt: skip
+    run.add_pod("follower", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
+    run.settle()
+    assert run.placed()["follower"] == ""
+    run.client.patch("namespaces", "shop", {"metadata": {"labels": {"team": "x"}}}, MERGE_PATCH)
+    run.settle()
+    assert run.placed()["follower"] == "a"
+
+
+@pytest.mark.parametrize("gone", ["red", "blue"])
+def test_any_term_that_holds_no_more_is_reason_to_try_again(run: Run, gone: str) -> None:
+    terms = [{"topologyKey": "host", "labelSelector": {"matchLabels": {"app": color}}} for color in ("red", "blue")]
+    run.add_node("a", labels={"host": "a"})
+    run.add_pod("first", labels={"app": gone})
+    run.settle()
+    run.add_pod("lonely", affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}})
+    run.settle()
+    assert run.placed()["lonely"] == ""
+    run.delete("first")
+    run.settle()
+    assert run.placed()["lonely"] == "a"
+
+
+def test_a_daemons_pod_is_tried_again_when_its_zone_comes_free_elsewhere(run: Run) -> None:
+    far = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}]},
+           "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+               {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}}}  # fmt: skip
+    run.add_node("a", labels={"zone": "z"})
+    run.add_pod("first", labels={"app": "web"})
+    run.settle()
+    run.add_node("b", labels={"zone": "z"})
+    run.add_pod("daemon", affinity=far)
+    run.settle()
+    assert run.placed() == {"daemon": "", "first": "a"}
+    run.delete("first")
+    run.settle()
+    assert run.placed() == {"daemon": "b"}
+
+
+def test_a_pod_that_begins_to_go_no_longer_counts_for_the_spread(run: Run) -> None:
+    spread = [{"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "DoNotSchedule",
+               "labelSelector": {"matchLabels": {"app": "web"}}}]  # fmt: skip
+    run.add_node("a", labels={"host": "a"})
+    run.add_pod("first", labels={"app": "web"})
+    run.settle()
+    run.add_node("b", labels={"host": "b"}, unschedulable=True)
+    run.add_pod("second", labels={"app": "web"}, topologySpreadConstraints=spread)
+    run.settle()
+    assert run.placed()["second"] == ""
+    stuck = {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}
+    run.client.patch("pods", "first", stuck, MERGE_PATCH, namespace="default")
+    run.delete("first")
     run.settle()
     assert run.placed() == {"first": "a", "second": "a"}

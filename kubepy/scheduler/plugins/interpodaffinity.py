@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import labels_of, namespace_of, uid_of
-from kubepy.scheduler.affinity import Terms, pod_terms
+from kubepy.cluster.objects.meta import Object, labels_of, namespace_of, uid_of
+from kubepy.cluster.selectors.labels import NOTHING
+from kubepy.scheduler.affinity import Term, Terms, pod_terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
+    NAMESPACE,
     NODE_ADD,
     NODE_LABEL,
     POD_ADD,
@@ -52,7 +54,7 @@ def meets_all(terms: Terms, namespace: str, labels: Labels, namespace_labels: La
 
 class InterPodAffinity(Plugin):
     name = "InterPodAffinity"
-    wakes_on = frozenset({POD_ADD, POD_LABEL, POD_DELETE, NODE_ADD, NODE_LABEL, SELF_UPDATE})
+    wakes_on = frozenset({POD_ADD, POD_LABEL, POD_DELETE, NODE_ADD, NODE_LABEL, NAMESPACE, SELF_UPDATE})
     AFFINITY = Rejection(("node(s) didn't match pod affinity rules",), False, name)
     ANTI_AFFINITY = Rejection(("node(s) didn't match pod anti-affinity rules",), True, name)
     EXISTING = Rejection(("node(s) didn't satisfy existing pods anti-affinity rules",), True, name)
@@ -116,8 +118,11 @@ class InterPodAffinity(Plugin):
                 _count(state.anti_affinity, term.topology_key, info.labels, count)
 
     def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """More changes than upstream's hints name, which leaves the others to a retry every five minutes."""
         if SELF_UPDATE in event.actions:
             return event.new is not None and uid_of(event.new) == uid_of(pod.pod)
+        if NAMESPACE in event.actions:
+            return True
         if event.actions & {NODE_ADD, NODE_LABEL}:
             return _node_may_help(pod, event)
         return _pod_may_help(pod, event)
@@ -142,15 +147,21 @@ def _pod_may_help(pod: PodInfo, event: ClusterEvent) -> bool:
     near, far = pod.terms.required_affinity, pod.terms.required_anti_affinity
     old, new = event.old, event.new
     if old is None:
-        return new is not None and meets_all(near, namespace_of(new), labels_of(new), {})
+        return new is not None and _means_all(near, new)
     if new is not None:
-        joins = not _meets(near, old) and _meets(near, new)
-        return joins or (_meets(far, old) and not _meets(far, new))
-    if _meets(far, old):
+        joins = not _means_all(near, old) and _means_all(near, new)
+        return joins or any(_means(term, old) and not _means(term, new) for term in far)
+    if any(_means(term, old) for term in far):
         return True
     theirs = pod_terms(old["spec"].get("affinity") or {}, namespace_of(old)).required_anti_affinity
-    return meets_all(theirs, pod.namespace, pod.labels, {})
+    return any(_means(term, pod.pod) for term in theirs)
 
 
-def _meets(terms: Terms, pod: dict[str, object]) -> bool:
-    return meets_all(terms, namespace_of(pod), labels_of(pod), {})
+def _means_all(terms: Terms, pod: Object) -> bool:
+    return bool(terms) and all(_means(term, pod) for term in terms)
+
+
+def _means(term: Term, pod: Object) -> bool:
+    """Whether a term could mean a pod, as far as can be said without the labels of the pod's namespace."""
+    somewhere = namespace_of(pod) in term.namespaces or term.namespace_selector is not NOTHING
+    return somewhere and term.selector.matches(labels_of(pod))

@@ -22,6 +22,7 @@ from kubepy.scheduler.framework import (
     POD_ADD,
     POD_DELETE,
     POD_LABEL,
+    POD_TERMINATING,
     SELF_UPDATE,
     SKIP,
     Admit,
@@ -110,7 +111,7 @@ class State(NamedTuple):
 class PodTopologySpread(Plugin):
     name = "PodTopologySpread"
     wakes_on = frozenset({
-        POD_ADD, POD_LABEL, POD_DELETE, NODE_ADD, NODE_DELETE, NODE_LABEL, NODE_TAINT, SELF_UPDATE,
+        POD_ADD, POD_LABEL, POD_DELETE, POD_TERMINATING, NODE_ADD, NODE_DELETE, NODE_LABEL, NODE_TAINT, SELF_UPDATE,
     })  # fmt: skip
     REJECTION = Rejection(("node(s) didn't match pod topology spread constraints",), True, name)
     NO_LABEL = Rejection((REJECTION.reasons[0] + " (missing required label)",), False, name)
@@ -173,7 +174,7 @@ def _pod_may_help(pod: PodInfo, constraints: Constraints, event: ClusterEvent) -
     changed = event.new or event.old
     if changed is None or (namespace_of(changed) != pod.namespace and uid_of(changed) != uid_of(pod.pod)):
         return False
-    if event.old is None or event.new is None:
+    if event.old is None or event.new is None or POD_TERMINATING in event.actions:
         return any(one.selector.matches(labels_of(changed)) for one in constraints)
     if uid_of(changed) == uid_of(pod.pod) and any(one.honor_taints for one in constraints):
         return True

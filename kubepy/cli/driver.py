@@ -36,6 +36,7 @@ RECONCILERS = (
     ("crd-finalizer", "kubepy.controllers.customresources:CustomResourceFinalizer"),
     ("daemonset-controller", "kubepy.controllers.daemonset:DaemonSetController"),
     ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),
+    ("replication-controller", "kubepy.controllers.replicaset:ReplicationManager"),
     ("deployment-controller", "kubepy.controllers.deployment:DeploymentController"),
     ("statefulset-controller", "kubepy.controllers.statefulset:StatefulSetController"),
     ("ephemeral-volume-controller", "kubepy.controllers.ephemeralvolume:EphemeralVolumeController"),

@@ -27,13 +27,18 @@ Observed = Callable[[Key, Object], None]
 
 
 class Ownership:
-    """The owners of one resource (``replicasets.apps``) and kind, and the queue that wakes them."""
+    """The owners of one resource (``replicasets.apps``) and kind, and the queue that wakes them.
 
-    def __init__(self, informers: Informers, resource: str, kind: str, queue: WorkQueue[Key]) -> None:
+    ``read_selector``: how their ``spec.selector`` is to be read.
+    """
+
+    def __init__(self, informers: Informers, resource: str, kind: str, queue: WorkQueue[Key],
+                 read_selector: Callable[[Any], LabelSelector] = from_label_selector) -> None:
         self._informers = informers
         self._resource = resource
         self._kind = kind
         self._queue = queue
+        self._read_selector = read_selector
         self._selectors: dict[str, tuple[Any, LabelSelector]] = {}  # uid → what it was read from, and the selector
 
     def key_of(self, owner: Object) -> Key:
@@ -66,7 +71,7 @@ class Ownership:
         if known is not None and known[0] == source:
             return known[1]
         try:
-            selector = from_label_selector(source)
+            selector = self._read_selector(source)
         except SelectorError:
             return None
         self._selectors[uid_of(owner)] = (source, selector)

@@ -320,3 +320,53 @@ def test_every_pod_made_or_deleted_is_an_event(lab):
     lab.settle()
     assert said(lab) == [
         f"Normal SuccessfulCreate: Created pod: {name}", f"Normal SuccessfulDelete: Deleted pod: {name}"]
+
+
+def test_a_set_without_a_controller_does_not_ask_where_its_pods_are_crowded(lab):
+    """Unlike one of a Deployment, it goes straight to their age."""
+    lab.node("node-2")
+    for number, node in enumerate(["node-1", "node-1", "node-2"]):
+        lab.pass_time(number * 1000)
+        orphan = bare_pod(f"orphan-{number}", {"app": "web"})
+        lab.create("pods", {**orphan, "spec": {**orphan["spec"], "nodeName": node}}, "default")
+        lab.settle()
+    lab.create(RESOURCE, replica_set(replicas=2), "default")
+    lab.settle()
+    assert lab.names("pods") == ["orphan-0", "orphan-1"]
+
+
+def test_a_pod_that_was_relabelled_and_is_going_does_not_count_as_terminating(lab):
+    lab.create(RESOURCE, replica_set(replicas=1), "default")
+    lab.settle()
+    [name] = lab.names("pods")
+
+    def relabel(pod: Object) -> None:
+        pod["metadata"].update(labels={"app": "other"}, annotations={"kubepy.dev/termination": "stuck"})
+
+    lab.change("pods", name, relabel, "default")
+    lab.client.delete("pods", name, namespace="default")
+    lab.settle()
+    assert owners(lab, name) == ["web"]
+    assert status_of(lab)["terminatingReplicas"] == 0
+
+
+# --- ReplicationControllers
+
+CONTROLLERS = "replicationcontrollers"
+
+
+def test_a_replication_controller_is_a_replica_set_of_old(lab):
+    controller = replica_set(replicas=2)
+    controller["spec"]["selector"] = {"app": "web"}
+    lab.create("pods", bare_pod("orphan", {"app": "web"}), "default")
+    lab.create(CONTROLLERS, {**controller, "apiVersion": "v1", "kind": "ReplicationController"}, "default")
+    lab.settle()
+    found = lab.client.get(CONTROLLERS, "web", namespace="default")
+    assert found["status"] == {"replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+                               "observedGeneration": 1}
+    assert owners(lab, "orphan") == ["web"]
+    [event] = [one for one in lab.client.list("events").items if one["reason"] == "SuccessfulCreate"]
+    assert event["source"] == {"component": "replication-controller"}
+    lab.change(CONTROLLERS, "web", lambda one: one["spec"].update(replicas=0), "default")
+    lab.settle()
+    assert lab.names("pods") == []

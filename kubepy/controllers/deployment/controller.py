@@ -11,7 +11,6 @@ from kubepy.cluster.objects.deployments import (
     REVISION,
     by_age,
     old_replica_sets,
-    revision_of,
     same_template,
 )
 from kubepy.cluster.objects.deployments import new_replica_set as find_new
@@ -261,7 +260,7 @@ class Rollout:
         self.note_revision(annotations_of(new).get(REVISION, ""))
         if status.has_progress_deadline(self.deployment) and status.progressing_condition(self.deployment) is None:
             self.add_condition("True", "FoundNewReplicaSet", f'Found new replica set "{name_of(new)}"')
-        elif revision_of(self.deployment) != revision_of(self.stored):
+        elif annotations_of(self.deployment).get(REVISION) != annotations_of(self.stored).get(REVISION):
             self.write_status(self.deployment.get("status") or {})
         return new
 
@@ -339,7 +338,7 @@ class Rollout:
         limit = self.deployment["spec"].get("revisionHistoryLimit", NO_LIMIT)
         alive = [one for one in self.old if not is_being_deleted(one)]
         surplus = len(alive) - limit if limit != NO_LIMIT else 0
-        for one in sorted(alive, key=revision_of)[:max(0, surplus)]:
+        for one in sorted(alive, key=revision.number_of)[:max(0, surplus)]:
             observed = sizes.count(one, "observedGeneration") >= one["metadata"].get("generation", 0)
             if sizes.count(one, "replicas") == 0 and sizes.replicas(one) == 0 and observed:
                 self.controller.client.delete(REPLICA_SETS, name_of(one), namespace=namespace_of(one))

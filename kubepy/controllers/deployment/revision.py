@@ -30,7 +30,7 @@ MAX_NAME = 253
 
 def next_revision(old: Iterable[Object]) -> int:
     """One more than the highest of the old ReplicaSets; revisions that are no numbers do not count."""
-    return max(map(_revision, old), default=0) + 1
+    return max(map(number_of, old), default=0) + 1
 
 
 def outlived(deployment: Object, gone: list[Object]) -> list[Object]:
@@ -44,7 +44,8 @@ def outlived(deployment: Object, gone: list[Object]) -> list[Object]:
     return gone[newest[-1] + 1:] if newest else []
 
 
-def _revision(replica_set: Object) -> int:
+def number_of(replica_set: Object) -> int:
+    """The revision; 0 where the annotation is no number."""
     try:
         return revision_of(replica_set)
     except ValueError:

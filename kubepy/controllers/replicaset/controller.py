@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
@@ -11,13 +12,14 @@ from kubepy.cluster.objects.meta import (
     controller_of,
     is_being_deleted,
     is_controlled_by,
+    labels_of,
     name_of,
     namespace_of,
     uid_of,
 )
 from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors.labels import LabelSelector
+from kubepy.cluster.selectors.labels import LabelSelector, from_label_selector
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import (
@@ -31,12 +33,14 @@ from kubepy.controllers.ref_manager import RefManager, candidates
 from kubepy.controllers.replicaset.scale_down import pods_to_delete
 from kubepy.controllers.replicaset.status import new_status
 
-RESOURCE = "replicasets.apps"
 BURST_REPLICAS = 500
 
 
 class ReplicaSetController:
     name = "replicaset-controller"
+    resource = "replicasets.apps"
+    kind = "ReplicaSet"
+    counts_terminating = True
 
     def __init__(self, context: Context) -> None:
         self._client = context.client
@@ -45,12 +49,16 @@ class ReplicaSetController:
         self._pod_control = PodControl(context.client, Recorder(context.client, self.name))
         self._expectations: Expectations[Key] = Expectations(context.clock.now)
         self.queue = context.new_queue()
-        self._owners = Ownership(context.informers, RESOURCE, "ReplicaSet", self.queue)
+        self._owners = Ownership(context.informers, self.resource, self.kind, self.queue, self.read_selector)
+
+    @staticmethod
+    def read_selector(source: Any) -> LabelSelector:
+        return from_label_selector(source)
 
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {RESOURCE: self._replica_set_changed, "pods": self._pod_changed}
+        return {self.resource: self._replica_set_changed, "pods": self._pod_changed}
 
     def _replica_set_changed(self, event: WatchEvent) -> None:
         if event.new is None:
@@ -87,13 +95,13 @@ class ReplicaSetController:
         failure: Status | None = None
         if self._expectations.are_satisfied(key) and not is_being_deleted(replica_set):
             failure = self._manage(key, replica_set, pods)
-        self._write_status(key, replica_set, pods, str(failure or ""))
+        self._write_status(key, replica_set, pods, self._terminating(replica_set, selector), str(failure or ""))
         if failure is not None:
             raise failure
 
     def _claim_active(self, replica_set: Object, selector: LabelSelector) -> list[Object]:
         active = filter(is_pod_active, candidates(self._informers, "pods", replica_set))
-        claimed, errors = RefManager(self._client, "pods", RESOURCE, replica_set).claim(active, selector)
+        claimed, errors = RefManager(self._client, "pods", self.resource, replica_set).claim(active, selector)
         if errors:
             raise errors[0]
         return claimed
@@ -142,12 +150,12 @@ class ReplicaSetController:
         return errors[0] if errors else None
 
     def _related_pods(self, replica_set: Object) -> list[Object]:
-        """The pods of all ReplicaSets that share this one's controller, its own included."""
+        """The pods of all ReplicaSets that share this one's controller, its own included; none without a controller."""
         controller = controller_of(replica_set)
-        siblings = [replica_set] if controller is None else [
-            one for one in self._informers.list(RESOURCE, namespace_of(replica_set))
-            if (other := controller_of(one)) is not None and other["uid"] == controller["uid"]]
-        return [pod for one in siblings for pod in self._dependent_pods(one)]
+        keys = self._informers.dependents(controller["uid"]) if controller is not None else []
+        siblings = (self._informers.get(*key) for key in keys if key.resource == self.resource)
+        return [pod for one in siblings if one is not None and controller_of(one) == controller
+                for pod in self._dependent_pods(one)]
 
     def _dependent_pods(self, replica_set: Object) -> list[Object]:
         keys = (key for key in self._informers.dependents(uid_of(replica_set)) if key.resource == "pods")
@@ -156,12 +164,32 @@ class ReplicaSetController:
 
     # --- status
 
-    def _write_status(self, key: Key, replica_set: Object, pods: list[Object], failure: str) -> None:
-        terminating = sum(map(is_pod_terminating, self._dependent_pods(replica_set)))
+    def _terminating(self, replica_set: Object, selector: LabelSelector) -> int | None:
+        """How many of its pods are going; None where that is not told."""
+        if not self.counts_terminating:
+            return None
+        return sum(is_pod_terminating(pod) and selector.matches(labels_of(pod))
+                   for pod in self._dependent_pods(replica_set))
+
+    def _write_status(self, key: Key, replica_set: Object, pods: list[Object], terminating: int | None,
+                      failure: str) -> None:
         status = new_status(replica_set, pods, terminating, failure, self._clock.now())
         if status != replica_set.get("status"):
-            self._client.update(RESOURCE, {**replica_set, "status": status}, namespace=namespace_of(replica_set),
+            self._client.update(self.resource, {**replica_set, "status": status}, namespace=namespace_of(replica_set),
                                 subresource="status")
         seconds = replica_set["spec"].get("minReadySeconds") or 0
         if seconds > 0 and status.get("readyReplicas") != status.get("availableReplicas"):
             self.queue.add_after(key, seconds)
+
+
+class ReplicationManager(ReplicaSetController):
+    """ReplicationControllers are ReplicaSets whose selector is a mere map (``pkg/controller/replication``)."""
+
+    name = "replication-controller"
+    resource = "replicationcontrollers"
+    kind = "ReplicationController"
+    counts_terminating = False
+
+    @staticmethod
+    def read_selector(source: Any) -> LabelSelector:
+        return from_label_selector({"matchLabels": source or {}})

@@ -12,10 +12,10 @@ from kubepy.controllers.conditions import find_condition, with_condition, withou
 REPLICA_FAILURE = "ReplicaFailure"
 
 
-def new_status(replica_set: Object, pods: list[Object], terminating: int, failure: str, now: datetime) -> Object:
+def new_status(replica_set: Object, pods: list[Object], terminating: int | None, failure: str, now: datetime) -> Object:
     """The status for these active pods; ``failure`` is the error of creating or deleting pods, "" for none.
 
-    As the API writes it: replicas and terminatingReplicas always, other counts only when they are not 0.
+    As the API writes it: replicas always, and ``terminating`` unless it is None; other counts when they are not 0.
     """
     template_labels = (replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}
     seconds = replica_set["spec"].get("minReadySeconds") or 0
@@ -24,8 +24,9 @@ def new_status(replica_set: Object, pods: list[Object], terminating: int, failur
         "readyReplicas": sum(map(is_pod_ready, pods)),
         "availableReplicas": sum(is_pod_available(pod, seconds, now) for pod in pods),
     }
-    status: Object = {"replicas": len(pods), "terminatingReplicas": terminating,
-                      "observedGeneration": replica_set["metadata"].get("generation", 0)}
+    status: Object = {"replicas": len(pods), "observedGeneration": replica_set["metadata"].get("generation", 0)}
+    if terminating is not None:
+        status["terminatingReplicas"] = terminating
     status |= {name: value for name, value in counts.items() if value}
     if conditions := _conditions(replica_set, len(pods), failure, now):
         status["conditions"] = conditions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.cli.describers import describer_for
 from kubepy.cli.describers.writer import Surroundings, Writer
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all
+from kubepy.cli.runtime.errors import CliError, is_status, raise_together
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, filename_flags, selector_flag
 from kubepy.cli.runtime.resources import Info, find
@@ -47,7 +47,7 @@ def describe(session: Session, given: Invocation) -> None:
     if not infos and not errors:
         session.say("No resources found" if given.all_namespaces else
                     f"No resources found in {session.namespace} namespace.")
-    raise_all(errors)
+    raise_together(errors)
 
 
 def _describe_prefix(session: Session, given: Invocation, missing: Exception, with_events: bool) -> None:

@@ -92,23 +92,23 @@ def run(session: Session, given: Invocation) -> None:
 def _write_both(session: Session, given: Invocation, found: Result, live: str, merged: str) -> Visited:
     """Write what is there, and what would be, of every object. Raises the first error."""
     visited = Visited(session)
-    infos, errors = found.infos()
-    for info in infos:
-        manifest = info.content
-        current = _current(session, info)
-        visited.add_namespace(info)
-        visited.add(current)
-        info.object = current
-        after: Object | None = would_be(session, given, info, manifest)
-        warn_if_deleting(session, info)
-        before, after = shown(session, given, current), shown(session, given, after)
-        if info.resource.kind == "Secret" and not given.show_secrets:
-            before, after = masked(before, after)
-        _write(live, info, before, null=info.resource.kind == "Secret" and not given.show_secrets)
-        _write(merged, info, after)
-    if errors:
-        raise errors[0]
+    found.visit_until_error(lambda info: _write_one(session, given, info, visited, live, merged))
     return visited
+
+
+def _write_one(session: Session, given: Invocation, info: Info, visited: Visited, live: str, merged: str) -> None:
+    manifest, current = info.content, _current(session, info)
+    visited.add_namespace(info)
+    visited.add(current)
+    info.object = current
+    after: Object | None = would_be(session, given, info, manifest)
+    warn_if_deleting(session, info)
+    before, after = shown(session, given, current), shown(session, given, after)
+    masks = info.resource.kind == "Secret" and not given.show_secrets
+    if masks:
+        before, after = masked(before, after)
+    _write(live, info, before, null=masks)
+    _write(merged, info, after)
 
 
 def _current(session: Session, info: Info) -> Object | None:

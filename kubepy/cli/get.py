@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, raise_all
+from kubepy.cli.runtime.errors import CliError, raise_together
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.flagsets import (
     all_namespaces_flag,
@@ -127,7 +127,7 @@ def _print_tables(session: Session, given: Invocation, result: Result) -> None:
     if not written and not given.ignore_not_found and not errors:
         namespaced = not given.all_namespaces and all(group.resource.namespaced for group in groups)
         session.say(f"No resources found in {session.namespace} namespace." if namespaced else "No resources found")
-    raise_all(errors)
+    raise_together(errors)
 
 
 def groups_of(session: Session, result: Result) -> tuple[list[Group], list[Exception]]:
@@ -182,16 +182,16 @@ def style_of(given: Invocation, resource: Resource, with_kind: bool) -> Style:
 def _print_objects(session: Session, given: Invocation, result: Result) -> None:
     infos, errors = result.infos()
     if errors and result.single:
-        raise_all(errors)
+        raise_together(errors)
     if not infos and given.ignore_not_found:
-        raise_all(errors)
+        raise_together(errors)
         return
     printer = object_printer(session, given)
     if result.single and len(infos) == 1:
         printer(_sorted_list(given, infos[0].content))
     else:
         printer(_sorted_list(given, list_of(infos)))
-    raise_all(errors)
+    raise_together(errors)
 
 
 def list_of(infos: list[Info]) -> Object:

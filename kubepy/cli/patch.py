@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kubepy.cli.runtime.command import Invocation, verb
@@ -102,24 +101,23 @@ def read_patch(session: Session, given: Invocation) -> Any:
 
 
 def _json(text: str) -> Any:
-    from kubepy.cli.runtime.manifests import json_error_text
     from kubepy.cluster.errors import bad_request
+    from kubepy.storage.yaml import YamlError, read_json
 
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        why = json_error_text(text, error).replace("unexpected EOF", "unexpected end of JSON input")
-        raise bad_request(why) from None
+        return read_json(text)
+    except YamlError as error:
+        raise bad_request(str(error)) from None
 
 
 def _yaml(given: Invocation, text: str) -> Any:
-    from kubepy.cli.runtime.manifests import yaml_documents
+    from kubepy.storage.yaml import YamlError, load_all
 
     try:
-        return next((document.content for document in yaml_documents(text)), None)
-    except CliError as error:
-        raise CliError(f'unable to parse "{given.patch}": {error}'.replace(
-            "error converting YAML to JSON: ", "")) from None
+        return next((document.object for document in load_all(text)), None)
+    except YamlError as error:
+        why = str(error).removeprefix("error converting YAML to JSON: ")
+        raise CliError(f'unable to parse "{given.patch}": {why}') from None
 
 
 def send(session: Session, given: Invocation, info: Info, content: Any, patch_type: str, strategy: str) -> Object:

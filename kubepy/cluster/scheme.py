@@ -231,6 +231,15 @@ class Scheme:
 
         return self._first(choose)
 
+    def for_lowercase_kind(self, api_version: str, kind: str) -> Resource | None:
+        """What ``configmap`` in the place of a kind would name."""
+        return next((one for one in self if one.kind.lower() == kind and one.api_version == api_version), None)
+
+    def serves(self, api_version: str) -> bool:
+        """Whether there is anything in a group and version."""
+        group, _, version = api_version.rpartition("/")
+        return any(one.group == group and version in (one.version, *one.other_versions) for one in self)
+
     def find(self, word: str) -> Resource | None:
         """What a user means by ``ds``, ``daemonsets``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``."""
         name, _, group = word.lower().partition(".")

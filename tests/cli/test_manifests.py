@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.cli.main import main
 from tests.cli.conftest import Done, Kubepy
 
 INVALID = 'error validating "STDIN": error validating data'
@@ -100,3 +101,132 @@ def test_an_item_of_a_list_that_does_not_say_what_it_is_keeps_all_of_it_out(kube
     assert kubepy("create", "-f", "-", stdin=text) == Done(
         "", 'error: error validating "STDIN": error validating data: [apiVersion not set, kind not set]; if you choose '
         "to ignore these errors, turn validation off with --validate=false\n", 1)
+
+
+# --- streams ------------------------------------------------------------------------------------------------------
+
+
+def test_what_comes_before_a_broken_document_is_taken_and_other_files_too(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "broken.yaml").write_text(config_map("one") + "---\na: b: c\n---\n" + config_map("two"))
+    (folder / "good.yaml").write_text(config_map("three"))
+    why = ("error parsing broken.yaml: error converting YAML to JSON: yaml: mapping values are not allowed in this "
+           "context\n")
+    assert kubepy("apply", "-f", "broken.yaml", "-f", "good.yaml") == Done(
+        "configmap/one created\nconfigmap/three created\n", f"error: {why}", 1)
+    done = kubepy("create", "-f", "broken.yaml", "-f", "good.yaml")  # its own errors come before those of files
+    assert done.err == (
+        'Error from server (AlreadyExists): error when creating "broken.yaml": configmaps "one" already exists\n'
+        'Error from server (AlreadyExists): error when creating "good.yaml": configmaps "three" already exists\n' + why)
+
+
+def test_the_errors_of_files_are_one_among_others(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "a.yaml").write_text("apiVersion: v1\nkind: Thing\n")
+    (folder / "b.yaml").write_text("[")
+    (folder / "c.yaml").write_text(config_map("Not_OK"))
+    done = kubepy("create", "-f", "a.yaml", "-f", "b.yaml", "-f", "c.yaml", "--validate=false")
+    lines = done.err.splitlines()
+    assert lines[0].startswith('Error from server (Invalid): error when creating "c.yaml": ConfigMap "Not_OK" is ')
+    assert lines[1:] == [
+        '[resource mapping not found for name: "" namespace: "" from "a.yaml": no matches for kind "Thing" in version '
+        '"v1"', "ensure CRDs are installed first, error parsing b.yaml: error converting YAML to JSON: yaml: line 1: "
+        "did not find expected node content]"]
+    assert kubepy("get", "-f", "b.yaml").err == (  # get gathers errors: they have no prefix
+        "error parsing b.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content\n")
+
+
+@pytest.mark.parametrize("data", [
+    b"\xef\xbb\xbf" + config_map("x").encode(), config_map("x").replace("\n", "\r\n").encode(),
+    b"\xff\xfe" + config_map("x").encode("utf-16-le"), b"\xfe\xff" + config_map("x").encode("utf-16-be")])
+def test_marks_of_byte_order_and_of_windows_do_not_matter(bare: Kubepy, folder: Path, data: bytes) -> None:
+    (folder / "x.yaml").write_bytes(data)
+    assert created(bare, "-f", "x.yaml") == ["x"]
+
+
+def test_what_is_no_utf_8_is_replaced(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "x.yaml").write_bytes(config_map("x").encode() + b'data: {a: "1\xff2"}\n')
+    assert kubepy("apply", "-f", "x.yaml").status == 0
+    assert kubepy("get", "cm", "x", "-o", "jsonpath={.data.a}").out == "1\ufffd2"
+
+
+def test_a_stream_that_is_closed_is_empty(monkeypatch: pytest.MonkeyPatch, kubepy: Kubepy, folder: Path,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert main(("apply", "-f", "-")) == 1
+    assert capsys.readouterr() == ("", "error: no objects passed to apply\n")
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    (("-f", "none*.yaml"), 'the path "none*.yaml" does not exist'),
+    (("-f", "[.yaml"), 'pattern "[.yaml" is not valid: syntax error in pattern'),
+    (("-f", "https://example.org/x.yaml"), 'reading manifests from a URL is not supported: download '
+     '"https://example.org/x.yaml" and give the file'),
+    (("-f", "void"), "error reading [void]: recognized file extensions are [.json .yaml .yml]"),
+    (("-f", "-", "-f", "-"), "standard input cannot be used for multiple arguments"),
+    (("-f", "link"), "error parsing link: read link: is a directory"),
+])
+def test_paths_that_lead_nowhere(bare: Kubepy, folder: Path, words: tuple[str, ...], why: str) -> None:
+    (folder / "void").mkdir()
+    (folder / "link").symlink_to("void")
+    assert bare("create", "--dry-run=client", *words) == Done("", f"error: {why}\n", 1)
+
+
+def test_a_folder_without_manifests_is_no_error_behind_one_that_has_some(bare: Kubepy, manifests: Path) -> None:
+    (manifests / "void").mkdir()
+    assert created(bare, "-f", "set", "-f", "set/void") == ["a", "b"]
+
+
+# --- lists --------------------------------------------------------------------------------------------------------
+
+
+def list_of(*items: str, kind: str = "List") -> str:
+    return f"apiVersion: v1\nkind: {kind}\nitems:\n" + "".join(f"- {item}\n" for item in items)
+
+
+CM = "apiVersion: v1, kind: ConfigMap"
+
+
+@pytest.mark.parametrize(("text", "problems"), [
+    (list_of(f"{{{CM}, metadata: {{name: a}}, dta: {{}}}}"),
+     'ValidationError(ConfigMap): unknown field "dta" in io.k8s.api.core.v1.ConfigMap'),
+    (list_of("{metadata: {name: a}, dta: {}}", kind="ConfigMapList"),
+     'ValidationError(ConfigMapList.items[0]): unknown field "dta" in io.k8s.api.core.v1.ConfigMap'),
+    (list_of("{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: '80'}, {name: x}, null], "
+             "selector: {a: 1}, type: [a], clusterIP: 5}}"),
+     '[ValidationError(Service.spec.ports[0].port): invalid type for io.k8s.api.core.v1.ServicePort.port: got '
+     '"string", expected "integer", ValidationError(Service.spec.ports[1]): missing required field "port" in '
+     "io.k8s.api.core.v1.ServicePort, ValidationError(Service.spec.ports): unknown object type \"nil\" in "
+     'Service.spec.ports[2], ValidationError(Service.spec.type): invalid type for io.k8s.api.core.v1.ServiceSpec.type: '
+     'got "array", expected "string"]'),
+    ("apiVersion: v1\nkind: List\n", "invalid object to validate"),
+])
+def test_lists_are_validated_before_anything_is_sent(bare: Kubepy, text: str, problems: str) -> None:
+    assert bare("create", "-f", "-", stdin=text) == Done("", f"error: {INVALID}: {problems}; {ADVICE}\n", 1)
+
+
+def test_lists_are_not_validated_when_warnings_would_do(kubepy: Kubepy) -> None:
+    text = list_of(f"{{{CM}, metadata: {{name: a}}, dta: {{}}}}")
+    done = kubepy("create", "-f", "-", "--validate=warn", stdin=text)
+    log, warning = done.err.splitlines()
+    assert (done.out, done.status, warning) == ("configmap/a created\n", 0, 'Warning: unknown field "dta"')
+    assert log.endswith("schema.go:145] cannot perform warn validation if server-side field validation is unsupported, "
+                        "skipping validation")
+
+
+@pytest.mark.parametrize(("item", "why"), [
+    ("{apiVersion: v1, kind: Thing}", 'unable to recognize no matches for kind "Thing" in version "v1"'),
+    ("{metadata: {name: a}}", 'unable to get type info from the object "*unstructured.Unstructured": Object \'Kind\' '
+     "is missing in 'object has no kind field '"),
+    ("{apiVersion: v1, kind: List, items: []}",
+     "error: *unstructured.Unstructured is not a list: no Items field in this object"),
+    ("text", 'error: unable to decode "STDIN": json: cannot unmarshal string into Go value of type '
+     "map[string]interface {}"),
+])
+def test_items_that_are_no_objects(bare: Kubepy, item: str, why: str) -> None:
+    assert bare("create", "-f", "-", "--validate=false", stdin=list_of(item)) == Done("", f"{why}\n", 1)
+
+
+def test_a_kind_in_lower_case_goes_to_the_server_which_refuses_it(kubepy: Kubepy) -> None:
+    done = kubepy("create", "-f", "-", stdin=config_map("x").replace("ConfigMap", "configmap"))
+    assert done.err == (
+        'Error from server (BadRequest): error when creating "STDIN": configmap in version "v1" cannot be handled as a '
+        'ConfigMap: no kind "configmap" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"\n')

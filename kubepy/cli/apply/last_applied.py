@@ -53,7 +53,7 @@ def view(session: Session, given: Invocation) -> None:
         if original is not None:
             configurations.append(original)
 
-    find(session, given, bare_types=session.namespace_given, latest=True, everything=given.all).visit(take)
+    find(session, given, bare_types=session.namespace_given, latest=True, everything=given.all).visit_until_error(take)
     for configuration in configurations:
         session.print(_formatted(given, configuration), end="")
 
@@ -92,7 +92,7 @@ def set_(session: Session, given: Invocation) -> None:
     strategy = dry_run(session, given)
     printer = printer_for(session, given, "configured", strategy)
     planned: list[tuple[Info, str]] = []
-    find(session, given, args=[]).visit(lambda info: _plan(session, given, info, planned))
+    find(session, given, args=[]).visit_until_error(lambda info: _plan(session, given, info, planned))
     for info, configuration in planned:
         printer(info.content if strategy == CLIENT
                 else _annotate(session, info, configuration, dry_run=strategy == SERVER))

@@ -5,7 +5,6 @@ Upstream: ``kubectl/pkg/cmd/apply/prune.go``, ``kubectl/pkg/cmd/diff/prune.go``,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from kubepy.cli.runtime.errors import CliError, is_status
@@ -60,7 +59,7 @@ def leftovers(session: Session, visited: Visited, allowed: list[Resource], selec
     """What was applied, is selected and was not visited, in the namespaces that were. Raises CliError."""
     if not allowed:
         allowed = [session.scheme.by_key(key) for key in DEFAULT_KINDS]
-        session.say(f"{_klog_header(session)} {CLUSTER_SCOPE}")
+        session.log("prune.go:76", CLUSTER_SCOPE)
     places = [(namespace, one) for namespace in sorted(visited.namespaces) for one in allowed if one.namespaced]
     places += [("", one) for one in allowed if not one.namespaced]
     for namespace, resource in places:
@@ -78,9 +77,3 @@ def _listed(session: Session, resource: Resource, namespace: str, selector: str)
         scope = "namespaced" if resource.namespaced else "nonNamespaced"
         kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
         raise CliError(f"error pruning {scope} object {kind}: {error}") from None
-
-
-def _klog_header(session: Session) -> str:
-    """How Go's klog begins the line of a warning: month, day, time, process, place."""
-    now = session.cluster.clock.now()
-    return f"W{now:%m%d %H:%M:%S.%f} {os.getpid():7} prune.go:76]"

@@ -53,6 +53,8 @@ def apply_on_server(session: Session, info: Info, options: Options) -> None:
 
 
 def _send(session: Session, info: Info, obj: Object, options: Options, manager: str) -> Object:
+    if not info.name:
+        raise CliError("resource name may not be empty")
     return session.client.patch(info.resource.key, info.name, obj, APPLY_PATCH, namespace=info.namespace,
                                 subresource=options.subresource, dry_run=options.dry_run == SERVER,
                                 field_manager=manager, field_validation=options.validation,
@@ -64,7 +66,7 @@ def _keep_annotation(session: Session, info: Info, options: Options) -> None:
     from kubepy.cluster.managedfields.upgrade import managers_of_field
 
     annotation = annotations_of(info.content).get(ANNOTATION)
-    if annotation is None or managers_of_field(info.content, ANNOTATION_PATH, "Apply"):
+    if annotation is None or managers_of_field(_with_managers(session, info), ANNOTATION_PATH, "Apply"):
         return
     meta = info.content["metadata"]
     identity = {key: meta[key] for key in ("name", "namespace") if key in meta}
@@ -78,10 +80,15 @@ def _take_over(session: Session, info: Info, options: Options) -> bool:
     from kubepy.cluster.client import JSON_PATCH
     from kubepy.cluster.managedfields.upgrade import managers_of_field, upgrade_patch
 
-    clients = dict.fromkeys(managers_of_field(info.content, ANNOTATION_PATH, "Update"))
-    patch = upgrade_patch(info.content, clients, options.manager)
+    live = _with_managers(session, info)
+    clients = dict.fromkeys(managers_of_field(live, ANNOTATION_PATH, "Update"))
+    patch = upgrade_patch(live, clients, options.manager)
     if patch is None:
         return False
     info.refresh(session.client.patch(info.resource.key, info.name, patch, JSON_PATCH, namespace=info.namespace,
                                       field_manager=options.manager))
     return True
+
+
+def _with_managers(session: Session, info: Info) -> Object:
+    return session.client.with_managed_fields(info.content)

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.editor import has_lines, launch, without_comment_lines, without_comments
 from kubepy.cli.runtime.errors import CliError, SilentExit, is_expected, is_status
+from kubepy.cli.runtime.flagsets import field_validation
 from kubepy.cli.runtime.output import JSON_AND_YAML, document, no_printer, requested
-from kubepy.cli.runtime.resources import Info
+from kubepy.cli.runtime.resources import Info, Result
 from kubepy.cli.runtime.session import Session
 
 OBJECT_HEADER = """\
@@ -84,13 +85,15 @@ class Editing:
         self.style = requested(given)[0] or "yaml"
         self.header = "" if self.style == "json" else header
         self.output = given.output
+        self.validation = field_validation(given)
+        self.line_end = "\r\n" if given.flag("windows-line-endings") else "\n"
 
     def edit(self, infos: list[Info]) -> None:
         """Raises CliError and Status; files with changes that were not taken stay, and stderr names them."""
         original, last = self._printed(infos), Round()
         while True:
             current = self._launched(original, last)
-            if problem := type_problem(current.text):
+            if problem := problem_of(self.session, current.text, self.validation):
                 reason = f'<nil>: Invalid value: "The edited file failed validation": {problem}'
                 current.reasons.append(Reason(f'{infos[0].resource.key} "{infos[0].name}" was not valid', [reason]))
                 self.session.say(f'error: {infos[0].resource.key} "{infos[0].name}" is invalid')
@@ -100,9 +103,10 @@ class Editing:
 
     def _launched(self, original: str, last: Round) -> Round:
         text = self.header + "".join(one.comment for one in last.reasons if self.header)
-        text += (without_comment_lines(last.text) or original) if last.reasons else original
+        text += without_comment_lines(last.text) if last.reasons else original
         try:
-            current = Round(*launch(self.session, text, ".json" if self.style == "json" else ".yaml"))
+            current = Round(*launch(self.session, text.replace("\n", self.line_end),
+                                    ".json" if self.style == "json" else ".yaml"))
         except CliError:
             self._keep(last)
             raise
@@ -161,28 +165,30 @@ class Editing:
 
     def _read(self, current: Round) -> list[Info] | None:
         """The edited objects, None if they cannot be read."""
-        from kubepy.cli.runtime.manifests import documents, infos_of
+        from kubepy.cli.runtime.manifests import read_stream
 
-        found = [one for manifest in documents(current.text, "edited-file") if manifest.content is not None
-                 for one in infos_of(self.session, manifest.content, "edited-file", manifest.line)]
-        errors = [one for one in found if isinstance(one, Exception)]
+        result = Result(one for manifest in read_stream(self.session, current.text, "edited-file")
+                        for one in manifest.found)
+        infos, errors = result.infos()
         if errors:
             current.reasons.append(Reason(f"The edited file had a syntax error: {errors[0]}"))
             return None
-        return [one for one in found if isinstance(one, Info)]
+        return infos
 
 
-def type_problem(text: str) -> str:
+def problem_of(session: Session, text: str, validation: str) -> str:
     """What keeps a text from being objects, "" for nothing (``Schema.ValidateBytes``)."""
-    from kubepy.cli.runtime.manifests import check_type, documents
+    from kubepy.cli.runtime.validation import one_text, problems_of
+    from kubepy.storage.yaml import YamlError, load_all
 
+    if validation == "Ignore":
+        return ""
     try:
-        contents = [one.content for one in documents(text, "edited-file")] or [None]
-        for content in contents:
-            check_type(content, "edited-file")
-    except CliError as error:
+        documents = load_all(text)
+    except YamlError as error:
         return str(error)
-    return ""
+    problems = problems_of(session, documents[0].object if documents else None, validation)
+    return one_text(problems) if problems else ""
 
 
 def place(session: Session, info: Info) -> None:

@@ -13,7 +13,7 @@ A Status of the API and a StorageError are printed as kubectl prints the server'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kubepy.storage.errors import StorageError
@@ -51,20 +51,35 @@ class SilentExit(Exception):
 
 
 class AggregateError(Exception):
-    """Several errors of one command; ``errors`` is flat and holds at least two."""
+    """Several errors of one command, or of one part of it; some may be several themselves."""
 
     def __init__(self, errors: Sequence[Exception]) -> None:
-        super().__init__(f"[{', '.join(dict.fromkeys(str(error) for error in errors))}]")
+        told = list(dict.fromkeys(_texts(errors)))
+        super().__init__(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
         self.errors = errors
+
+
+def _texts(errors: Iterable[Exception]) -> Iterator[str]:
+    for error in errors:
+        if isinstance(error, AggregateError):
+            yield from _texts(error.errors)
+        else:
+            yield str(error)
 
 
 def raise_all(errors: Iterable[Exception]) -> None:
     """Raise nothing for no errors, the only one for one, an AggregateError for more."""
-    found = [one for error in errors for one in (error.errors if isinstance(error, AggregateError) else [error])]
+    found = list(errors)
     if len(found) == 1:
         raise found[0]
     if found:
         raise AggregateError(found)
+
+
+def raise_together(errors: Sequence[Exception]) -> None:
+    """The same, but one error too is raised as several are: what holds several is told a line each."""
+    if errors:
+        raise AggregateError(errors)
 
 
 def is_status(error: BaseException, *reasons: str) -> bool:
@@ -103,6 +118,8 @@ def _with_message(status: Status, message: str) -> Status:
 
 def text_of(error: BaseException) -> str:
     """What to print on stderr, with or without the final newline."""
+    if isinstance(error, AggregateError) and len(error.errors) == 1:
+        error = error.errors[0]
     if isinstance(error, AggregateError):
         return "".join(f"{message_for(one)}\n" for one in error.errors)
     if is_status(error, "Invalid"):

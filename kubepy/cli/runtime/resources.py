@@ -7,13 +7,16 @@ upstream's order. Upstream: ``cli-runtime/pkg/resource/{builder,visitor,result}.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, is_expected, is_status, prefixed, raise_all
+from kubepy.cli.runtime.errors import AggregateError, CliError, is_expected, is_status, prefixed, raise_all
 from kubepy.cli.runtime.session import DEFAULT_NAMESPACE, Session
 from kubepy.cluster.objects.meta import Object, labels_of
 from kubepy.cluster.scheme import Resource
+
+if TYPE_CHECKING:
+    from kubepy.cli.runtime.manifests import Manifest
 
 MISSING_RESOURCE = """You must provide one or more resources by argument or filename.
 Example resource specifications include:
@@ -102,25 +105,22 @@ def resource_text(resource: Resource) -> str:
     return f"{resource.group}/{resource.version}, Resource={resource.plural}"
 
 
-class Unread(NamedTuple):
-    """What a file or a list gave in place of objects. It is reported after the errors of single objects."""
-
-    error: Exception
-
-
-Found = Info | Exception | Unread
+# An exception stands for what could not be found or read; it is reported after the errors of single objects.
+Found = Info | Exception
 Act = Callable[[Info], None]
 
 
 class Result:
     """What was found, visited one by one; objects are read when they are visited.
 
-    ``single``: one object was named, and is printed as itself, not in a List. ``scopes``: the types that were asked for
-    without names.
+    ``prepare`` is done with each before it is visited. ``single``: one object was named, and is printed as itself, not
+    in a List. ``scopes``: the types that were asked for without names.
     """
 
-    def __init__(self, found: Iterable[Found], *, single: bool = False, scopes: Sequence[Scope] = ()) -> None:
+    def __init__(self, found: Iterable[Found], *, prepare: Act | None = None, single: bool = False,
+                 scopes: Sequence[Scope] = ()) -> None:
         self._found = found
+        self._prepare = prepare
         self.single = single
         self.scopes = scopes
         self._ignored: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ class Result:
 
     def kept(self) -> Result:
         """The same result, read once, so that it can be shown before it is used."""
-        kept = Result(list(self._found), single=self.single, scopes=self.scopes)
+        kept = Result(list(self._found), prepare=self._prepare, single=self.single, scopes=self.scopes)
         kept.ignore(*self._ignored)
         return kept
 
@@ -139,38 +139,48 @@ class Result:
         """Call ``act`` with each Info; errors, its own among them, are raised together at the end."""
         raise_all(self.errors_of(act))
 
-    def errors_of(self, act: Act) -> list[Exception]:
-        errors: list[Exception] = []
-        unread: list[Exception] = []
+    def visit_until_error(self, act: Act) -> None:
+        """Call ``act`` with each Info, up to the first error."""
         for one in self._found:
-            if isinstance(one, Unread):
-                unread.append(one.error)
-            elif isinstance(one, Exception):
-                errors.append(one)
-            elif (failed := _error_of(act, one)) is not None:
-                errors.append(failed)
-        return [error for error in [*errors, *unread] if not (self._ignored and is_status(error, *self._ignored))]
+            if isinstance(one, Exception):
+                raise one
+            self._visit(one, act)
+
+    def errors_of(self, act: Act) -> list[Exception]:
+        """Call ``act`` with each Info: its errors, then those of finding them, which are one."""
+        errors: list[Exception] = []
+        not_found: list[Exception] = []
+        for one in self._found:
+            if isinstance(one, Exception):
+                not_found += self._counted(one)
+                continue
+            try:
+                self._visit(one, act)
+            except Exception as error:
+                if not is_expected(error):
+                    raise
+                errors += self._counted(error)
+        return [*errors, AggregateError(not_found)] if not_found else errors
+
+    def _visit(self, info: Info, act: Act) -> None:
+        if self._prepare:
+            self._prepare(info)
+        act(info)
+
+    def _counted(self, error: Exception) -> list[Exception]:
+        return [] if self._ignored and is_status(error, *self._ignored) else [error]
 
     def infos(self) -> tuple[list[Info], list[Exception]]:
+        """What was found, and what went wrong, as one error."""
         infos: list[Info] = []
         errors = self.errors_of(infos.append)
-        return infos, errors
+        return infos, errors if len(errors) < 2 else [AggregateError(errors)]
 
     def all_infos(self) -> list[Info]:
         """Every Info, or the errors raised."""
         infos, errors = self.infos()
         raise_all(errors)
         return infos
-
-
-def _error_of(act: Act, info: Info) -> Exception | None:
-    try:
-        act(info)
-    except Exception as error:
-        if not is_expected(error):
-            raise
-        return error
-    return None
 
 
 class Scope(NamedTuple):
@@ -347,7 +357,7 @@ def listed(session: Session, scope: Scope) -> Iterator[Found]:
     except Exception as error:
         if not is_status(error):
             raise
-        yield Unread(_enhanced(error, scope))
+        yield _enhanced(error, scope)
         return
     for obj in objects.items:
         yield info_of(scope.resource, obj)
@@ -375,18 +385,13 @@ def _by_names(session: Session, query: Query, pairs: list[tuple[str, str]], retr
         if resource.namespaced and query.namespace is None:
             raise CliError("a resource cannot be retrieved by name across all namespaces")
         infos.append(Info(resource, query.namespace or "", name, subresource=query.subresource))
-    found = (_retrieved(session, info) for info in infos) if retrieve else iter(infos)
-    return Result(found, single=len(infos) == 1)
+    return Result(infos, prepare=(lambda info: _retrieve(session, info)) if retrieve else None, single=len(infos) == 1)
 
 
-def _retrieved(session: Session, info: Info) -> Found:
-    try:
+def _retrieve(session: Session, info: Info) -> None:
+    """Read the object, if it is not known (``RetrieveLazy``)."""
+    if info.object is None:
         info.get(session)
-    except Exception as error:
-        if not is_expected(error):
-            raise
-        return error
-    return info
 
 
 # --- files --------------------------------------------------------------------------------------------------------
@@ -402,27 +407,43 @@ def _by_paths(session: Session, query: Query, latest: bool) -> Result:
                        else "name cannot be provided when a path is specified")
     from kubepy.cli.runtime.manifests import read, read_kustomization
 
+    single = len(query.filenames) == 1 and query.filenames != ["-"]
     if query.kustomization:
         made = read_kustomization(session, query.kustomization, query.validation, local=query.local)
-        return Result(_settled(session, query, made, latest))
-    found = (one for path in query.filenames for one in read(session, path, query.validation, local=query.local))
-    single = len(query.filenames) == 1 and query.filenames != ["-"]
-    return Result(_settled(session, query, found, latest), single=single)
+    else:
+        made = (one for path in query.filenames for one in read(session, path, query.validation, local=query.local))
+    return Result(_of_manifests(session, query, made, latest), single=single,
+                  prepare=None if latest or query.local else lambda info: _place(info, query))
 
 
-def _settled(session: Session, query: Query, found: Iterable[Info | Exception], latest: bool) -> Iterator[Found]:
-    """Objects of files, filtered by -l; with their namespaces set unless this is ``local``, and (``latest``) read from
-    the cluster."""
+def _of_manifests(session: Session, query: Query, manifests: Iterable[Manifest], latest: bool) -> Iterator[Found]:
+    """The objects of files, filtered by -l; with ``latest`` read from the cluster before that."""
     matches = _matcher(query.selector)
-    for one in found:
-        if isinstance(one, Exception):
-            yield Unread(one)
-        elif not matches(one):
-            continue
-        elif not query.local and (problem := _place(one, query)) is not None:
-            yield problem
+    for manifest in manifests:
+        errors: list[Exception] = []
+        for one in manifest.found:
+            one = _latest(session, query, one) if latest and isinstance(one, Info) else one
+            if isinstance(one, Exception):
+                errors.append(one)
+            elif matches(one):
+                yield one
+        if errors:
+            yield AggregateError(errors) if manifest.is_list else errors[0]
+
+
+def _latest(session: Session, query: Query, info: Info) -> Found:
+    """An object as it is in the cluster (``RetrieveLatest``); one without a name stays as it is, and has no table."""
+    try:
+        _place(info, query)
+        if info.name:
+            info.get(session)
         else:
-            yield _retrieved(session, one) if latest else one
+            info.resource = info.resource._replace(plural="")
+    except Exception as error:
+        if not is_expected(error):
+            raise
+        return error
+    return info
 
 
 def _matcher(selector: str | None) -> Callable[[Info], bool]:
@@ -437,18 +458,16 @@ def _matcher(selector: str | None) -> Callable[[Info], bool]:
     return lambda info: parsed.matches(labels_of(info.content))
 
 
-def _place(info: Info, query: Query) -> CliError | None:
-    """Give an object of a file its namespace; an error when ``-n`` says another than the file."""
+def _place(info: Info, query: Query) -> None:
+    """Give an object of a file its namespace. Raises CliError when ``-n`` says another than the file."""
     if not info.resource.namespaced:
         info.content["metadata"].pop("namespace", None)
-        return None
+        return
     wanted = query.namespace or ""
     if not info.namespace:
         info.namespace = wanted
         if wanted:
             info.content["metadata"]["namespace"] = wanted
-        return None
-    if query.enforce_namespace and info.namespace != wanted:
-        return CliError(f'the namespace from the provided object "{info.namespace}" does not match the namespace '
-                        f'"{wanted}". You must pass \'--namespace={info.namespace}\' to perform this operation.')
-    return None
+    elif query.enforce_namespace and info.namespace != wanted:
+        raise CliError(f'the namespace from the provided object "{info.namespace}" does not match the namespace '
+                       f'"{wanted}". You must pass \'--namespace={info.namespace}\' to perform this operation.')

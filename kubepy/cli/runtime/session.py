@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from functools import cached_property
@@ -95,9 +96,9 @@ class Session:
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
                  stderr: IO[str] | None = None) -> None:
-        self.stdin = stdin or sys.stdin
-        self.stdout = stdout or sys.stdout
-        self.stderr = stderr or sys.stderr
+        self.stdin = stdin or sys.stdin or io.StringIO()  # a stream that is closed from the start has nothing to say
+        self.stdout = stdout or sys.stdout or io.StringIO()
+        self.stderr = stderr or sys.stderr or io.StringIO()
         self.may_create = False
         self._rehearses = False
         self.namespace_given = False
@@ -237,6 +238,11 @@ class Session:
         if text not in self._warned:
             self._warned[text] = None
             self.say(f"Warning: {text}")
+
+    def log(self, place: str, text: str) -> None:
+        """A warning on stderr as Go's klog writes it: month, day, time, process, place."""
+        now = self.cluster.clock.now()
+        self.say(f"W{now:%m%d %H:%M:%S.%f} {os.getpid():7} {place}] {text}")
 
     def finish(self) -> None:
         """After a command that succeeded: fail it when warnings count as errors."""

@@ -92,7 +92,7 @@ def printer_for(key: str) -> Printer:
 
 
 def _plain_row(obj: Object, _now: datetime) -> list[Cell]:
-    return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp")]
+    return [obj["metadata"].get("name", ""), obj["metadata"].get("creationTimestamp")]
 
 
 PLAIN = Printer(("Name", "Created At"), _plain_row)  # rest.NewDefaultTableConvertor: roles, CRDs, limit ranges

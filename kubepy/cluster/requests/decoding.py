@@ -34,6 +34,9 @@ def decode_request(server: Server, resource: Resource, obj: Object, field_valida
     return decoded.object
 
 
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # as Go names it, by where it is made
+
+
 def _expect_kind(resource: Resource, obj: Object) -> str:
     """The version in which the object is written. Raises BadRequest if it says that it is of another kind."""
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
@@ -43,7 +46,7 @@ def _expect_kind(resource: Resource, obj: Object) -> str:
         raise errors.bad_request(f"{why}({resource.api_version})")
     if kind != resource.kind:
         version = api_version.rpartition("/")[2]
-        why = f"no kind \"{kind}\" is registered for the resource \"{resource.key}\""
+        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
         raise errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
     return str(api_version)
 

@@ -6,8 +6,8 @@
 Each type is compiled on first use, so that a command pays only for the kinds it touches.
 """
 
-from kubepy.cluster.types.decoder import Decoded, decode, decode_as, type_of
+from kubepy.cluster.types.decoder import Decoded, decode, decode_as, decode_metadata, type_of
 from kubepy.cluster.types.errors import DecodeError
 from kubepy.cluster.types.goview import go_fields, go_order
 
-__all__ = ["DecodeError", "Decoded", "decode", "decode_as", "go_fields", "go_order", "type_of"]
+__all__ = ["DecodeError", "Decoded", "decode", "decode_as", "decode_metadata", "go_fields", "go_order", "type_of"]

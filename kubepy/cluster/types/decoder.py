@@ -56,6 +56,12 @@ def decode_as(type_name: str, value: Any) -> Decoded:
     return _decode_at(type_name, value, None)
 
 
+def decode_metadata(value: Any) -> Object:
+    """Decode the ``metadata`` of an object of any kind. Raises DecodeError."""
+    metadata: Object = _decode_at("meta/v1.ObjectMeta", value, (None, "metadata", "metadataOnlyObject")).object
+    return metadata
+
+
 def _decode_unknown_kind(obj: Object) -> Decoded:
     if "metadata" not in obj:
         return Decoded(dict(obj), [])

@@ -43,29 +43,66 @@ def load_all(text: str, *, old_booleans: bool = True, unique_keys: bool = False)
 
     Without ``old_booleans`` ``yes``, ``no``, ``on``, ``off``, ``y`` and ``n`` are text, as they are to kustomize.
     Of equal keys the last counts; with ``unique_keys`` they are an error.
+    """
+    return list(load_each(text, old_booleans=old_booleans, unique_keys=unique_keys))
+
+
+def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False) -> Iterator[Document]:
+    """The same one by one: those before one that cannot be read are given before YamlError is raised.
+
     What begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``).
     """
+    rest = _Chunk(text, 1)
     if not text.lstrip().startswith("{"):
-        return _load_yaml(_Chunk(text, 1), old_booleans, unique_keys)
-    documents, rest, failure = _load_json(text, unique_keys)
-    if failure is None:
-        return documents
+        yield from _load_yaml(rest, old_booleans, unique_keys)
+        return
+    failure: YamlError | None = None
+    for found in _load_json(text, unique_keys):
+        if isinstance(found, Document):
+            yield found
+        else:
+            rest, failure = found
+    if failure:
+        yield from _or_failure(_load_yaml(rest, old_booleans, unique_keys), failure)
+
+
+def _or_failure(documents: Iterator[Document], failure: YamlError) -> Iterator[Document]:
+    """What is no JSON as YAML; if it does not begin with YAML either, then it is the JSON that is wrong."""
     try:
-        return documents + _load_yaml(rest, old_booleans, unique_keys)
+        first = next(documents, None)
     except YamlError:
         raise failure from None
+    if first:
+        yield first
+        yield from documents
+
+
+def read_json(text: str) -> Any:
+    """The one JSON value that a text is. Raises YamlError in the words of Go's ``json.Unmarshal``."""
+    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+    try:
+        value, end = decoder.raw_decode(text, _blank_end(text, 0))
+    except json.JSONDecodeError as error:
+        failure = _syntax_error(error)
+        why = re.sub(r"^json: offset \d+: ", "", failure.message)
+        raise YamlError(why.replace("unexpected EOF", "unexpected end of JSON input"), failure.line) from None
+    if rest := text[end:].lstrip():
+        raise YamlError(f"invalid character {_go_char(rest[0])} after top-level value", text.count("\n", 0, end) + 1)
+    return _sound(value)
 
 
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
-def _load_yaml(stream: _Chunk, old_booleans: bool, unique_keys: bool) -> list[Document]:
+def _load_yaml(stream: _Chunk, old_booleans: bool, unique_keys: bool) -> Iterator[Document]:
     from kubepy.storage.yaml.constructor import construct
     from kubepy.storage.yaml.scalars import resolve, resolve_v3
 
     resolver = resolve if old_booleans else resolve_v3
-    found = (construct(chunk.text, chunk.line, resolver, unique_keys) for chunk in _split(stream))
-    return [Document(value, line) for value, line in found if value is not None]
+    for chunk in _split(stream):
+        value, line = construct(chunk.text, chunk.line, resolver, unique_keys)
+        if value is not None:
+            yield Document(value, line)
 
 
 def _split(stream: _Chunk) -> Iterator[_Chunk]:
@@ -97,12 +134,12 @@ def _check_separator(line: str, number: int) -> None:
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def _load_json(text: str, unique_keys: bool) -> tuple[list[Document], _Chunk, YamlError | None]:
-    """The JSON objects at the start of a text, what is left to be read as YAML, and why it is no JSON.
+def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[_Chunk, YamlError]]:
+    """The JSON objects at the start of a text, then, if there is more, what is to be read as YAML, and why it is no
+    JSON.
 
-    After two objects the text counts as JSON, and what follows has to be JSON too.
+    After two objects the text counts as JSON, and what follows has to be JSON too. Raises YamlError.
     """
-    documents: list[Document] = []
     hook = _unique if unique_keys else None
     decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=hook)
     position, count = _blank_end(text, 0), 0
@@ -114,12 +151,13 @@ def _load_json(text: str, unique_keys: bool) -> tuple[list[Document], _Chunk, Ya
             failure = _syntax_error(error)
             if count > 1:
                 raise failure from None
-            return documents, _rest(text, position), failure
+            yield _rest(text, position), failure
+            return
         except RepeatedKeyError as error:
             raise YamlError(str(error), line) from None
-        documents += [Document(_sound(value), line)] if value is not None else []
+        if value is not None:
+            yield Document(_sound(value), line)
         position, count = _blank_end(text, end), count + 1
-    return documents, _Chunk("", 0), None
 
 
 def _blank_end(text: str, start: int) -> int:

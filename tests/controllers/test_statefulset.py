@@ -128,6 +128,19 @@ def test_a_stuck_highest_pod_is_scaled_away(lab: StatefulLab) -> None:
     assert ready(lab) == {0: True, 1: True}
 
 
+def test_two_sick_pods_beyond_the_range_hold_each_other_up(lab: StatefulLab) -> None:
+    lab.make(stateful_set(replicas=4))
+    lab.run()
+    for name in ("db-2", "db-3"):
+        set_ready(lab, name, "False")
+    lab.edit(replicas=1)
+    lab.run()
+    assert ready(lab) == {0: True, 1: True, 2: False, 3: False}
+    set_ready(lab, "db-2", "True")
+    lab.run()
+    assert ready(lab) == {0: True}
+
+
 def set_ready(lab: StatefulLab, name: str, status: str) -> None:
     def change(pod: Object) -> None:
         for condition in pod["status"]["conditions"]:

@@ -207,6 +207,19 @@ class Cache:
             self._nominations[key] = nominated
             self._nominated.setdefault(nominated, {})[key] = PodInfo(key, pod)
 
+    def assume(self, key: Key, pod: Object, node: str) -> None:
+        """Count a pod on the node that it is to be bound to, before it is."""
+        self._unassign(key)
+        self._unnominate(key)
+        self._assign(PodInfo(key, pod), node)
+
+    def withdraw(self, key: Key, pod: Object) -> str:
+        """Take a pod that was assumed off its node again; the node, or ""."""
+        if node := self._assigned.get(key, ""):
+            self._unassign(key)
+            self.set_pod(key, pod)
+        return node
+
     def _only_status_changed(self, key: Key, pod: Object) -> bool:
         """Note the new state of a pod that goes on as before, without working out anew what it asks for."""
         node = self._assigned.get(key)

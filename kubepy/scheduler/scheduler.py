@@ -133,10 +133,12 @@ class Scheduler:
             self._fail(key, pod, Diagnosis(), NO_NODES, Preemption("", nominate=True))
             return
         info = PodInfo(key, pod)
+        assumed = view.cache.withdraw(key, pod)
         found = search(info, view, PLUGINS, self._start % number)
         self._start += len(found.feasible) + len(found.diagnosis.nodes)
         if found.feasible:
-            self._place(found, best_node(info, found.feasible, view))
+            promised = next((node for node in found.feasible if node.name == assumed), None)
+            self._place(found, promised or best_node(info, found.feasible, view))
         else:
             self._reject(key, found, number)
 
@@ -154,6 +156,7 @@ class Scheduler:
     def _place(self, found: Search, node: NodeInfo) -> None:
         key = found.cycle.pod.key
         if (wanted := _volumes_to_bind(found, node)) is not None:
+            self._cluster().cache.assume(key, found.cycle.pod.pod, node.name)
             self._bind_volumes(key, wanted, node.name)
             return
         self._client.bind(key.name, node.name, namespace=key.namespace)
@@ -161,7 +164,8 @@ class Scheduler:
         self._recorder.event(found.cycle.pod.pod, "Normal", "Scheduled", "Binding", message)
 
     def _bind_volumes(self, key: Key, wanted: Plan, node: str) -> None:
-        """Reserve the volumes that are there and ask for the others; the pod is tried again when all are bound."""
+        """Reserve the volumes that are there and ask for the others; the pod is tried again, on
+        its node first, when all are bound."""
         self._waiting.add(key, Waiting(frozenset({VolumeBinding.name}), None))
         for volume, claim in wanted.bindings:
             bound = with_claim(volume, claim)

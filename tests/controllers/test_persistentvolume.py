@@ -290,6 +290,18 @@ def test_the_scheduler_takes_a_free_volume_that_the_node_reaches(lab: Lab) -> No
     assert (placed["spec"]["nodeName"], placed["status"]["phase"]) == ("node-2", "Running")
 
 
+def test_pods_whose_volumes_are_being_made_count_on_their_nodes(lab: Lab) -> None:
+    names = [f"p-{number}" for number in range(4)]
+    for number in range(4):
+        lab.node(f"node-{number}")
+    make(lab, storage_class(), *(claim(f"c-{name}") for name in names), *(pod(name, f"c-{name}") for name in names))
+    lab.settle()
+    nodes = [lab.client.get("pods", name, namespace="default")["spec"]["nodeName"] for name in names]
+    chosen = [annotations_of(lab.client.get(CLAIMS, f"c-{name}", namespace="default"))[
+        "volume.kubernetes.io/selected-node"] for name in names]
+    assert (sorted(nodes), chosen) == ([f"node-{number}" for number in range(4)], nodes)
+
+
 def test_two_claims_of_a_pod_are_not_served_by_one_volume(lab: Lab) -> None:
     lab.node("node-1")
     mounted = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in ("a", "b")]

@@ -242,6 +242,16 @@ def test_on_delete_waits_for_hands_and_never_has_a_new_current_revision(lab: Sta
     assert (status["currentRevision"] != status["updateRevision"], status["updatedReplicas"]) == (True, 4)
 
 
+def test_a_set_that_is_being_deleted_makes_no_pods_but_counts_them(lab: StatefulLab) -> None:
+    lab.make(stateful_set())
+    lab.run()
+    lab.change(SETS, "db", lambda one: one["metadata"].update(finalizers=["test/held"]), "default")
+    lab.client.delete(SETS, "db", namespace="default")
+    delete(lab, "db-0")
+    lab.run()
+    assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-1", "db-2"], 2)
+
+
 # --- who owns what ------------------------------------------------------------------------------------------------
 
 

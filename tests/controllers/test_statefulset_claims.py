@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cluster.objects.meta import Object, labels_of, name_of
+from kubepy.cluster.client import DeleteOptions
+from kubepy.cluster.objects.meta import Object, labels_of, name_of, uid_of
 from tests.controllers.statefulset_objects import CLAIMS, StatefulLab, stateful_set, storage_class
 
 
@@ -42,6 +43,25 @@ def test_scaling_down_takes_the_claims_and_volumes_of_condemned_pods_along(lab: 
     lab.edit(replicas=1)
     lab.run()
     assert (sorted(owners(lab)), len(lab.names("persistentvolumes"))) == (["data-db-0"], 1)
+
+
+def test_a_pod_made_again_does_not_take_the_claim_that_goes_with_the_one_before(lab: StatefulLab) -> None:
+    """Scaled down and up again while the pod hangs."""
+    lab.create("storageclasses.storage.k8s.io", storage_class())
+    obj = stateful_set(claims=True, replicas=2, persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"})
+    obj["spec"]["template"]["metadata"]["annotations"] = {"kubepy.dev/termination": "stuck"}
+    lab.make(obj)
+    lab.run()
+    before = uid_of(lab.client.get(CLAIMS, "data-db-1", namespace="default"))
+    lab.edit(replicas=1)
+    lab.run()
+    assert owners(lab) == {"data-db-0": [], "data-db-1": ["Pod"]}
+    lab.edit(replicas=2)
+    lab.client.delete("pods", "db-1", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.run()
+    claim = lab.client.get(CLAIMS, "data-db-1", namespace="default")
+    assert (uid_of(claim) == before, claim["status"]["phase"], owners(lab)["data-db-1"]) == (False, "Bound", [])
+    assert lab.set()["status"]["readyReplicas"] == 2
 
 
 def test_a_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:

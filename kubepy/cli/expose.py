@@ -65,7 +65,7 @@ def expose(session: Session, given: Invocation) -> None:
     A deployment, service, replica set or pod is looked up by name, and its selector and ports become those of a new
     service."""
     strategy = dry_run(session, given)
-    printer = printer_for(session, given, "exposed", strategy, sort_keys=False)
+    printer = printer_for(session, given, "exposed", strategy, typed=True)
 
     def expose_one(info: Info) -> None:
         if info.resource.qualified_kind not in EXPOSABLE:

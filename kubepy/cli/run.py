@@ -75,7 +75,7 @@ def run(session: Session, given: Invocation) -> None:
     """Create and run a particular image in a pod."""
     given.require("image")
     strategy = dry_run(session, given)
-    printer = printer_for(session, given, "created", strategy, sort_keys=False)
+    printer = printer_for(session, given, "created", strategy, typed=True)
     validate(given, strategy)
     pod = _created(session, given, overridden(given, pod_of(session, given)), strategy)
     if given.expose:

@@ -34,6 +34,10 @@ SHIP = {
     ('{{print "a" 1 2 "b"}}|{{println .spec.list true}}', "a1 2b|[1 2 3] true\n"),
     ('{{html "<\'>"}} {{js "it\'s <"}} {{urlquery "a b&"}}', "&lt;&#39;&gt; it\\'s \\u003C a+b%26"),
     ('{{exists .spec "n"}} {{exists .spec "parts" 7}} {{base64decode "aGk="}}', "true false hi"),
+    ('{{exists .absent}} {{exists .spec "no"}}', "true false"),
+    ("{{js .absent}} {{html .spec.no 1}} {{urlquery .absent}}",
+     "\\u003Cno value\\u003E &lt;no value&gt;1 %3Cno+value%3E"),
+    ("{{range 2}}{{end}}{{$n := .spec.n}}{{slice .spec.list 1 (len .spec.empty | or 2)}}", "[2]"),
     ("{{true}} {{1.50}} {{0x10}} {{1_000}} {{'a'}} {{`raw`}} {{\"\\t\"}} {{1000000.0}}",
      "true 1.5 16 1000 97 raw \t 1e+06"),
     ("{{.spec.n | }}", "5"),
@@ -57,6 +61,9 @@ def test_templates(template, text):
     ('"%s" .spec.parts', "[map[k:a v:%!s(int64=1)] map[k:b w:[%!s(int64=1) %!s(int64=2)]]]"),
     ('"%#v" .spec.list', "[]interface {}{1, 2, 3}"),
     ('"%"', "%!(NOVERB)"),
+    ('"%10d|%-6d|%05s" "x" true .spec.n', "%!d(string=         x)|%!d(bool=true  )|%!s(int64=00005)"),
+    ('"%05t|%05v|%#v" true nil .spec.no', "0true|<nil>|<nil>"),
+    ('"%#g %#g %b %U" 2.5 1e30 1.0 -3', "2.50000 1.00000e+30 4503599627370496p-52 U+FFFFFFFFFFFFFFFD"),
 ])
 def test_printf(form, text):
     assert Template(f"{{{{printf {form}}}}}").render(SHIP) == text
@@ -104,7 +111,23 @@ def test_the_line_of_an_error_counts():
      "error calling index: cannot index slice/array with type string"),
     ("{{len 3}}", '1:2: executing "output" at <len 3>', "error calling len: len of type int"),
     ("{{len}}", '1:2: executing "output" at <len>', "wrong number of args for len: want 1 got 0"),
-    ('{{eq 1 "a"}}', '1:2: executing "output" at <eq 1 "a">', "error calling eq: incompatible types for comparison"),
+    ('{{eq 1 "a"}}', '1:2: executing "output" at <eq 1 "a">',
+     "error calling eq: incompatible types for comparison: int and string"),
+    ("{{lt .spec.n 1.5}}", '1:2: executing "output" at <lt .spec.n 1.5>',
+     "error calling lt: incompatible types for comparison: int64 and float64"),
+    ("{{range .spec.list}}{{.x}}{{end}}", '1:22: executing "output" at <.x>',
+     "can't evaluate field x in type interface {}"),
+    ("{{range $x := .spec.list}}{{$x.y}}{{end}}", '1:30: executing "output" at <$x.y>',
+     "can't evaluate field y in type interface {}"),
+    ("{{with .spec.n}}{{.x}}{{end}}", '1:18: executing "output" at <.x>', "can't evaluate field x in type int64"),
+    ("{{slice .spec.list .spec.n}}", '1:2: executing "output" at <slice .spec.list .spec.n>',
+     "error calling slice: cannot index slice/array with type interface {}"),
+    ("{{call .spec.list}}", '1:2: executing "output" at <call .spec.list>',
+     "error calling call: non-function .spec.list of type []interface {}"),
+    ("{{.spec.n | call}}", '1:12: executing "output" at <call>',
+     "error calling call: non-function <int64 Value> of type int64"),
+    ('{{base64decode "é"}}', '1:2: executing "output" at <base64decode "é">',
+     "error calling base64decode: base64 decode failed: illegal base64 data at input byte 0"),
     ("{{range .kind}}{{end}}", '1:8: executing "output" at <.kind>', "range can't iterate over Ship"),
     ('{{template "t"}}', '1:11: executing "output" at <{{template "t"}}>', 'template "t" not defined'),
     ("{{1 2}}", '1:2: executing "output" at <1>', "can't give argument to non-function 1"),
@@ -130,7 +153,7 @@ def test_kubectl_prints_what_there_was_and_what_it_worked_on():
         template.render(obj)
     why = ('template: output:1:8: executing "output" at <index .b "c">: error calling index: cannot index '
            "slice/array with type string")
-    told, message = template.explain(obj, refused.value)
+    told, message = template.explain(obj, refused.value, '{"a":1,"b":["\\u003cx\\u003e"]}')
     assert message == f'error executing template "{{{{.a}}}}{{{{index .b \\"c\\"}}}}": {why}'
     assert told == (f"1Error executing template: {why}. Printing more information for debugging the template:\n"
                     '\ttemplate was:\n\t\t{{.a}}{{index .b "c"}}\n'

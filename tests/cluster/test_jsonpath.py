@@ -67,6 +67,7 @@ def test_nothing_in_braces_is_the_whole_object():
     ("{....a}", "invalid multiple recursive descent"),
     ("{1.2.3}", "cannot parse number 1.2.3"),
     ("{)}", "unrecognized character in action: U+0029 ')'"),
+    ("{\t}", "unrecognized character in action: U+0009"),
     ("{.a[-]}", "array index - is not a number"),
 ])
 def test_what_cannot_be_read_is_told_in_upstreams_words(template, why):

@@ -65,7 +65,7 @@ def command_from(given: Invocation) -> list[str]:
 def create_generated(session: Session, given: Invocation, generate: Callable[[], Object], failure: str,
                      operation: str = "created") -> None:
     strategy = dry_run(session, given)
-    printer = printer_for(session, given, operation, strategy, sort_keys=False)
+    printer = printer_for(session, given, operation, strategy, typed=True)
     validation = field_validation(given) if given.flag("validate") else "Ignore"
     obj = generate()
     if given.flag("save-config"):

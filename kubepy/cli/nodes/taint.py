@@ -106,4 +106,4 @@ def _change(session: Session, given: Invocation, info: Info, changes: Changes, s
         patch, patch_type = two_way_patch(node, wanted)
         wanted = session.client.patch("nodes", info.name, patch, patch_type, dry_run=strategy == SERVER,
                                       field_manager=given.field_manager, field_validation=field_validation(given))
-    printer_for(session, given, changed.operation, strategy, sort_keys=False)(wanted)
+    printer_for(session, given, changed.operation, strategy, typed=True)(wanted)

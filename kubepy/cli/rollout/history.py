@@ -80,7 +80,7 @@ def _template_with_cause(obj: Object, revision: Revision) -> Object:
 
 
 def _print_objects(session: Session, given: Invocation, info: Info, revisions: list[Revision]) -> None:
-    printer = printer_for(session, given, "", sort_keys=False)
+    printer = printer_for(session, given, "", typed=True)
     for one in [_require(revisions, given.revision)] if given.revision else revisions:
         printer(_as_of(info.content, one))
 

@@ -48,7 +48,7 @@ def undo(session: Session, given: Invocation) -> None:
         revisions = revisions_of(session.client, info.resource, info.content)
         plan = plan_rollback(info.content, revisions, given.to_revision)
         result = carry_out(session, given, info, plan, strategy)
-        printer_for(session, given, result, strategy, sort_keys=False)(info.content)
+        printer_for(session, given, result, strategy, typed=True)(info.content)
 
     latest_objects(session, given).visit(roll_back)
 

@@ -26,10 +26,11 @@ SUFFIXES = {"none": "", "client": " (dry run)", "server": " (server dry run)"}
 
 
 def printer_for(session: Session, given: Invocation, operation: str = "", dry_run: str = "none", *,
-                formats: tuple[str, ...] = FORMATS, sort_keys: bool = True) -> Printer:
+                formats: tuple[str, ...] = FORMATS, typed: bool = False) -> Printer:
     """The printer that ``-o`` and ``--template`` ask for; without them the message ``kind/name operation``.
 
-    ``sort_keys``: whether JSON and KYAML are sorted, as those of maps are, or in Go's order, as those of structs.
+    ``typed``: kubectl has the object as a Go struct, not as a map, so its fields stand in the struct's order and its
+    numbers lose their types on the way to a template.
     Raises CliError for a format that is not there or is given wrongly.
     """
     style, argument = requested(given)
@@ -37,19 +38,19 @@ def printer_for(session: Session, given: Invocation, operation: str = "", dry_ru
         return name_printer(session, operation + SUFFIXES[dry_run] if operation else "", short=style == "name")
     if style not in formats:
         raise no_printer(given.output, formats)
-    return format_printer(session, given, style, argument, sort_keys=sort_keys)
+    return format_printer(session, given, style, argument, typed=typed)
 
 
 def format_printer(session: Session, given: Invocation, style: str, argument: str, *,
-                   sort_keys: bool = True) -> Printer:
+                   typed: bool = False) -> Printer:
     """The printer of a format that prints whole objects or templates."""
     if style in JSON_AND_YAML:
-        return document_printer(session, given, style, sort_keys=sort_keys)
+        return document_printer(session, given, style, typed=typed)
     if not argument:
         raise CliError("template format specified but no template given")
     if style in JSONPATHS:
-        return _jsonpath_printer(session, given, style, argument)
-    return _template_printer(session, given, style, argument)
+        return _jsonpath_printer(session, given, style, argument, typed)
+    return _template_printer(session, given, style, argument, typed)
 
 
 def requested(given: Invocation) -> tuple[str, str]:
@@ -98,20 +99,20 @@ def name_of_kind(obj: Object) -> str:
 # --- JSON, YAML and KYAML -----------------------------------------------------------------------------------------
 
 
-def document_printer(session: Session, given: Invocation, style: str, *, sort_keys: bool = True) -> Printer:
+def document_printer(session: Session, given: Invocation, style: str, *, typed: bool = False) -> Printer:
     """Documents of YAML after the first are set off by ``---``."""
     printed = 0
 
     def print_document(obj: Object) -> None:
         nonlocal printed
         printed += 1
-        text = document(style, shown(session, given, obj), sort_keys=sort_keys)
+        text = document(style, shown(session, given, obj), typed=typed)
         session.print(("---\n" if printed > 1 and style == "yaml" else "") + text, end="")
 
     return print_document
 
 
-def document(style: str, obj: Object, *, sort_keys: bool = True) -> str:
+def document(style: str, obj: Object, *, typed: bool = False) -> str:
     """An object as JSON, YAML or KYAML, ending in a newline."""
     if style == "yaml":
         from kubepy.storage.yaml import dump
@@ -120,8 +121,12 @@ def document(style: str, obj: Object, *, sort_keys: bool = True) -> str:
     if style == "kyaml":
         from kubepy.cli.runtime import kyaml
 
-        return kyaml.dump(in_sorted_order(obj) if sort_keys else in_go_order(obj))
-    return to_json(obj if sort_keys else in_go_order(obj), indent=4, sort_keys=sort_keys) + "\n"
+        return kyaml.dump(in_go_order(obj) if typed else in_sorted_order(obj))
+    return _json(obj, typed, indent=4) + "\n"
+
+
+def _json(obj: Object, typed: bool, indent: int = 0) -> str:
+    return to_json(in_go_order(obj), indent, sort_keys=False) if typed else to_json(obj, indent)
 
 
 def in_sorted_order(value: Any) -> Any:
@@ -174,7 +179,7 @@ def _read_template(path: str) -> str:
                        f"{(error.strerror or str(error)).lower()}") from None
 
 
-def _jsonpath_printer(session: Session, given: Invocation, style: str, template: str) -> Printer:
+def _jsonpath_printer(session: Session, given: Invocation, style: str, template: str, typed: bool) -> Printer:
     from kubepy.cluster.jsonpath.evaluator import JSONPathError, parse
 
     if style == "jsonpath-file":
@@ -186,6 +191,7 @@ def _jsonpath_printer(session: Session, given: Invocation, style: str, template:
 
     def print_path(obj: Object) -> None:
         asked = told(session, obj, managers="managedFields" in template)
+        asked = with_floats(asked) if typed else asked
         try:
             text = path.print_as_json(asked) if style == "jsonpath-as-json" else path.print(asked)
         except JSONPathError as error:
@@ -195,7 +201,16 @@ def _jsonpath_printer(session: Session, given: Invocation, style: str, template:
     return print_path
 
 
-def _template_printer(session: Session, given: Invocation, style: str, template: str) -> Printer:
+def with_floats(value: Any) -> Any:
+    """A JSON value as Go reads it without a type in mind: every number a float."""
+    if isinstance(value, dict):
+        return {key: with_floats(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [with_floats(one) for one in value]
+    return float(value) if type(value) is int else value
+
+
+def _template_printer(session: Session, given: Invocation, style: str, template: str, typed: bool) -> Printer:
     from kubepy.cluster.gotemplate import ExecutionError, Template, TemplateError
 
     if style in ("go-template-file", "templatefile"):
@@ -210,7 +225,7 @@ def _template_printer(session: Session, given: Invocation, style: str, template:
         try:
             text = parsed.render(asked, missing_ok=given.flag("allow-missing-template-keys", True))
         except ExecutionError as error:
-            begun, message = parsed.explain(asked, error)
+            begun, message = parsed.explain(asked, error, _json(asked, typed))
             session.print(begun, end="")
             raise CliError(message) from None
         session.print(text, end="")

@@ -78,7 +78,7 @@ def change_each(session: Session, given: Invocation, infos: Sequence[Info], chan
     """
     errors = [] if errors is None else errors
     strategy = dry_run(session, given)
-    printer = printer_for(session, given, done, strategy, sort_keys=False)
+    printer = printer_for(session, given, done, strategy, typed=True)
     for info in infos:
         try:
             changed = _changed(given, info, change)

@@ -12,7 +12,7 @@ from typing import Any
 from kubepy.cluster.gotemplate.nodes import TemplateError
 from kubepy.cluster.gotemplate.parser import Parser
 from kubepy.cluster.gotemplate.run import ExecutionError, Run
-from kubepy.cluster.values.goformat import format_value, quote, to_json
+from kubepy.cluster.values.goformat import format_value, quote
 
 __all__ = ["ExecutionError", "Template", "TemplateError"]
 
@@ -31,9 +31,12 @@ class Template:
         run.execute(obj)
         return "".join(run.written)
 
-    def explain(self, obj: Any, error: ExecutionError) -> tuple[str, str]:
-        """What kubectl prints when the template does not fit: to standard output, and as its error."""
+    def explain(self, obj: Any, error: ExecutionError, raw: str) -> tuple[str, str]:
+        """What kubectl prints when the template does not fit: to standard output, and as its error.
+
+        ``raw``: the object as JSON.
+        """
         told = (f"{error.written}Error executing template: {error}. Printing more information for debugging the "
-                f"template:\n\ttemplate was:\n\t\t{self.text}\n\traw data was:\n\t\t{to_json(obj)}\n"
+                f"template:\n\ttemplate was:\n\t\t{self.text}\n\traw data was:\n\t\t{raw}\n"
                 f"\tobject given to template engine was:\n\t\t{format_value(obj)}\n\n")
         return told, f"error executing template {quote(self.text)}: {error}"

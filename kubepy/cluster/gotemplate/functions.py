@@ -25,10 +25,15 @@ class FunctionError(Exception):
     """What a function says of its arguments."""
 
 
+class NoFunctionError(FunctionError):
+    """``call`` of something else; how that is written, only the run knows."""
+
+
 class Function(NamedTuple):
     """``least`` arguments, and with ``more`` any number besides. ``texts``: which of them must be strings.
 
-    ``absent``: whether it tells what is not there from null.
+    ``absent``: whether it tells what is not there from null. ``boxes``: whether it sees, past the first argument, what
+    a list or map holds as something that may be anything, and so refuses it.
     """
 
     call: Callable[..., Any]
@@ -36,6 +41,7 @@ class Function(NamedTuple):
     more: bool = False
     texts: tuple[int, ...] = ()
     absent: bool = False
+    boxes: bool = False
 
 
 def exists(name: str) -> bool:
@@ -72,7 +78,7 @@ def _equal(first: Any, other: Any) -> bool:
     kind = _kind(first)
     if kind != _kind(other):
         if not _is_nil(first) and not _is_nil(other):
-            raise FunctionError("incompatible types for comparison")
+            raise _incompatible(first, other)
         return False
     if kind:
         return bool(first == other)
@@ -84,13 +90,17 @@ def _equal(first: Any, other: Any) -> bool:
     return _is_nil(first) and _is_nil(other)
 
 
+def _incompatible(first: Any, other: Any) -> FunctionError:
+    return FunctionError(f"incompatible types for comparison: {type_name(first)} and {type_name(other)}")
+
+
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def ordered(first: Any, other: Any) -> bool:
         kinds = _kind(first), _kind(other)
         if "" in kinds:
             raise FunctionError("invalid type for comparison")
         if kinds[0] != kinds[1]:
-            raise FunctionError("incompatible types for comparison")
+            raise _incompatible(first, other)
         if kinds[0] == "bool":
             raise FunctionError("invalid type for comparison")
         return bool(compare(first, other))
@@ -174,7 +184,7 @@ def _slice(item: Any, *indices: Any) -> Any:
 
 
 def _exists(item: Any, *indices: Any) -> bool:
-    """kubectl's: whether ``index`` would find something."""
+    """kubectl's: whether ``index`` would find something; it always does without indices."""
     for index in indices:
         if isinstance(item, dict):
             item = item.get(index) if isinstance(index, str) else None
@@ -182,7 +192,7 @@ def _exists(item: Any, *indices: Any) -> bool:
             item = item[index]
         else:
             return False
-    return not _is_nil(item)
+    return not indices or not _is_nil(item)
 
 
 # --- text ---------------------------------------------------------------------------------------------------------
@@ -194,7 +204,7 @@ _JS = {"\\": "\\\\", "'": "\\'", '"': '\\"', "<": "\\u003C", ">": "\\u003E", "&"
 def _text(values: Sequence[Any]) -> str:
     if len(values) == 1 and isinstance(values[0], str):
         return values[0]
-    return sprint(["<no value>" if value is NOTHING else value for value in values])
+    return sprint(["<no value>" if _is_nil(value) else value for value in values])
 
 
 def _html(*values: Any) -> str:
@@ -213,11 +223,10 @@ def _urlquery(*values: Any) -> str:
 
 def _base64decode(text: str) -> str:
     import base64
-    import binascii
 
     try:
         return base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True).decode(errors="replace")
-    except binascii.Error:
+    except ValueError:  # binascii's among them
         raise FunctionError("base64 decode failed: illegal base64 data at input byte "
                             f"{_first_illegal(text)}") from None
 
@@ -233,7 +242,7 @@ def _first_illegal(text: str) -> int:
 def _call(function: Any, *_arguments: Any) -> Any:
     if _is_nil(function):
         raise FunctionError("call of nil")
-    raise FunctionError(f"non-function {{}} of type {type_name(function)}")
+    raise NoFunctionError(f"of type {type_name(function)}")
 
 
 def _printf(form: str, *values: Any) -> str:
@@ -246,7 +255,7 @@ FUNCTIONS = {
     "not": Function(lambda value: not truth(value), 1, absent=True),
     "len": Function(_len, 1, absent=True),
     "index": Function(_index, 1, more=True, absent=True),
-    "slice": Function(_slice, 1, more=True, absent=True),
+    "slice": Function(_slice, 1, more=True, absent=True, boxes=True),
     "eq": Function(_eq, 1, more=True, absent=True),
     "ne": Function(lambda first, other: not _equal(first, other), 2, absent=True),
     "lt": Function(_ordered(operator.lt), 2, absent=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubepy.cluster.values.goformat import quote
+from kubepy.cluster.values.goformat import code_point, quote
 
 LEFT, RIGHT = "{{", "}}"
 OPEN_COMMENT, CLOSE_COMMENT = "/*", "*/"
@@ -133,7 +133,7 @@ class Lexer:
             return self._word()
         if character.isascii() and character.isprintable():
             return self._token("char")
-        raise _Refused(f"unrecognized character in action: {_described(character)}")
+        raise _Refused(f"unrecognized character in action: {code_point(character)}")
 
     def _space(self) -> Token:
         """Blanks; the last one stays if it belongs to a closing brace that trims."""
@@ -181,7 +181,7 @@ class Lexer:
             self.at += 1
         if not self._ends_word():
             self.at += 1
-            raise _Refused(f"bad character {_described(self.text[self.at - 1])}")
+            raise _Refused(f"bad character {code_point(self.text[self.at - 1])}")
 
     def _ends_word(self) -> bool:
         following = self._peek()
@@ -256,8 +256,3 @@ _QUOTES = {'"': ("string", "quoted string"), "`": ("string", "raw quoted string"
 
 def _is_word(character: str) -> bool:
     return character == "_" or character.isalpha() or character.isdecimal()
-
-
-def _described(character: str) -> str:
-    """``%#U``."""
-    return f"U+{ord(character):04X}" + (f" '{character}'" if character.isprintable() else "")

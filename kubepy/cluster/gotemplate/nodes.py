@@ -20,6 +20,10 @@ class Byte(Int):
     """Go's ``uint8``: a byte of a string."""
 
 
+class Boxed:
+    """Go's ``interface {}`` around a value, where a function looks at that and not into it."""
+
+
 # --- operands -----------------------------------------------------------------------------------------------------
 
 

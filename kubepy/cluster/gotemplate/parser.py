@@ -355,7 +355,8 @@ class Parser:
                 return float.fromhex(plain)
             whole = _integer(plain, digits, base)
         except ValueError:
-            self.error(f"illegal number syntax: {quote(text)}")
+            # Go takes 08 for a float then, and floats without a point for integers that are too large
+            self.error(f"{'integer overflow' if text.isdecimal() else 'illegal number syntax'}: {quote(text)}")
         if isinstance(whole, float) and abs(whole) == float("inf"):
             self.error(f"illegal number syntax: {quote(text)}")
         if isinstance(whole, int) and not -(2**63) <= whole < 2**64:

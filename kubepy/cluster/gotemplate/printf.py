@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import frexp
 from typing import Any, NamedTuple
 
-from kubepy.cluster.gotemplate.nodes import Byte, Int
+from kubepy.cluster.gotemplate.nodes import Boxed, Byte, Int
 from kubepy.cluster.values import goformat
 from kubepy.cluster.values.goformat import format_value, go_syntax
 
 
 def type_name(value: Any) -> str:
     """``%T``."""
-    return {Int: "int", Byte: "uint8"}.get(type(value)) or goformat.type_name(value)
+    return {Int: "int", Byte: "uint8", Boxed: "interface {}"}.get(type(value)) or goformat.type_name(value)
 
 
 def sprint(values: Sequence[Any]) -> str:
@@ -163,25 +164,34 @@ def format_one(verb: str, value: Any, style: Style = PLAIN) -> str:
     if verb == "v" and "#" in style.flags:
         return go_syntax(value) if value is not None else "<nil>"
     if value is None:
-        return style.pad("<nil>") if verb == "v" else f"%!{verb}(<nil>)"
-    if isinstance(value, bool):
-        return style.pad(format_value(value)) if verb in "tv" else bad(verb, value)
+        return style.pad("<nil>", zeros=True) if verb == "v" else f"%!{verb}(<nil>)"
+    return _formed(verb, value, style)
+
+
+def _formed(verb: str, value: Any, style: Style) -> str:
+    if value is None:
+        return "<nil>"
     form = next((form for kind, form in _FORMS.items() if isinstance(value, kind)), _compound)
     return form(verb, value, style)
 
 
-def bad(verb: str, value: Any) -> str:
-    return f"%!{verb}({type_name(value)}={format_value(value)})"
+def bad(verb: str, value: Any, style: Style) -> str:
+    """A verb that does not fit: what the value is without one, padded all the same."""
+    return f"%!{verb}({type_name(value)}={_formed('v', value, style)})"
+
+
+def _bool(verb: str, value: bool, style: Style) -> str:
+    return style.pad("true" if value else "false", zeros=True) if verb in "tv" else bad(verb, value, style)
 
 
 def _compound(verb: str, value: Any, style: Style) -> str:
     """Lists and maps: each of their values with the verb."""
     if verb == "p":
-        return bad(verb, value)
+        return bad(verb, value, style)
     if isinstance(value, dict):
-        pairs = (f"{format_one(verb, key, style)}:{format_one(verb, value[key], style)}" for key in sorted(value))
+        pairs = (f"{_formed(verb, key, style)}:{_formed(verb, value[key], style)}" for key in sorted(value))
         return f"map[{' '.join(pairs)}]"
-    return f"[{' '.join(format_one(verb, one, style) for one in value)}]"
+    return f"[{' '.join(_formed(verb, one, style) for one in value)}]"
 
 
 def _string(verb: str, value: str, style: Style) -> str:
@@ -193,7 +203,7 @@ def _string(verb: str, value: str, style: Style) -> str:
         text = prefix + joined if digits else ""
         return style.pad(text.upper() if verb == "X" else text)
     if verb not in "svq":
-        return bad(verb, value)
+        return bad(verb, value, style)
     if style.precision >= 0:
         value = value[:style.precision]
     if verb == "q":
@@ -225,10 +235,9 @@ def _integer(verb: str, value: int, style: Style) -> str:
         inner = goformat.quote(character)[1:-1].replace('\\"', '"').replace("'", "\\'")
         return style.pad(f"'{_ascii(inner) if '+' in style.flags else inner}'")
     if verb == "U":
-        shown = f" '{chr(value)}'" if "#" in style.flags and chr(value).isprintable() else ""
-        return style.pad(f"U+{value:04X}{shown}")
+        return style.pad(_code_point(value, sharp="#" in style.flags))
     if verb not in _BASES:
-        return bad(verb, value)
+        return bad(verb, value, style)
     letter, prefix = _BASES[verb]
     digits = format(abs(value), letter)
     if style.precision >= 0:
@@ -238,6 +247,12 @@ def _integer(verb: str, value: int, style: Style) -> str:
     return style.pad(_sign(value < 0, style) + digits, zeros=style.precision < 0)
 
 
+def _code_point(value: int, *, sharp: bool) -> str:
+    if sharp and 0 <= value < 0x110000:
+        return goformat.code_point(chr(value))
+    return f"U+{value % 2**64:04X}"
+
+
 def _sign(negative: bool, style: Style) -> str:
     if negative:
         return "-"
@@ -245,18 +260,34 @@ def _sign(negative: bool, style: Style) -> str:
 
 
 def _float(verb: str, value: float, style: Style) -> str:
+    sharp = "#" if "#" in style.flags else ""
     if verb in "vgG" and style.precision < 0:
-        text = format_value(abs(value))
+        text = _six_digits(format_value(abs(value))) if sharp else format_value(abs(value))
         text = text.upper() if verb == "G" else text
     elif verb in "xX":
         text = _hexadecimal(abs(value))
         text = text.upper() if verb == "X" else text
+    elif verb == "b":
+        text = _power_of_two(abs(value))
     elif verb in "eEfFgGv":
         precision = 6 if style.precision < 0 else style.precision
-        text = format(abs(value), f".{precision}{'g' if verb == 'v' else verb}")
+        text = format(abs(value), f"{sharp}.{precision}{'g' if verb == 'v' else verb}")
     else:
-        return bad(verb, value)
+        return bad(verb, value, style)
     return style.pad(_sign(value < 0, style) + text, zeros=True)
+
+
+def _six_digits(text: str) -> str:
+    """With a point, and zeros up to six digits (``#``)."""
+    mantissa, e, exponent = text.partition("e")
+    digits = len(mantissa.replace(".", "").lstrip("0"))
+    return mantissa + ("" if "." in mantissa else ".") + "0" * (6 - digits) + e + exponent
+
+
+def _power_of_two(value: float) -> str:
+    """``4503599627370496p-52``: all 53 bits as an integer."""
+    mantissa, exponent = frexp(value)
+    return f"{int(mantissa * 2**53)}p{exponent - 53 if value else -1074:+d}"
 
 
 def _hexadecimal(value: float) -> str:
@@ -265,4 +296,6 @@ def _hexadecimal(value: float) -> str:
     return f"{mantissa}p{exponent[0]}{exponent[1:]:0>2}"
 
 
-_FORMS: dict[type, Callable[[str, Any, Style], str]] = {str: _string, int: _integer, float: _float}
+# bool before int, which it is one of
+_FORMS: dict[type, Callable[[str, Any, Style], str]] = {bool: _bool, str: _string, int: _integer,
+                                                         float: _float}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from kubepy.cluster.gotemplate.functions import FUNCTIONS, NOTHING, FunctionError, truth
+from kubepy.cluster.gotemplate.functions import FUNCTIONS, NOTHING, FunctionError, NoFunctionError, truth
 from kubepy.cluster.gotemplate.nodes import (
     Action,
+    Boxed,
     Call,
     Chain,
     Command,
@@ -43,8 +44,17 @@ class _Jump(Exception):
     """Out of a range's body."""
 
 
+class _Variable(NamedTuple):
+    """``boxed``: Go only knows the value to be something, as it does of what lists and maps hold."""
+
+    name: str
+    value: Any
+    boxed: bool = False
+
+
 class Run:
-    """One run. ``variables`` is a stack of names and values; ``node`` is what errors point at."""
+    """One run. ``variables`` is a stack; ``node`` is what errors point at; ``boxed_dot`` tells whether the dot is the
+    element of a range."""
 
     def __init__(self, name: str, text: str, templates: dict[str, list[Any]], missing_ok: bool) -> None:
         self.name = name  # of the text
@@ -52,13 +62,14 @@ class Run:
         self.templates = templates
         self.missing_ok = missing_ok
         self.template = name  # the one that runs
-        self.variables: list[tuple[str, Any]] = []
+        self.variables: list[_Variable] = []
+        self.boxed_dot = False
         self.node: Any = None
         self.written: list[str] = []
 
     def execute(self, obj: Any) -> None:
         """Raises ExecutionError."""
-        self.variables = [("$", obj)]
+        self.variables = [_Variable("$", obj)]
         try:
             self.walk_all(obj, self.templates[self.name])
         except RecursionError:
@@ -77,6 +88,14 @@ class Run:
     def walk_all(self, dot: Any, nodes: Iterable[Any]) -> None:
         for node in nodes:
             self.walk(dot, node)
+
+    def walk_inner(self, dot: Any, nodes: Iterable[Any], *, boxed: bool = False) -> None:
+        """What has a dot of its own."""
+        outer, self.boxed_dot = self.boxed_dot, boxed
+        try:
+            self.walk_all(dot, nodes)
+        finally:
+            self.boxed_dot = outer
 
     def walk(self, dot: Any, node: Any) -> None:
         match node:
@@ -103,18 +122,21 @@ class Run:
 
     def choose(self, dot: Any, node: Control) -> None:
         value = self.pipeline(dot, node.pipe)
-        if truth(value):
-            self.walk_all(value if node.kind == "with" else dot, node.body)
+        if truth(value) and node.kind == "with":
+            self.walk_inner(value, node.body)
+        elif truth(value):
+            self.walk_all(dot, node.body)
         else:
             self.walk_all(dot, node.otherwise or ())
 
     def range(self, dot: Any, node: Control) -> None:
-        pairs = self.elements(self.pipeline(dot, node.pipe), node.pipe)
+        value = self.pipeline(dot, node.pipe)
+        pairs, boxed = self.elements(value, node.pipe), isinstance(value, list | dict)
         known = len(self.variables)
         for index, element in pairs:
-            self.bind(node.pipe, index, element)
+            self.bind(node.pipe, index, element, boxed)
             try:
-                self.walk_all(element, node.body)
+                self.walk_inner(element, node.body, boxed=boxed)
             except _Jump as jump:
                 if str(jump) == "break":
                     break
@@ -136,23 +158,31 @@ class Run:
             self.fail(f"can't use {value} to iterate over more than one variable")
         return [(NOTHING, type(value)(number)) for number in range(value)]
 
-    def bind(self, pipe: Pipe, index: Any, element: Any) -> None:
+    def bind(self, pipe: Pipe, index: Any, element: Any, boxed: bool) -> None:
         """Set the range's one or two variables; the pipeline has made them already."""
-        values = [index, element] if len(pipe.variables) > 1 else [element]
-        for name, value in zip(pipe.variables, values, strict=False):
-            if pipe.assigns:
-                self.assign(name, value)
-            else:
-                self.variables.append((name, value))
+        for name in pipe.variables[:-1]:
+            self.set(pipe, _Variable(name, index))
+        for name in pipe.variables[-1:]:
+            self.set(pipe, _Variable(name, element, boxed))
+
+    def set(self, pipe: Pipe, variable: _Variable) -> None:
+        if not pipe.assigns:
+            self.variables.append(variable)
+            return
+        for place in reversed(range(len(self.variables))):
+            if self.variables[place].name == variable.name:
+                self.variables[place] = variable
+                return
+        self.fail(f"undefined variable: {variable.name}")
 
     def call(self, dot: Any, node: Call) -> None:
         self.node = node
         if node.name not in self.templates:
             self.fail(f"template {quote(node.name)} not defined")
         inner = self.pipeline(dot, node.pipe) if node.pipe else NOTHING
-        outer, self.variables = self.variables, [("$", inner)]
+        outer, self.variables = self.variables, [_Variable("$", inner)]
         caller, self.template = self.template, node.name
-        self.walk_all(inner, self.templates[node.name])
+        self.walk_inner(inner, self.templates[node.name])
         self.variables, self.template = outer, caller
 
     # --- pipelines ----------------------------------------------------------------------------------------------
@@ -165,21 +195,11 @@ class Run:
             value = self.command(dot, command, value)
             value = NOTHING if value is None else value
         for name in pipe.variables:
-            if pipe.assigns:
-                self.assign(name, value)
-            else:
-                self.variables.append((name, value))
+            self.set(pipe, _Variable(name, value))
         return value
 
-    def assign(self, name: str, value: Any) -> None:
-        for place in reversed(range(len(self.variables))):
-            if self.variables[place][0] == name:
-                self.variables[place] = (name, value)
-                return
-        self.fail(f"undefined variable: {name}")
-
-    def lookup(self, name: str) -> Any:
-        found = [value for known, value in self.variables if known == name]
+    def lookup(self, name: str) -> _Variable:
+        found = [known for known in self.variables if known.name == name]
         if not found:
             self.fail(f"undefined variable: {name}")
         return found[-1]
@@ -217,14 +237,13 @@ class Run:
     def reach(self, dot: Any, node: Field | Variable | Chain, has_arguments: bool) -> Any:
         """A field of the dot, of a variable, or of what is in parentheses."""
         self.node = node
-        value = dot
+        value, boxed = dot, self.boxed_dot
         if isinstance(node, Variable):
-            value = self.lookup(node.name)
+            _, value, boxed = self.lookup(node.name)
             if not node.names:
                 self.no_function(node, has_arguments)
         elif isinstance(node, Chain):
-            value = self.argument(dot, node.base)
-        boxed = False
+            value, boxed = self.argument(dot, node.base), False
         for place, name in enumerate(node.names, 1):
             value = self.field(value, name, boxed, has_arguments and place == len(node.names))
             boxed = True
@@ -256,14 +275,18 @@ class Run:
             return self.short_circuit(dot, name.name, words, final)
         values = [self.checked(name.name, place, self.argument(dot, word), word)
                   for place, word in enumerate(words)]
+        if function.boxes:
+            values[1:] = [Boxed() if value is not NOTHING and self.is_boxed(word) else value
+                          for word, value in zip(words[1:], values[1:], strict=True)]
         if final is not _NONE_GIVEN:
             values.append(self.checked(name.name, len(values), final, None))
         try:
             return function.call(*values)
         except FunctionError as error:
             self.node = whole
-            what = str(error).replace("{}", str(words[0])) if name.name == "call" and words else str(error)
-            self.fail(f"error calling {name.name}: {what}")
+            if isinstance(error, NoFunctionError):
+                self.fail(f"error calling {name.name}: non-function {words[0] if words else _shown(final)} {error}")
+            self.fail(f"error calling {name.name}: {error}")
 
     def count(self, name: str, given: int, piped: bool) -> None:
         """Check the number of arguments."""
@@ -293,6 +316,17 @@ class Run:
             self.fail(_no_text(value, word))
         return value
 
+    def is_boxed(self, word: Any) -> bool:
+        """Whether Go only knows of an argument's value that it is something."""
+        match word:
+            case Field() | Chain():
+                return True
+            case Variable():
+                return bool(word.names) or self.lookup(word.name).boxed
+            case Dot():
+                return self.boxed_dot
+        return False
+
     def argument(self, dot: Any, word: Any) -> Any:
         self.node = word
         match word:
@@ -305,6 +339,11 @@ class Run:
             case Name():
                 return self.function(dot, word, word, (), _NONE_GIVEN)
         return self.plain(dot, word)
+
+
+def _shown(value: Any) -> str:
+    """A ``reflect.Value`` as text."""
+    return value if isinstance(value, str) else f"<{type_name(value)} Value>"
 
 
 def _no_text(value: Any, word: Any) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from kubepy.cluster.values.goformat import code_point
+
 _DICT_KEY = re.compile(r"'([^']*)'")
 _SLICE = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?", re.ASCII)
 _COMPARISON = re.compile(r"([^!<>=]+)([!<>=]+)(.+?)")
@@ -137,7 +139,7 @@ class Parser:
         elif _is_word(character):
             self.identifier()
         else:
-            raise JSONPathError(f"unrecognized character in action: U+{ord(character):04X} '{character}'")
+            raise JSONPathError(f"unrecognized character in action: {code_point(character)}")
         return None
 
     def identifier(self) -> None:

@@ -1,4 +1,6 @@
-"""Values as Go prints them: ``%v``, ``%#v``, ``%q``, ``%T`` and ``encoding/json``. They show in messages and columns.
+"""Values as Go prints them: ``%v``, ``%#v``, ``%q``, ``%#U``, ``%T`` and ``encoding/json``.
+
+They show in messages and columns.
 
 Values are those of parsed JSON: None, bool, int (Go's int64), float (float64), str, list and dict.
 """
@@ -109,6 +111,11 @@ def _quoted_character(character: str) -> str:
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def code_point(character: str) -> str:
+    """``%#U``: ``U+0041 'A'``, ``U+0009``."""
+    return f"U+{ord(character):04X}" + (f" '{character}'" if character.isprintable() else "")
 
 
 def go_syntax(value: Any) -> str:

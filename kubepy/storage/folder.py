@@ -147,6 +147,9 @@ class Folder:
             if sync:
                 os.fsync(descriptor)
             stamp = stamp_of(os.fstat(descriptor))
+        except BaseException:
+            os.unlink(absolute)
+            raise
         finally:
             os.close(descriptor)
         return stamp, is_racy(stamp, now)

@@ -5,12 +5,14 @@
     3. settle   each file is replaced or removed
     4. done     a SQLite transaction that need not be on disk: rows WRITTEN
 
-A process that dies before 2 leaves temporary files; one that dies after it leaves PENDING rows, which whoever takes
-the lock next settles. An edit by somebody else in between is seen by its stamp and wins: it comes after the commit.
+A process that dies before 2 leaves temporary files; one that dies after it, or whose disk fills up, leaves PENDING
+rows, which whoever takes the lock next settles. An edit by somebody else in between is seen by its stamp and wins: it
+comes after the commit.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -26,6 +28,7 @@ PRIVATE = frozenset({"secrets"})
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
 LOG_SLACK = 5_000
 MAX_TOMBSTONES = 5_000
+DONE_NEVERTHELESS = "the change itself is made: the files follow as soon as they can be written"
 
 
 class Write(NamedTuple):
@@ -78,7 +81,7 @@ class Journal:
 
     def commit(self, commit: Commit, meta: Iterable[tuple[str, str | None]]) -> None:
         """Raises ConflictError when a file was edited since it was compared, FolderError when one cannot be written;
-        then nothing is changed."""
+        then nothing is changed. Where a disk fills up after the commit is recorded, the FolderError says so."""
         staged: list[Staged] = []
         try:
             self._make_directories(commit.writes)
@@ -88,8 +91,14 @@ class Journal:
         except BaseException:
             self._discard(commit.writes)
             raise
-        self._settle(staged)
-        self._trim()
+        try:
+            self._settle(staged)
+            self._trim()
+        except BaseException as error:
+            self._discard(commit.writes)  # the rows are PENDING, and hold all that the files are to be
+            if isinstance(error, (FolderError, OSError, sqlite3.OperationalError)):
+                raise FolderError(f"{_words(error)} ({DONE_NEVERTHELESS})") from error
+            raise
 
     def _make_directories(self, writes: Iterable[Write]) -> None:
         files = (path_of(write.key) for write in writes if write.json is not None and write.expires is None)
@@ -169,6 +178,10 @@ class Journal:
             self.folder.sync_directory(directory)
         with self.database.write(durable=False):
             self.database.remove(row.key for row in rows)
+
+
+def _words(error: BaseException) -> str:
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
 def settle(folder: Folder, staged: Staged, *, sync: bool) -> None:

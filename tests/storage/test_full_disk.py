@@ -1,0 +1,160 @@
+"""A disk that fills up at any moment of a commit: nothing of it happens or all of it does, and the error says which."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from kubepy.storage import FolderError, Store, locks
+from kubepy.storage.journal import DONE_NEVERTHELESS
+
+from .conftest import config_map, key
+from .test_faults import AFTER, BEFORE, commit, prepare, state, warm
+
+NEED_SPACE = ("write", "replace", "mkdir", "fsync", "open")
+FULL = "No space left on device"
+
+
+class Disk:
+    """Has room for so many writes, then for none; ``left`` below zero means that it was full."""
+
+    def __init__(self, room: int) -> None:
+        self.left = room
+
+    def is_full(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+    def guarded(self, name: str) -> Callable[..., Any]:
+        real = getattr(os, name)
+
+        def run(*arguments: Any, **options: Any) -> Any:
+            writes = name != "open" or (len(arguments) > 1 and arguments[1] & os.O_CREAT)
+            if writes and self.is_full():
+                raise OSError(errno.ENOSPC, FULL, arguments[0] if isinstance(arguments[0], str) else None)
+            return real(*arguments, **options)
+
+        return run
+
+    def open(self, path: Any, mode: str = "r", **options: Any) -> Any:
+        if "w" in mode and self.is_full():
+            raise OSError(errno.ENOSPC, FULL, path)
+        return builtins.open(path, mode, **options)
+
+    def connection(self) -> type[sqlite3.Connection]:
+        disk = self
+
+        class Connection(sqlite3.Connection):
+            def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+                if sql == "COMMIT" and self.total_changes != getattr(self, "seen", 0) and disk.is_full():
+                    raise sqlite3.OperationalError("database or disk is full")
+                done = super().execute("PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters)
+                if sql == "COMMIT":
+                    self.seen = self.total_changes
+                return done
+
+        return Connection
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        connect = sqlite3.connect
+        patches = [mock.patch.object(os, name, self.guarded(name)) for name in NEED_SPACE]
+        patches.append(mock.patch.object(locks, "open", self.open, create=True))
+        patches.append(mock.patch.object(
+            sqlite3, "connect", lambda *a, **o: connect(*a, **{"factory": self.connection(), **o})))
+        for patch in patches:
+            patch.start()
+        try:
+            yield
+        finally:
+            for patch in reversed(patches):
+                patch.stop()
+
+
+def copy_of(origin: Path, folder: Path) -> Path:
+    shutil.copytree(origin, folder, symlinks=True)
+    os.utime(folder)
+    warm(folder)
+    return folder
+
+
+def test_a_commit_happens_whole_or_not_at_all_wherever_the_disk_fills_up(tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    Store.initialize(origin, {})
+    prepare(origin)
+    outcomes: list[str] = []
+    for room in range(200):
+        folder = copy_of(origin, tmp_path / f"state{room}")
+        disk = Disk(room)
+        outcomes.append(outcome_of(folder, disk))
+        shutil.rmtree(folder)
+        if disk.left >= 0:
+            break
+    assert outcomes == sorted(outcomes, key=["nothing", "all, with an error", "all"].index)
+    assert outcomes[-1] == "all"
+    assert outcomes.count("nothing") > 10
+    assert outcomes.count("all, with an error") > 5
+
+
+def outcome_of(folder: Path, disk: Disk) -> str:
+    error = None
+    with disk.in_use():
+        try:
+            commit(folder)
+        except FolderError as raised:
+            error = str(raised)
+        reader = Store(folder)  # the disk is still full
+        seen = state(reader)
+        reader.close()
+    assert error is None or FULL in error or "disk is full" in error
+    happened = seen == AFTER
+    assert seen in (BEFORE, AFTER)
+    assert happened == (error is None or DONE_NEVERTHELESS in error), error
+    store = Store(folder)
+    assert state(store) == seen
+    assert (store.meta("done") == "yes") == happened
+    with store.transaction() as transaction:
+        transaction.create(key("later"), config_map("later"))
+    assert store.check() == []
+    store.close()
+    return "nothing" if not happened else "all" if error is None else "all, with an error"
+
+
+def test_finishing_a_commit_on_a_disk_that_is_still_full_leaves_nothing_half_done(tmp_path: Path) -> None:
+    """Recovery fails at every point, again and again, until there is room."""
+    folder = tmp_path / "state"
+    Store.initialize(folder, {})
+    prepare(folder)
+    with pytest.raises(FolderError, match=DONE_NEVERTHELESS), full_at_replace():
+        commit(folder)
+    for room in range(200):
+        disk = Disk(room)
+        with disk.in_use():
+            store = Store(folder)
+            assert state(store) == AFTER
+            store.close()
+        if disk.left >= 0:
+            break
+    store = Store(folder)
+    assert state(store) == AFTER
+    assert store.check() == []
+    store.close()
+
+
+@contextmanager
+def full_at_replace() -> Iterator[None]:
+    def full(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, FULL, arguments[0])
+
+    with mock.patch.object(os, "replace", full):
+        yield

@@ -1,0 +1,117 @@
+"""Several processes at work in one folder, killed at any time, beside somebody who edits its files."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kubepy.storage import Store
+from kubepy.storage.yaml import dump
+
+from .conftest import config_map, create, file_of, key
+
+# Counts up in two objects of one transaction, and says each number that has been committed.
+COUNTING = """
+import sys
+from kubepy.storage import ConflictError, Key, Store
+
+store, name, said = Store(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+while True:
+    try:
+        with store.transaction() as transaction:
+            for suffix in ("-a", "-b"):
+                one = Key("configmaps", "default", name + suffix)
+                obj = transaction.get(one)
+                count = int(obj["data"]["a"]) + 1
+                transaction.update(one, {**obj, "metadata": dict(obj["metadata"]), "data": {"a": str(count)}})
+    except ConflictError:  # somebody edited a file meanwhile
+        continue
+    print(count, flush=True)
+"""
+COUNTERS = ("one", "two", "three")
+
+
+class Counter:
+    """A process that counts, and what it has said so far."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name, self.acknowledged = folder, name, 0
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen([sys.executable, "-c", COUNTING, str(self.folder), self.name, "0"],
+                                        stdout=subprocess.PIPE, text=True)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        assert self.process.stdout is not None
+        said = self.process.stdout.read().split()
+        self.process.stdout.close()
+        assert self.process.wait() == -signal.SIGKILL
+        self.acknowledged = max([self.acknowledged, *map(int, said)])
+
+
+@contextmanager
+def counting(folder: Path) -> Iterator[list[Counter]]:
+    counters = [Counter(folder, name) for name in COUNTERS]
+    try:
+        yield counters
+    finally:
+        for one in counters:
+            if one.process.poll() is None:
+                one.kill()
+
+
+def pairs(store: Store) -> dict[str, set[int]]:
+    """The numbers of each counter's two objects in one snapshot."""
+    found: dict[str, set[int]] = {}
+    for obj in store.list("configmaps", "default").objects:
+        name, _, _ = obj["metadata"]["name"].rpartition("-")
+        found.setdefault(name, set()).add(int(obj["data"]["a"]))
+    return found
+
+
+def test_what_killed_processes_have_acknowledged_is_there_and_nothing_is_half_done(folder: Path) -> None:
+    store = Store(folder)
+    create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))
+    chance = random.Random(5)
+    with counting(folder) as counters:
+        for _ in range(12):
+            time.sleep(chance.uniform(0.1, 0.5))
+            assert all(len(numbers) == 1 for numbers in pairs(store).values()), pairs(store)
+            victim = chance.choice(counters)
+            victim.kill()
+            victim.start()
+    final = pairs(store)
+    assert sum(max(numbers) for numbers in final.values()) > 20
+    for counter in counters:
+        (number,) = final[counter.name]
+        assert counter.acknowledged <= number <= counter.acknowledged + len(counters)
+    store.close()
+
+
+def test_edits_from_outside_and_commits_of_another_process_take_turns(folder: Path) -> None:
+    """Somebody sets a counter's files to 1000000 while its process counts: it counts on from there, or is overtaken."""
+    store = Store(folder)
+    create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))
+    with counting(folder):
+        for round in range(1, 6):
+            time.sleep(0.2)
+            for suffix in ("-a", "-b"):
+                path = file_of(folder, f"one{suffix}")
+                temporary = path.with_suffix(".editor")
+                edited = config_map(f"one{suffix}", str(round * 1_000_000), uid="kept")
+                temporary.write_text(dump(edited))
+                os.replace(temporary, path)
+            assert store.get(key("one-a")) is not None
+    assert {obj["metadata"]["name"] for obj in store.list("configmaps").objects} == {
+        f"{name}{suffix}" for name in COUNTERS for suffix in ("-a", "-b")}
+    assert max(pairs(store)["one"]) >= 1_000_000
+    store.close()

@@ -125,6 +125,19 @@ def test_claims_of_a_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) 
         "name none was found"]
 
 
+def test_an_adopted_pod_without_the_claims_volume_cannot_be_mended(lab: StatefulLab) -> None:
+    """A pod's volumes never change: the set gets no further than here until somebody deletes the pod."""
+    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "labels": {"app": "db"}},
+                        "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}, "default")
+    lab.make(stateful_set(claims=True))
+    lab.run()
+    created, failed = lab.messages("StatefulSet", "db")
+    assert created == "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success"
+    assert failed.startswith('FailedUpdate: Update Pod db-0 in StatefulSet db failed error: Pod "db-0" is invalid: spec: '
+                             "Forbidden: pod updates may not change fields other than")
+    assert [name_of(pod) for pod in lab.pods()] == ["db-0"]
+
+
 def test_a_pod_waits_for_a_claim_that_is_being_deleted(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True, replicas=1))

@@ -150,8 +150,8 @@ def _invalid(status: Status) -> str:
     if not causes:
         return head
     if len(causes) == 1:
-        return f"{head}: {causes[0]}"
-    return "\n".join([f"{head}: ", *(f"* {cause}" for cause in causes)])
+        return f"{head}: {causes[0]}\n"  # a cause that ends a line of its own leaves an empty one
+    return "".join([f"{head}: \n", *(f"* {cause}\n" for cause in causes)])
 
 
 def guarded(run: Callable[[], None], say: Callable[[str], None], failed: int = 1) -> int:

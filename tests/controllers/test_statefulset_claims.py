@@ -133,8 +133,8 @@ def test_an_adopted_pod_without_the_claims_volume_cannot_be_mended(lab: Stateful
     lab.run()
     created, failed = lab.messages("StatefulSet", "db")
     assert created == "SuccessfulCreate: Create Claim data-db-0 Pod db-0 in StatefulSet db success"
-    assert failed.startswith('FailedUpdate: Update Pod db-0 in StatefulSet db failed error: Pod "db-0" is invalid: spec: '
-                             "Forbidden: pod updates may not change fields other than")
+    assert failed.startswith('FailedUpdate: Update Pod db-0 in StatefulSet db failed error: Pod "db-0" is invalid: '
+                             "spec: Forbidden: pod updates may not change fields other than")
     assert [name_of(pod) for pod in lab.pods()] == ["db-0"]
 
 

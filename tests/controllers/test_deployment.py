@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kubepy.cluster.clock import parse_time
 from kubepy.cluster.objects.deployments import (
     DESIRED_REPLICAS,
     HASH_LABEL,
@@ -18,6 +20,7 @@ from kubepy.cluster.objects.deployments import (
 from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, name_of, owner_references, uid_of
 from kubepy.controllers.deployment import sizes
 from kubepy.controllers.deployment.rolling import old_sizes
+from kubepy.controllers.deployment.status import is_timed_out
 from tests.controllers.deployment_objects import DEPLOYMENTS, REPLICA_SETS, DeploymentLab, deployment
 
 
@@ -160,6 +163,27 @@ def test_its_annotations_go_to_the_newest_only_and_stay_there(lab):
     assert all("kubectl.kubernetes.io/last-applied-configuration" not in annotations_of(one) for one in lab.sets())
 
 
+@pytest.mark.parametrize(("asked", "image", "said"), [
+    ("1", "web:1", 'DeploymentRollback: Rolled back deployment "web" to revision 1'),
+    ("0", "web:2", 'DeploymentRollback: Rolled back deployment "web" to revision 2'),
+    ("3", "web:3", 'DeploymentRollbackTemplateUnchanged: The rollback revision contains the same template as current '
+                   'deployment "web"'),
+    ("9", "web:3", "DeploymentRollbackRevisionNotFound: Unable to find the revision to rollback to."),
+])
+def test_an_annotation_of_old_asks_for_a_revision(lab, asked: str, image: str, said: str):
+    make(lab, replicas=1)
+    for number in (2, 3):
+        lab.update(f"web:{number}")
+        lab.run()
+    lab.change(DEPLOYMENTS, "web", lambda one: one["metadata"]["annotations"].update(
+        {"deprecated.deployment.rollback.to": asked}), "default")
+    lab.run()
+    assert lab.newest()["spec"]["template"]["spec"]["containers"][0]["image"] == image
+    assert lab.newest()["spec"]["replicas"] == 1
+    assert "deprecated.deployment.rollback.to" not in annotations_of(lab.deployment())
+    assert [one for one in lab.messages("web") if "Rollback" in one] == [said]
+
+
 def test_only_so_many_old_revisions_are_kept_once_a_rollout_is_complete(lab):
     make(lab, replicas=1, revisionHistoryLimit=1)
     for number in (2, 3):
@@ -228,6 +252,16 @@ def test_a_rollout_that_makes_no_progress_is_stuck_when_its_deadline_is_over(lab
     assert lab.conditions()["Progressing"] == ("False", "ProgressDeadlineExceeded")
     assert condition(lab, "Progressing")["message"] == (
         f'ReplicaSet "{name_of(lab.newest())}" has timed out progressing.')
+
+
+def test_a_rollout_is_not_late_at_its_deadline_but_after_it():
+    begun = parse_time("2026-11-20T10:00:00Z")
+    progressing = {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated",
+                   "lastUpdateTime": "2026-11-20T10:00:00Z"}
+    wanted = deployment(progressDeadlineSeconds=60)
+    late = [is_timed_out(wanted, {"conditions": [progressing]}, begun + timedelta(seconds=seconds))
+            for seconds in (60, 60.001)]
+    assert late == [False, True]
 
 
 def test_a_pause_does_not_count_against_the_deadline(lab):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kubepy.cluster.clock import format_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.objects.meta import Object, name_of, uid_of
+from kubepy.controllers.ref_manager import decide
 from kubepy.controllers.replicaset.scale_down import DELETION_COST, pods_to_delete
 from tests.controllers.conftest import Lab
 
@@ -120,6 +121,31 @@ def worth(one: Object) -> tuple[Any, ...]:
     is_ready = status["conditions"][0]["status"] == "True"
     cost = int(one["metadata"]["annotations"].get(DELETION_COST, 0))
     return (one["spec"]["nodeName"] != "", {"Pending": 0, "Unknown": 1, "Running": 2}[status["phase"]], is_ready, cost)
+
+
+# --- claims (pure)
+
+OWNER: Object = {"metadata": {"name": "web", "uid": "mine"}}
+GOING = {"deletionTimestamp": "2026-11-20T10:00:00Z"}
+
+
+@pytest.mark.parametrize(("owner", "controller", "going", "matches", "decision"), [
+    ({}, "", False, True, "adopt"),
+    ({}, "", False, False, "ignore"),
+    ({}, "", True, True, "ignore"),
+    (GOING, "", False, True, "ignore"),
+    ({}, "mine", False, True, "keep"),
+    ({}, "mine", True, True, "keep"),
+    ({}, "mine", False, False, "release"),
+    (GOING, "mine", False, True, "keep"),
+    (GOING, "mine", False, False, "ignore"),
+    ({}, "theirs", False, True, "ignore"),
+])
+def test_what_becomes_of_an_object_that_may_be_owned(owner: Object, controller: str, going: bool, matches: bool,
+                                                     decision: str):
+    references = [{"uid": controller, "controller": True}] if controller else []
+    obj = {"metadata": {"ownerReferences": references, **(GOING if going else {})}}
+    assert decide({"metadata": {**OWNER["metadata"], **owner}}, obj, matches) == decision
 
 
 # --- the controller
@@ -308,6 +334,17 @@ def test_availability_comes_when_a_pod_has_been_ready_for_long_enough(lab):
     assert "availableReplicas" not in status_of(lab)
     assert [one.reconciler for one in summary.due] == ["replicaset-controller"]
     lab.pass_time(31)
+    lab.settle()
+    assert status_of(lab)["availableReplicas"] == 1
+
+
+def test_availability_comes_in_time_although_nobody_saw_the_pod_become_ready(lab):
+    lab.create(RESOURCE, replica_set(replicas=1, minReadySeconds=30), "default")
+    lab.settle()
+    lab.forget_index()
+    lab.pass_time(10)
+    assert [one.reconciler for one in lab.settle().due] == ["replicaset-controller"]
+    lab.pass_time(40)
     lab.settle()
     assert status_of(lab)["availableReplicas"] == 1
 

@@ -28,7 +28,7 @@ from kubepy.cluster.objects.pods import is_pod_terminal
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.controllers.conditions import with_condition
-from kubepy.controllers.deployment import revision, rolling, sizes, status
+from kubepy.controllers.deployment import revision, rollback, rolling, sizes, status
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import is_namespace_terminating
 from kubepy.controllers.ref_manager import RefManager, candidates
@@ -135,7 +135,11 @@ class Rollout:
             self.write_status(self.counted())
             return
         self.note_pause()
-        if self.deployment["spec"].get("paused") or self.was_scaled():
+        if self.deployment["spec"].get("paused"):
+            self.scale()
+        elif (number := rollback.wanted_revision(self.deployment)) is not None:
+            self.roll_back(number)
+        elif self.was_scaled():
             self.scale()
         elif sizes.is_rolling(self.deployment):
             self.roll()
@@ -174,7 +178,7 @@ class Rollout:
         """Scale without rolling on (``sync``, ``scale``)."""
         self.sync_revision(create=False)
         self.scale_in_proportion()
-        if self.deployment["spec"].get("paused"):
+        if self.deployment["spec"].get("paused") and rollback.wanted_revision(self.deployment) is None:
             self.clean_up()
         self.write_status(self.counted())
 
@@ -188,6 +192,13 @@ class Rollout:
         elif sizes.is_rolling(self.deployment):
             for one, size in sizes.proportional_sizes(self.deployment, sizes.active(self.owned)):
                 self.resize(one, size, force=True)
+
+    def roll_back(self, number: int) -> None:
+        """Take over the template of an older revision; the next sync rolls it out."""
+        self.sync_revision(create=True)
+        found = rollback.roll_back(self.deployment, self.owned, number)
+        self.controller.client.update(RESOURCE, found.deployment, namespace=namespace_of(self.deployment))
+        self.controller.recorder.event(self.deployment, found.kind, found.reason, found.message)
 
     # --- rollouts
 

@@ -20,9 +20,10 @@ from kubepy.cluster.objects.meta import Object, annotations_of, name_of, namespa
 from kubepy.cluster.values.hashing import compute_hash
 from kubepy.controllers.deployment.sizes import max_surge, replicas
 
+ROLLBACK_TO = "deprecated.deployment.rollback.to"
 NOT_COPIED = {
     "kubectl.kubernetes.io/last-applied-configuration", REVISION, REVISION_HISTORY, DESIRED_REPLICAS, MAX_REPLICAS,
-    "deprecated.deployment.rollback.to",
+    ROLLBACK_TO,
 }
 HISTORY_LENGTH = 2000  # characters
 MAX_NAME = 253

@@ -146,6 +146,16 @@ def _check_updated(step: Step, number: int, update_revision: str) -> None:
         _expect(all(map(step.is_well, step.range)), f"{number} is replaced while the set is not whole", step)
 
 
+def check_completion(step: Step, before: Object, after: Object) -> None:
+    """The update revision becomes the current one when all pods are updated and ready (``completeRollingUpdate``).
+    Raises Broken."""
+    if before.get("currentRevision", after.get("currentRevision")) == after.get("currentRevision"):
+        return
+    counts = [after.get(name, 0) for name in ("replicas", "updatedReplicas", "readyReplicas")]
+    _expect(counts == [len(step.range)] * 3, f"the update is called complete at {counts}", step)
+    _expect(after["currentRevision"] == after["updateRevision"], "another revision is the current one", step)
+
+
 def _expect(holds: bool, what: str, step: Step) -> None:
     if not holds:
         pods = {number: (revision(pod)[-4:], phase_of(pod), is_pod_ready(pod), is_being_deleted(pod))
@@ -195,6 +205,7 @@ class Witness:
         step = Step(set_, before, after, self._context.clock.now())
         try:
             check_step(step, status.get("updateRevision", ""), current)
+            check_completion(step, set_.get("status") or {}, status)
         except Broken as error:  # kept: the manager takes what a sync raises for the reconciler's own trouble
             self._lab.broken.append(error)
 

@@ -252,6 +252,18 @@ def test_a_set_that_is_being_deleted_makes_no_pods_but_counts_them(lab: Stateful
     assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-1", "db-2"], 2)
 
 
+def test_a_pod_that_is_going_counts_as_ready_but_at_no_revision(lab: StatefulLab) -> None:
+    obj = stateful_set()
+    obj["spec"]["template"]["metadata"]["annotations"] = {"kubepy.dev/termination": "stuck"}
+    lab.make(obj)
+    lab.run()
+    delete(lab, "db-1")
+    lab.run()
+    status = lab.set()["status"]
+    assert {name: status[name] for name in status if name.endswith("Replicas") or name == "replicas"} == {
+        "replicas": 3, "readyReplicas": 3, "availableReplicas": 3, "currentReplicas": 2, "updatedReplicas": 2}
+
+
 # --- who owns what ------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
 from kubepy.cluster.objects.volumes import uses_of
 from tests.controllers.statefulset_objects import (
@@ -50,6 +50,15 @@ def strategy(lab: StatefulLab, kind: str, partition: int | None) -> None:
 def delete(lab: StatefulLab, number: int, force: bool) -> None:
     options = DeleteOptions(grace_period_seconds=0) if force else DeleteOptions()
     _if_there(lambda: lab.client.delete("pods", f"db-{number}", namespace="default", options=options))
+
+
+def hang(lab: StatefulLab, number: int) -> None:
+    """The pod will stay Terminating until it is deleted by force."""
+
+    def change(pod: Object) -> None:
+        pod["metadata"]["annotations"] = {**annotations_of(pod), "kubepy.dev/termination": "stuck"}
+
+    _if_there(lambda: lab.change("pods", f"db-{number}", change, "default"))
 
 
 def sicken(lab: StatefulLab, number: int, phase: str) -> None:
@@ -138,6 +147,7 @@ POLICIES = st.sampled_from(["Retain", "Delete"])
 OPERATIONS = st.one_of(
     SCALE, SCALE, SCALE, UPDATE, UPDATE, UPDATE, STRATEGY, STRATEGY,
     st.tuples(st.just(delete), ORDINALS, st.booleans()),
+    st.tuples(st.just(hang), ORDINALS),
     st.tuples(st.just(sicken), ORDINALS, st.sampled_from(["Running", "Failed", "Succeeded"])),
     st.tuples(st.just(crash), st.integers(1, 6)),
     st.tuples(st.just(wait), st.sampled_from([1, 4, 11])),
@@ -205,7 +215,7 @@ def mend(lab: StatefulLab) -> None:
         wait(lab, 11)
         lab.run()
         for pod in lab.pods():
-            if not is_pod_ready(pod):
+            if not is_pod_ready(pod) or is_being_deleted(pod):
                 delete(lab, ordinal(pod), True)
 
 

@@ -8,10 +8,9 @@ from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flagsets import dry_run, pairs_from
 from kubepy.cli.runtime.metadata_changes import Changes, is_local, print_list, send, values_of, with_values
 from kubepy.cli.runtime.output import Printer, printer_for
+from kubepy.cli.runtime.record import CHANGE_CAUSE
 from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
-
-CHANGE_CAUSE = "kubernetes.io/change-cause"
 
 
 @verb("annotate", "annotate [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N",
@@ -30,6 +29,7 @@ def annotate(session: Session, given: Invocation) -> None:
 
     KEY=VALUE sets an annotation, KEY- removes it. One that has a value already is only changed with --overwrite."""
     strategy = dry_run(session, given)
+    printer = printer_for(session, given, "annotated", strategy)
     resources, words = pairs_from(given.args, "annotation")
     changes = Changes("annotations", *parse_annotations(words), strategy)
     metadata_changes.validate(given, resources, changes, "rsrc")
@@ -37,7 +37,6 @@ def annotate(session: Session, given: Invocation) -> None:
     if both:
         raise CliError("can not both modify and remove the following annotation(s) in the same command: "
                        f"{', '.join(both)}")
-    printer = printer_for(session, given, "annotated", strategy)
     result = metadata_changes.found(session, given, resources)
     result.visit(lambda info: annotate_one(session, given, info, changes, printer, single=result.single))
 

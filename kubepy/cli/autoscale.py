@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cli.create.objects import create_generated, metadata
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import integer, string
 from kubepy.cli.runtime.flagsets import (
     dry_run_flag,
@@ -14,16 +14,18 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     save_config_flag,
 )
+from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import Info, find, resource_text
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
-    integer("min", default=-1, help="The lower limit for the number of pods that can be set by the autoscaler."),
-    integer("max", default=-1, help="The upper limit for the number of pods that can be set by the autoscaler. "
-            "Required."),
-    integer("cpu-percent", default=-1, deprecated="Use --cpu with percentage or resource quantity format (e.g., '70%' "
-            "for utilization or '500m' for milliCPU)."),
+    integer("min", default=-1, bits=32, help="The lower limit for the number of pods that can be set by the "
+            "autoscaler."),
+    integer("max", default=-1, bits=32, help="The upper limit for the number of pods that can be set by the "
+            "autoscaler. Required."),
+    integer("cpu-percent", default=-1, bits=32, deprecated="Use --cpu with percentage or resource quantity format "
+            "(e.g., '70%' for utilization or '500m' for milliCPU)."),
     string("cpu", help="Target CPU: a percentage of what is requested (70%), or an average value (500m; without a unit "
            "in thousandths)."),
     string("memory", help="Target memory: a percentage of what is requested (60%), or an average value (200Mi; without "
@@ -59,11 +61,35 @@ def autoscale(session: Session, given: Invocation) -> None:
             raise CliError(f"cannot autoscale a {info.resource.kind}: could not find scale subresource for "
                            f"{resource_text(info.resource)} in discovery information")
         operation = "created" if given.dry_run == "client" else "autoscaled"
-        create_generated(session, given, lambda: autoscaler(session, given, info), "", operation)
+        try:
+            create_generated(session, given, lambda: _recorded(session, given, info), "", operation)
+        except Exception as error:
+            if not is_status(error):
+                raise
+            raise _refused(given, error) from None
 
     find(session, given).visit(autoscale_one)
     if not seen:
         raise CliError("no objects passed to autoscale")
+
+
+def _recorded(session: Session, given: Invocation, info: Info) -> Object:
+    made = autoscaler(session, given, info)
+    if given.record:
+        record(made, given)
+    return made
+
+
+def _refused(given: Invocation, error: Exception) -> Exception:
+    """What is told of an autoscaler that the API refuses: where version 1 could hold it kubectl goes on to try that
+    one, and the answer is the same; where it could not, the answer is lost."""
+    why = ""
+    if not given.cpu:
+        why = "empty input"
+    elif given.memory or not (given.cpu.endswith("%") or given.cpu_percent >= 0):
+        why = "%!w(<nil>)"
+    return CliError("failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1: "
+                    f"{why}") if why else error
 
 
 def validate(given: Invocation) -> None:
@@ -106,8 +132,16 @@ def _target(name: str, text: str) -> Object:
         if not percent.isdigit():
             raise CliError(f"invalid percentage value: {percent}")
         return {"type": "Utilization", "averageUtilization": int(percent)}
-    quantity = text + UNITS[name] if text.isdigit() else text
+    quantity = _with_unit(name, text)
     try:
         return {"type": "AverageValue", "averageValue": str(parse_quantity(quantity))}
     except QuantityError:
         raise CliError(f"invalid resource {name} value: {text}") from None
+
+
+def _with_unit(name: str, text: str) -> str:
+    """A bare number is one of thousandths or of mebibytes."""
+    try:
+        return f"{float(text):g}{UNITS[name]}"
+    except ValueError:
+        return text

@@ -20,6 +20,7 @@ def _unsupported(name: str, why: str) -> Entry:
 _CREATE = "kubepy.cli.create.generators"
 _CONFIGMAP = "kubepy.cli.create.configmap"
 _SERVICE = "kubepy.cli.create.service"
+_RBAC = "kubepy.cli.create.rbac"
 _LAST = "kubepy.cli.apply.last_applied"
 
 CREATE: dict[str, Entry] = {
@@ -42,6 +43,13 @@ CREATE: dict[str, Entry] = {
     "poddisruptionbudget": Entry(f"{_CREATE}:poddisruptionbudget", "Create a pod disruption budget", ("pdb",)),
     "priorityclass": Entry(f"{_CREATE}:priorityclass", "Create a priority class", ("pc",)),
     "job": Entry(f"{_CREATE}:job", "Create a job with the specified name"),
+    "role": Entry(f"{_RBAC}:role", "Create a role with a single rule"),
+    "clusterrole": Entry(f"{_RBAC}:clusterrole", "Create a cluster role"),
+    "rolebinding": Entry(f"{_RBAC}:rolebinding", "Create a role binding for a particular role or cluster role"),
+    "clusterrolebinding": Entry(f"{_RBAC}:clusterrolebinding",
+                                "Create a cluster role binding for a particular cluster role"),
+    "ingress": Entry("kubepy.cli.create.ingress:ingress", "Create an ingress with the specified name", ("ing",)),
+    "token": _unsupported("create_token", NO_SERVER),
     "cronjob": Entry(f"{_CREATE}:cronjob", "Create a cron job with the specified name", ("cj",)),
 }
 
@@ -58,7 +66,7 @@ SET: dict[str, Entry] = {
     "image": Entry("kubepy.cli.set.image:image", "Update the image of a pod template"),
     "resources": Entry("kubepy.cli.set.resources:resources", "Update resource requests/limits on pod templates"),
     "selector": Entry("kubepy.cli.set.selector:selector", "Set the selector on a resource"),
-    "subject": _unsupported("set_subject", NO_ACCESS_CONTROL),
+    "subject": Entry("kubepy.cli.set.subject:subject", "Update who is bound to a role"),
     "serviceaccount": Entry("kubepy.cli.set.serviceaccount:serviceaccount", "Update the service account of a resource",
                             ("sa",)),
     "env": Entry("kubepy.cli.set.env:env", "Update environment variables on a pod template"),

@@ -29,8 +29,8 @@ WEEK = 7 * 24 * 3600.0
 POLICIES = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 
 
-def deletion_flags(what: str) -> list[Flag]:
-    """What delete, apply --force and replace --force take."""
+def deletion_flags(what: str, *, wait: bool = True) -> list[Flag]:
+    """What delete, apply --force and replace --force take; ``wait``: the default of --wait."""
     return [
         *filename_flags(what),
         string("cascade", default="background", no_value="background", help='Must be "background", "orphan", or '
@@ -40,7 +40,7 @@ def deletion_flags(what: str) -> list[Flag]:
                 "gracefully. Ignored if negative."),
         duration("timeout", help="The length of time to wait before giving up on a delete, zero means as long as it "
                  "takes."),
-        boolean("wait", default=True, help="If true, wait for resources to be gone before returning."),
+        boolean("wait", default=wait, help="If true, wait for resources to be gone before returning."),
     ]
 
 

@@ -8,6 +8,7 @@ from kubepy.cli.runtime.errors import CliError, raise_all
 from kubepy.cli.runtime.flagsets import dry_run, pairs_from
 from kubepy.cli.runtime.metadata_changes import Changes, is_local, print_list, send, values_of, with_values
 from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 
@@ -29,6 +30,8 @@ def label(session: Session, given: Invocation) -> None:
     KEY=VALUE sets a label, KEY- removes it. A label that has a value already is only changed with --overwrite."""
     resources, words = pairs_from(given.args, "label")
     changes = Changes("labels", *parse_labels(words), dry_run(session, given))
+    if given.list and given.output:
+        raise CliError("--list and --output may not be specified together")
     metadata_changes.validate(given, resources, changes, "pod")
     printer_for(session, given)  # a wrong format is told before anything is written
     result = metadata_changes.found(session, given, resources)
@@ -76,7 +79,10 @@ def label_one(session: Session, given: Invocation, info: Info, changes: Changes,
     removed = any(key in before for key in changes.remove)
     if (added or removed) and not is_local(given, changes):
         send(session, given, info, changes)
-    printer_for(session, given, _operation(added, removed), changes.dry_run)(with_values(info, changes))
+    obj = with_values(info, changes)
+    if given.record and not is_local(given, changes):
+        record(obj, given)
+    printer_for(session, given, _operation(added, removed), changes.dry_run)(obj)
 
 
 def _check_overwrites(given: Invocation, info: Info, changes: Changes) -> None:

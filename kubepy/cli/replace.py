@@ -27,7 +27,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
-    *deletion_flags("to use to replace the resource."),
+    *deletion_flags("to use to replace the resource.", wait=False),
     *output_flags(),
     dry_run_flag(),
     validate_flag(),

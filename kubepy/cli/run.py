@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from kubepy.cli.create.objects import metadata
+from kubepy.cli.create.objects import metadata, save_config
 from kubepy.cli.create.service_objects import Service, parse_pairs, service
-from kubepy.cli.delete import deletion_flags
+from kubepy.cli.delete import deletion_flags, propagation_policy
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.errors import CliError, is_expected, raise_all
 from kubepy.cli.runtime.flags import boolean, duration, string, string_array
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -21,11 +21,10 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     save_config_flag,
 )
-from kubepy.cli.runtime.last_applied import save_last_applied
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.overrides import overridden, override_flags
 from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.session import NOTHING, Session
 from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
@@ -46,15 +45,15 @@ FLAGS = [
     boolean("attach", help="Not supported: no containers run here."),
     boolean("rm", help="Not supported: it needs --attach."),
     boolean("quiet", "q", help="If true, suppress prompt messages."),
-    string("detach-keys", hidden=True),
-    duration("pod-running-timeout", default=60.0, hidden=True),
+    string("detach-keys", default="ctrl-p,ctrl-q", help=NOTHING),
+    duration("pod-running-timeout", default=60.0, help=NOTHING),
     *override_flags(),
     *output_flags(),
     dry_run_flag(),
     save_config_flag(),
     field_manager_flag("kubectl-run"),
     record_flag(),
-    *(flag._replace(hidden=True) for flag in deletion_flags("to use to replace the resource.")),
+    *(flag._replace(help=NOTHING) for flag in deletion_flags("to use to replace the resource.", wait=False)),
 ]
 PULL_POLICIES = ("", "Always", "IfNotPresent", "Never")
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -76,16 +75,24 @@ def run(session: Session, given: Invocation) -> None:
     given.require("image")
     strategy = dry_run(session, given)
     printer = printer_for(session, given, "created", strategy, typed=True)
+    propagation_policy(session, given.cascade)
     validate(given, strategy)
     pod = _created(session, given, overridden(given, pod_of(session, given)), strategy)
+    errors: list[Exception] = []
     if given.expose:
-        _expose(session, given, printer, strategy)
+        try:
+            _expose(session, given, printer, strategy)
+        except Exception as error:
+            if not is_expected(error):
+                raise
+            errors.append(error)
     printer(pod)
+    raise_all(errors)
 
 
 def validate(given: Invocation, strategy: str) -> None:
     """Raises CliError for what cannot be meant, UsageError for wrong flags."""
-    if not given.args or given.dash == 0:
+    if not given.args:
         given.usage_error("NAME is required for run")
     if not given.image:
         raise CliError("--image is required")
@@ -171,7 +178,7 @@ def _port(text: str) -> int:
 
 def _variable(text: str) -> Object:
     name, equals, value = text.partition("=")
-    if not equals or not re.fullmatch(r"[^=\x00-\x1f\x7f-\uffff]+", name):
+    if not equals or not re.fullmatch(r"[-._a-zA-Z][-._a-zA-Z0-9]*", name):
         raise CliError(f"invalid env: {text}")
     return _filled({"name": name, "value": value})
 
@@ -191,6 +198,8 @@ def _expose(session: Session, given: Invocation, printer: Printer, strategy: str
     wanted = Service(name, labels or {"run": name}, [given.port], labels, {})
     made = service(wanted, metadata(session, name, labels=labels))
     printer(_created(session, given, made, strategy))
+    if given.output == "yaml":
+        session.print("---")
 
 
 def _created(session: Session, given: Invocation, obj: Object, strategy: str) -> Object:
@@ -198,6 +207,7 @@ def _created(session: Session, given: Invocation, obj: Object, strategy: str) ->
         record(obj, given)
     if strategy == CLIENT:
         return obj
-    save_last_applied(obj, create=given.save_config)
+    if given.save_config:
+        save_config(obj)
     return session.client.create(f"{obj['kind'].lower()}s", obj, namespace=session.namespace,
                                  dry_run=strategy == SERVER, field_manager=given.field_manager)

@@ -18,8 +18,10 @@ from kubepy.cli.runtime.flagsets import (
     selector_flag,
 )
 from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.record import CHANGE_CAUSE, record
 from kubepy.cli.runtime.resources import Info, find
 from kubepy.cli.runtime.session import Session
+from kubepy.cluster.client import MERGE_PATCH
 from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
@@ -59,12 +61,26 @@ def scale(session: Session, given: Invocation) -> None:
         raise_all(errors)
         raise CliError("no objects passed to scale")
     for info in infos:
-        if strategy != CLIENT:
-            scale_one(session, given, info, dry_run=strategy == SERVER)
-        if strategy == NONE and given.timeout:
-            _wait(session, info, given.replicas, given.timeout)
-        printer(with_replicas(info, given.replicas))
+        printer(scaled(session, given, info, strategy))
     raise_all(errors)
+
+
+def scaled(session: Session, given: Invocation, info: Info, strategy: str) -> Object:
+    """Scale one object, unless this is a rehearsal on the client; returns what to print."""
+    if strategy == CLIENT:
+        return with_replicas(info, given.replicas)
+    replicas = scale_one(session, given, info, dry_run=strategy == SERVER)
+    if strategy == NONE and given.timeout:
+        _wait(session, info, given.replicas, given.timeout)
+    obj = with_replicas(info, replicas)
+    if given.record:
+        obj = {**obj, "metadata": {**obj["metadata"]}}
+        record(obj, given)
+    if given.record and strategy == NONE:
+        cause = {"metadata": {"annotations": {CHANGE_CAUSE: obj["metadata"]["annotations"][CHANGE_CAUSE]}}}
+        session.client.patch(info.resource.key, info.name, cause, MERGE_PATCH, namespace=info.namespace,
+                             field_manager=UNNAMED)
+    return obj
 
 
 def validate(given: Invocation) -> None:
@@ -74,18 +90,28 @@ def validate(given: Invocation) -> None:
         raise CliError("The --current-replicas must specify an integer of -1 or greater")
 
 
-def scale_one(session: Session, given: Invocation, info: Info, *, dry_run: bool) -> None:
-    """Read the scale, check the preconditions and write it, in one transaction."""
+def scale_one(session: Session, given: Invocation, info: Info, *, dry_run: bool) -> int:
+    """Set the size; returns what it is then. With preconditions the scale is read, checked and written together."""
     client, key = session.client, info.resource.key
+    if given.current_replicas == -1 and not given.resource_version:
+        answer = client.patch(key, info.name, {"spec": {"replicas": given.replicas}}, MERGE_PATCH,
+                              namespace=info.namespace, subresource="scale", dry_run=dry_run, field_manager=UNNAMED)
+        return _replicas(answer)
     with client.joined():
         current = client.get_scale(key, info.name, namespace=info.namespace)
         _check(given, current)
         wanted = {**current, "spec": {**current.get("spec", {}), "replicas": given.replicas}}
-        client.update_scale(key, wanted, namespace=info.namespace, dry_run=dry_run, field_manager=UNNAMED)
+        return _replicas(client.update_scale(key, wanted, namespace=info.namespace, dry_run=dry_run,
+                                             field_manager=UNNAMED))
+
+
+def _replicas(scale: Object) -> int:
+    found: int = scale.get("spec", {}).get("replicas", 0)
+    return found
 
 
 def _check(given: Invocation, current: Object) -> None:
-    replicas = current.get("spec", {}).get("replicas", 0)
+    replicas = _replicas(current)
     if given.current_replicas not in (-1, replicas):
         raise CliError(f"Expected replicas to be {given.current_replicas}, was {replicas}")
     version = current["metadata"]["resourceVersion"]
@@ -99,7 +125,7 @@ def _wait(session: Session, info: Info, replicas: int, timeout: float) -> None:
         return bool(current.get("status", {}).get("replicas", 0) == replicas)
 
     if not is_scaled() and not session.driver.wait_until(is_scaled, timeout):
-        raise CliError("timed out waiting for the condition")
+        raise CliError(f'timed out waiting for "{info.name}" to be synced')
 
 
 def with_replicas(info: Info, replicas: int) -> Object:

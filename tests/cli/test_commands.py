@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.cli.commands import COMMANDS, GROUPS
-from kubepy.cli.runtime.command import Verb, load, walk
+from kubepy.cli.runtime.command import Invocation, Verb, load, walk
 from kubepy.cli.runtime.errors import CliError, guarded
 from tests.cli.conftest import Done, Kubepy
 
@@ -139,6 +139,13 @@ def test_every_command_that_is_there_has_help_with_examples() -> None:
         assert isinstance(command, Verb)
         assert command.help, name
         assert command.examples or command.help.startswith("Not supported") or name == "options", name
+
+
+def test_no_flag_is_hidden_behind_what_an_invocation_has_of_its_own() -> None:
+    given = Invocation(Verb("x", "x", None), "kubepy x", [], -1, {}, [])
+    for name, entry in walk(COMMANDS):
+        command = load(name, entry)
+        assert [flag.name for flag in command.flags if hasattr(given, flag.attribute)] == [], name
 
 
 def test_help_shows_every_group(bare: Kubepy) -> None:

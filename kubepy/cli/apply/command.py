@@ -46,7 +46,7 @@ from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted
 from kubepy.cluster.values.goformat import to_json
 
 FLAGS = [
-    *deletion_flags("that contains the configuration to apply"),
+    *deletion_flags("that contains the configuration to apply", wait=False),
     *output_flags(),
     selector_flag(),
     dry_run_flag(),

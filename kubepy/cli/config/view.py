@@ -35,7 +35,7 @@ def view(session: Session, given: Invocation) -> None:
     """Display contexts, clusters and users in the form of a kubeconfig."""
     if given.args:
         given.usage_error(f"unexpected arguments: [{' '.join(given.args)}]")
-    printer = printer_for(session, given, sort_keys=False)
+    printer = printer_for(session, given, typed=True)
     config = session.kubeconfig
     if given.minify:
         config = minified(config._replace(current=given.context or config.current))

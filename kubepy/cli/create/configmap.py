@@ -13,6 +13,7 @@ from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, string
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 
+DOCKER_KEY = ".dockerconfigjson"
 APPEND_HASH = boolean("append-hash", help="Append a hash of the content to the name.")
 
 
@@ -53,7 +54,7 @@ def configmap(session: Session, given: Invocation, name: str) -> Object:
             binary[key] = base64.b64encode(value).decode()
 
     _refuse_mixed(given)
-    _add_files(given, add)
+    _add_files(given.from_file, add)
     _add_literals(given, add)
     _add_env_files(given, add, "env config file cannot be a directory")
     if given.append_hash:
@@ -75,7 +76,7 @@ def generic_secret(session: Session, given: Invocation, name: str) -> Object:
     _refuse_mixed(given)
     add = _secret_adder(data)
     _add_literals(given, add)
-    _add_files(given, add)
+    _add_files(given.from_file, add)
     _add_env_files(given, add, "env secret file cannot be a directory")
     return _secret(session, given, name, given.type, data)
 
@@ -89,19 +90,26 @@ def generic_secret(session: Session, given: Invocation, name: str) -> Object:
 kubepy create secret tls web --cert=tls.crt --key=tls.key
 """)
 def tls_secret(session: Session, given: Invocation, name: str) -> Object:
-    """Create a TLS secret from the given public/private key pair.
+    """Create a TLS secret from the given public/private key pair, which must belong together."""
+    from kubepy.cli.create.key_pairs import check_pair
 
-    That the two belong together is not checked."""
     if not given.key or not given.cert:
         raise CliError("key and cert must be specified")
+    certificate, key = _read_pem(given.cert), _read_pem(given.key)
+    check_pair(given.cert, certificate, given.key, key)
     data: dict[str, str] = {}
     add = _secret_adder(data)
-    for key, path in (("tls.crt", given.cert), ("tls.key", given.key)):
-        try:
-            add(key, _read(path))
-        except OSError as error:
-            raise CliError(f"Cannot read file {path}, open {path}: {_why(error)}") from None
+    add("tls.crt", certificate)
+    add("tls.key", key)
     return _secret(session, given, name, "kubernetes.io/tls", data)
+
+
+def _read_pem(path: str) -> bytes:
+    try:
+        return _read(path)
+    except OSError as error:
+        action = "read" if isinstance(error, IsADirectoryError) else "open"
+        raise CliError(f"Cannot read file {path}, {action} {path}: {_why(error)}") from None
 
 
 @generator("docker-registry", "docker-registry NAME --docker-username=user --docker-password=password",
@@ -123,7 +131,7 @@ def docker_registry_secret(session: Session, given: Invocation, name: str) -> Ob
     data: dict[str, str] = {}
     add = _secret_adder(data)
     if given.from_file:
-        _add_files(given, add)
+        _add_files([source if "=" in source else f"{DOCKER_KEY}={source}" for source in given.from_file], add)
     elif not (given.docker_username and given.docker_password and given.docker_server):
         raise CliError("either --from-file or the combination of --docker-username, --docker-password and "
                        "--docker-server is required")
@@ -132,7 +140,7 @@ def docker_registry_secret(session: Session, given: Invocation, name: str) -> Ob
         entry = {"username": user, "password": password, "email": given.docker_email,
                  "auth": base64.b64encode(f"{user}:{password}".encode()).decode()}
         entry = {key: value for key, value in entry.items() if value}
-        add(".dockerconfigjson", to_json({"auths": {given.docker_server: entry}}, sort_keys=False).encode())
+        add(DOCKER_KEY, to_json({"auths": {given.docker_server: entry}}, sort_keys=False).encode())
     return _secret(session, given, name, "kubernetes.io/dockerconfigjson", data)
 
 
@@ -173,8 +181,8 @@ def _add_literals(given: Invocation, add: Add) -> None:
         add(key, value.encode())
 
 
-def _add_files(given: Invocation, add: Add) -> None:
-    for source in given.from_file:
+def _add_files(sources: list[str], add: Add) -> None:
+    for source in sources:
         key, path = _key_and_path(source)
         if not os.path.exists(path):
             raise CliError(f"error reading {path}: no such file or directory")
@@ -212,18 +220,23 @@ def _add_env_files(given: Invocation, add: Add, folder_error: str) -> None:
 
 
 def _env_lines(path: str) -> Iterator[tuple[str, str]]:
-    """``KEY=value`` of each line; a key alone takes its value from the environment."""
-    for line in _read(path).decode("utf-8-sig", "replace").splitlines():
-        text = line.lstrip()
+    """``KEY=value`` of each line; a key alone takes its value from the environment. Raises CliError."""
+    for number, line in enumerate(_read(path).split(b"\n"), 1):
+        line = line.removesuffix(b"\r")
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").lstrip()
+        except UnicodeDecodeError:
+            raise CliError(f"env file {path} contains invalid utf8 bytes at line {number}: "
+                           f"[{' '.join(map(str, line))}]") from None
         if not text or text.startswith("#"):
             continue
         key, equals, value = text.partition("=")
-        _check_variable(key)
+        check_variable(key)
         yield key, value if equals else os.environ.get(key, "")
 
 
-def _check_variable(key: str) -> None:
-    """``IsEnvVarName``."""
+def check_variable(key: str) -> None:
+    """Raise CliError for what is no name of a variable to a client (``IsEnvVarName``); the API takes more."""
     import re
 
     from kubepy.cluster.validation.names import regex_error
@@ -237,21 +250,9 @@ def _check_variable(key: str) -> None:
 
 
 def _check_key(key: str, words: str) -> None:
-    """``IsConfigMapKey``."""
-    import re
+    from kubepy.cluster.validation.formats import config_map_key
 
-    from kubepy.cluster.validation.names import regex_error
-
-    pattern = "[-._a-zA-Z0-9]+"
-    problems = [] if re.fullmatch(pattern, key) else [regex_error(
-        "a valid config key must consist of alphanumeric characters, '-', '_' or '.'", pattern, "key.name", "KEY_NAME",
-        "key-name")]
-    if len(key) > 253:
-        problems.append("must be no more than 253 characters")
-    if key in (".", "..") or key.startswith(".."):
-        problems.append("must not be '.'" if key == "." else "must not be '..'" if key == ".."
-                        else "must not start with '..'")
-    if problems:
+    if problems := config_map_key(key):
         raise CliError(f'"{key}" {words}{",".join(problems)}')
 
 

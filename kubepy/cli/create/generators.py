@@ -30,8 +30,8 @@ def serviceaccount(session: Session, given: Invocation, name: str) -> Object:
 
 @generator("deployment", "deployment NAME --image=image -- [COMMAND] [args...]", required=["image"], flags=[
     strings("image", help="Image names to run. A deployment can have several for a pod of several containers."),
-    integer("port", default=-1, help="The containerPort that this deployment exposes."),
-    integer("replicas", "r", default=1, help="Number of replicas to create."),
+    integer("port", default=-1, bits=32, help="The containerPort that this deployment exposes."),
+    integer("replicas", "r", default=1, bits=32, help="Number of replicas to create."),
 ], failure="failed to create deployment: ", examples="""
 # Three pods of one image
 kubepy create deployment web --image=nginx:1.25 --replicas=3
@@ -116,14 +116,14 @@ def _job_from_cronjob(session: Session, given: Invocation, name: str, source: st
            required=["image", "schedule"], flags=[
                string("image", help="Image name to run."),
                string("schedule", help="A schedule in the Cron format the job should be run with."),
-               string("restart", default="OnFailure", help="The job's restart policy: OnFailure or Never."),
+               string("restart", help="The job's restart policy: OnFailure (default) or Never."),
            ], failure="failed to create cronjob: ", examples="""
 # A job every night
 kubepy create cronjob nightly --image=busybox --schedule='0 3 * * *'
 """)
 def cronjob(session: Session, given: Invocation, name: str) -> Object:
     """Create a cron job with the specified name."""
-    template = _run_once(name, given.image, command_from(given), given.restart)
+    template = _run_once(name, given.image, command_from(given), given.restart or "OnFailure")
     spec = {"schedule": given.schedule, "jobTemplate": {"metadata": {"name": name}, "spec": {"template": template}}}
     return {"kind": "CronJob", "apiVersion": "batch/v1", "metadata": metadata(session, name), "spec": spec,
             "status": {}}
@@ -189,26 +189,25 @@ def poddisruptionbudget(session: Session, given: Invocation, name: str) -> Objec
     if not re.fullmatch(r"[0-9]+%?", value):
         raise CliError(f"invalid format specified for {flag}")
     spec: Object = {field: value if value.endswith("%") else int(value),
-                    "selector": {"matchLabels": _equalities(given.selector)}}
+                    "selector": _selector(given.selector)}
     if field == "maxUnavailable":
         spec = dict(reversed(spec.items()))
-    status = {"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0}
+    status = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
     return {"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": metadata(session, name),
             "spec": spec, "status": status}
 
 
-def _equalities(text: str) -> dict[str, str]:
-    from kubepy.cluster.selectors.labels import SelectorError, parse_labels
+def _selector(text: str) -> Object:
+    from kubepy.cluster.selectors.labels import SelectorError, parse_to_label_selector
 
     try:
-        requirements = parse_labels(text).requirements
+        return parse_to_label_selector(text)
     except SelectorError as error:
-        raise CliError(f"couldn't parse the selector string \"{text}\": {error}") from None
-    return {one.key: next(iter(one.values), "") for one in requirements}
+        raise CliError(str(error)) from None
 
 
 @generator("priorityclass", "priorityclass NAME --value=VALUE --global-default=BOOL", flags=[
-    integer("value", help="The value of this priority class."),
+    integer("value", bits=32, help="The value of this priority class."),
     boolean("global-default", help="Whether this PriorityClass should be considered as the default priority."),
     string("description", help="When this priority class should be used."),
     string("preemption-policy", default="PreemptLowerPriority", help="The policy for preempting pods with lower "

@@ -35,13 +35,16 @@ Generate = Callable[[Session, Invocation, str], Object]
 
 
 def generator(name: str, usage: str, *, flags: Sequence[Flag] = (), required: Sequence[str] = (), failure: str = "",
-              examples: str = "") -> Callable[[Generate], Verb]:
-    """Make a command of a generator. ``failure`` goes before what the API refuses (``failed to create job: ``)."""
+              examples: str = "", saves_config: bool = True) -> Callable[[Generate], Verb]:
+    """Make a command of a generator. ``failure`` goes before what the API refuses (``failed to create job: ``);
+    ``saves_config``: whether --save-config does anything."""
 
     def decorate(generate: Generate) -> Verb:
         def run(session: Session, given: Invocation) -> None:
             given.require(*required)
-            create_generated(session, given, lambda: generate(session, given, name_from(given)), failure)
+            name = name_from(given)
+            create_generated(session, given, lambda: generate(session, given, name), failure,
+                             saves_config=saves_config)
 
         return Verb(name, usage, run, flags=[*COMMON, *flags], examples=examples,
                     help=(generate.__doc__ or "").strip(), creates=True)
@@ -63,13 +66,13 @@ def command_from(given: Invocation) -> list[str]:
 
 
 def create_generated(session: Session, given: Invocation, generate: Callable[[], Object], failure: str,
-                     operation: str = "created") -> None:
+                     operation: str = "created", saves_config: bool = True) -> None:
     strategy = dry_run(session, given)
     printer = printer_for(session, given, operation, strategy, typed=True)
     validation = field_validation(given) if given.flag("validate") else "Ignore"
     obj = generate()
-    if given.flag("save-config"):
-        _save_config(obj)
+    if saves_config and given.flag("save-config"):
+        save_config(obj)
     if strategy != CLIENT:
         obj = _create(session, given, obj, failure, validation, dry_run=strategy == SERVER)
     printer(obj)
@@ -88,12 +91,13 @@ def _create(session: Session, given: Invocation, obj: Object, failure: str, vali
         raise CliError(f"{failure}{error}") from None
 
 
-def _save_config(obj: Object) -> None:
+def save_config(obj: Object) -> None:
     """``--save-config`` of an object that is no manifest: as Go writes the struct."""
     from kubepy.cluster.values.goformat import to_json
 
     configuration = to_json(obj, sort_keys=False) + "\n"
-    obj["metadata"] = {**obj["metadata"], "annotations": {ANNOTATION: configuration}}
+    annotations = {**obj["metadata"].get("annotations", {}), ANNOTATION: configuration}
+    obj["metadata"] = {**obj["metadata"], "annotations": dict(sorted(annotations.items()))}
 
 
 def metadata(session: Session, name: str, **more: Any) -> Object:

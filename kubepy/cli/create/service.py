@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from kubepy.cli.create.objects import generator, metadata
-from kubepy.cli.runtime.command import Invocation
+import re
+from collections.abc import Callable
+from typing import Any
+
+from kubepy.cli.create.objects import Generate, generator, metadata
+from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import Flag, integer, string, strings
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 
+KINDS = {"clusterip": "ClusterIP", "nodeport": "NodePort", "loadbalancer": "LoadBalancer",
+         "externalname": "ExternalName"}
 TCP = strings("tcp", help="Port pairs can be specified as '<port>:<targetPort>'.")
 CLUSTER_IP: Flag = string("clusterip", help="Assign your own ClusterIP or set to 'None' for a 'headless' service.")
 
 
-@generator("clusterip", "clusterip NAME [--tcp=<port>:<targetPort>]", flags=[TCP, CLUSTER_IP],
-           failure="failed to create ClusterIP service: ", examples="""
+def service_generator(name: str, usage: str, **more: Any) -> Callable[[Generate], Verb]:
+    """kubectl takes --save-config for services and saves nothing."""
+    return generator(name, usage, failure=f"failed to create {KINDS[name]} service: ", saves_config=False, **more)
+
+
+@service_generator("clusterip", "clusterip NAME [--tcp=<port>:<targetPort>]", flags=[TCP, CLUSTER_IP], examples="""
 # A service in front of the pods labelled app=web
 kubepy create service clusterip web --tcp=80:8080
 """)
@@ -25,9 +35,9 @@ def clusterip(session: Session, given: Invocation, name: str) -> Object:
     return _service(session, given, name, "ClusterIP", cluster_ip=given.clusterip)
 
 
-@generator("nodeport", "nodeport NAME [--tcp=port:targetPort]", flags=[
+@service_generator("nodeport", "nodeport NAME [--tcp=port:targetPort]", flags=[
     TCP, integer("node-port", help="Port used to expose the service on each node in a cluster."),
-], failure="failed to create NodePort service: ", examples="""
+], examples="""
 # A service on a port of every node
 kubepy create service nodeport web --tcp=80 --node-port=30080
 """)
@@ -37,8 +47,7 @@ def nodeport(session: Session, given: Invocation, name: str) -> Object:
     return _service(session, given, name, "NodePort", node_port=given.node_port)
 
 
-@generator("loadbalancer", "loadbalancer NAME [--tcp=port:targetPort]", flags=[TCP],
-           failure="failed to create LoadBalancer service: ", examples="""
+@service_generator("loadbalancer", "loadbalancer NAME [--tcp=port:targetPort]", flags=[TCP], examples="""
 # A service of type LoadBalancer
 kubepy create service loadbalancer web --tcp=80
 """)
@@ -48,9 +57,9 @@ def loadbalancer(session: Session, given: Invocation, name: str) -> Object:
     return _service(session, given, name, "LoadBalancer")
 
 
-@generator("externalname", "externalname NAME --external-name external.name", flags=[
+@service_generator("externalname", "externalname NAME --external-name external.name", flags=[
     TCP, string("external-name", help="External name of service."),
-], required=["external-name"], failure="failed to create ExternalName service: ", examples="""
+], required=["external-name"], examples="""
 # A name for something outside
 kubepy create service externalname db --external-name=db.example.org
 """)
@@ -85,30 +94,27 @@ def _service(session: Session, given: Invocation, name: str, kind: str, *, clust
 
 
 def _port(text: str, node_port: int) -> Object:
-    port_text, colon, target_text = text.partition(":")
+    port_text, *targets = text.split(":")
     port = _number(port_text)
-    target: int | str = port
-    if colon:
-        target = int(target_text) if target_text.isdigit() else _port_name(target_text)
-    made: Object = {"name": text.replace(":", "-"), "protocol": "TCP", "port": port, "targetPort": target}
+    made: Object = {"name": text.replace(":", "-"), "protocol": "TCP", "port": port,
+                    "targetPort": _target(targets[0]) if targets else port}
     return {**made, "nodePort": node_port} if node_port else made
 
 
 def _number(text: str) -> int:
-    """``strconv.ParseUint(text, 0, 16)`` and a port that there can be."""
-    if not text.isdigit():
+    """``ParsePort``, which takes 0."""
+    if not (text.isascii() and text.isdecimal()):
         raise CliError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
     if int(text) > 65535:
         raise CliError(f'strconv.ParseUint: parsing "{text}": value out of range')
-    if int(text) < 1:
-        raise CliError("must be between 1 and 65535, inclusive")
     return int(text)
 
 
-def _port_name(text: str) -> str:
-    """The name of a container's port (``IsValidPortName``)."""
-    import re
+def _target(text: str) -> int | str:
+    """The number of a container's port, or its name."""
+    from kubepy.cluster.validation.formats import port_number_or_name
 
-    if not text or len(text) > 15 or not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", text) or "--" in text:
-        raise CliError(f'"{text}" is not a valid port name: it must hold lower case letters, digits and single "-"')
-    return text
+    target = int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else text
+    if wrong := port_number_or_name(target):
+        raise CliError(",".join(wrong))
+    return target

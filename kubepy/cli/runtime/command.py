@@ -42,7 +42,7 @@ class Invocation:
 
     def __init__(self, command: Verb, path: str, args: list[str], dash: int, values: dict[str, Any],
                  flags: list[tuple[str, str]], typed: Sequence[str] = ()) -> None:
-        self.command = command
+        self._verb = command
         self.path = path
         self.typed = typed
         self.args = args
@@ -66,7 +66,7 @@ class Invocation:
 
     def show_help(self, session: Session) -> None:
         """Print the command's help, as some do for a wrong number of words."""
-        self.command.show_help(session, self.path)
+        self._verb.show_help(session, self.path)
 
     def usage_error(self, message: str) -> NoReturn:
         """Raise ``error: message`` with a pointer to this command's help (``UsageErrorf``)."""

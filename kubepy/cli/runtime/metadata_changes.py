@@ -24,6 +24,7 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     selector_flag,
 )
+from kubepy.cli.runtime.record import CHANGE_CAUSE, command_line
 from kubepy.cli.runtime.resources import Info, Result, find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
@@ -60,8 +61,6 @@ def flags(verb: str, manager: str, what: str) -> list[Flag]:
 
 def validate(given: Invocation, resources: Sequence[str], changes: Changes, example: str) -> None:
     """Raise CliError for flags and words that contradict each other or say too little."""
-    if given.list and given.output:
-        raise CliError("--list and --output may not be specified together")
     if given.all and given.selector:
         raise CliError("cannot set --all and --selector at the same time")
     if given.all and given.field_selector:
@@ -113,10 +112,11 @@ def is_local(given: Invocation, changes: Changes) -> bool:
 
 
 def send(session: Session, given: Invocation, info: Info, changes: Changes) -> Object:
-    """Patch the map in the cluster; returns the object as it is then."""
+    """Patch the map in the cluster, with the change cause of --record; returns the object as it is then."""
     from kubepy.cluster.client import MERGE_PATCH
 
-    meta: Object = {changes.field: {**changes.set, **dict.fromkeys(changes.remove)}}
+    meta: Object = {"annotations": {CHANGE_CAUSE: command_line(given)}} if given.record else {}
+    meta[changes.field] = {**meta.get(changes.field, {}), **changes.set, **dict.fromkeys(changes.remove)}
     if given.resource_version:
         meta["resourceVersion"] = given.resource_version
     return session.client.patch(info.resource.key, info.name, {"metadata": meta}, MERGE_PATCH,

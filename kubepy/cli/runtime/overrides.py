@@ -1,4 +1,6 @@
-"""``--overrides``: JSON that changes what a generator made. Upstream: ``kubectl/pkg/cmd/util/override_options.go``."""
+"""``--overrides``: JSON that changes what a generator made, on the client. Upstream:
+``kubectl/pkg/cmd/util/{override_options,helpers}.go``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import json
 from typing import Any
 
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import Flag, string
 from kubepy.cluster.objects.meta import Object
 
@@ -20,39 +22,160 @@ def override_flags() -> list[Flag]:
 
 
 def overridden(given: Invocation, obj: Object) -> Object:
-    """The object with ``--overrides``, its fields in Go's order. Raises CliError, and BadRequest for a wrong patch."""
+    """The object with ``--overrides``, its fields in Go's order. Raises CliError."""
     if not given.overrides:
         return obj
-    patch = _parsed(given.overrides)
-    return _decoded(_patched(obj, patch, given.override_type or "merge"))
+    return _decoded(_patched(obj, given.overrides, given.override_type or "merge"))
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise CliError("Invalid JSON Patch") from None
-
-
-def _patched(obj: Object, patch: Any, kind: str) -> Object:
-    from kubepy.cluster.patches import documents as patches
-    from kubepy.cluster.schema.openapi import schema_for
-
+def _patched(obj: Object, text: str, kind: str) -> Any:
     if kind == "json":
-        return patches.json_patch(obj, patch)
+        return _json_patched(obj, text)
     if kind == "merge":
-        return patches.merge_patch(obj, patch)
+        return _merged(obj, text)
     if kind == "strategic":
-        return patches.strategic_merge_patch(obj, patch, schema_for(obj["apiVersion"], obj["kind"]))
+        return _strategically_merged(obj, text)
     raise CliError(f"invalid override type: {kind}")
 
 
-def _decoded(obj: Object) -> Object:
-    """What the object's type keeps of it, since it goes through a Go struct."""
+def _merged(obj: Object, text: str) -> Any:
+    from kubepy.cluster.patches.documents import merge_patch
+
+    try:
+        patch = json.loads(text)
+    except ValueError:
+        raise CliError("Invalid JSON Patch") from None
+    if isinstance(patch, list):
+        return patch
+    if not isinstance(patch, dict):
+        raise CliError("Invalid JSON Patch")
+    return merge_patch(obj, patch)
+
+
+def _strategically_merged(obj: Object, text: str) -> Any:
+    from kubepy.cluster.patches.documents import strategic_merge_patch
+    from kubepy.cluster.schema.openapi import schema_for
+
+    try:
+        patch = json.loads(text)
+    except ValueError:
+        patch = []
+    if patch is None:
+        return obj
+    if not isinstance(patch, dict):
+        raise CliError("invalid JSON document")
+    try:
+        return strategic_merge_patch(obj, patch, schema_for(obj["apiVersion"], obj["kind"]))
+    except Exception as error:
+        if not is_status(error):
+            raise
+        raise CliError(str(error)) from None
+
+
+# --- JSON patches, whose errors the client words more closely than the API ----------------------------------------
+
+OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+
+
+def _json_patched(obj: Object, text: str) -> Any:
+    from kubepy.cluster.patches.documents import json_patch
+
+    operations = _operations(text)
+    for operation in operations:
+        _check_operation(operation)
+    for operation in operations:
+        if why := _obstacle(obj, operation):
+            raise CliError(why)
+        try:
+            obj = json_patch(obj, [operation])
+        except Exception as error:
+            if not is_status(error):
+                raise
+            raise CliError(f"{operation['op']} operation does not apply: {error}") from None
+    return obj
+
+
+def _operations(text: str) -> list[Any]:
+    from kubepy.cli.runtime.manifests import json_error_text
+
+    try:
+        operations = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise CliError(json_error_text(text, error)) from None
+    if not isinstance(operations, list):
+        kind = {dict: "object", str: "string", bool: "bool"}.get(type(operations), "number")
+        raise CliError(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Patch")
+    return operations
+
+
+def _check_operation(operation: Any) -> None:
+    shown = json.dumps(operation, separators=(",", ":"))
+    if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
+        raise CliError(f"invalid operation {shown}: unsupported operation")
+    if operation["op"] in ("add", "replace") and "value" not in operation:
+        raise CliError(f"invalid operation {shown}: failed to decode 'value': operation, missing value field: missing "
+                       "value")
+    if "path" not in operation:
+        raise CliError(f"invalid operation {shown}: failed to decode 'path': operation missing path field: missing "
+                       "value")
+
+
+def _obstacle(obj: Any, operation: dict[str, Any]) -> str:
+    """Why an operation cannot be applied, "" if nothing is known against it."""
+    op, path = operation["op"], operation["path"]
+    *parents, key = (part.replace("~1", "/").replace("~0", "~") for part in f"{path}".split("/")[1:] or [""])
+    where: Any = obj
+    for part in parents:
+        where = _child(where, part)
+    missing = _child(where, key) is None
+    if where is None and op in ("add", "replace", "remove"):
+        quoted = path if op == "replace" else f'"{path}"'
+        return f"{op} operation does not apply: doc is missing path: {quoted}: missing value"
+    if op == "replace" and missing:
+        return f"replace operation does not apply: doc is missing key: {path}: missing value"
+    if op == "remove" and missing:
+        return f"error in remove for path: '{path}': unable to remove nonexistent key: {key}: missing value"
+    if op == "test" and _child(where, key) != operation.get("value"):
+        return f"testing value {path} failed: test failed"
+    return ""
+
+
+def _child(where: Any, key: str) -> Any:
+    if isinstance(where, dict):
+        return where.get(key)
+    if isinstance(where, list) and key.isdecimal() and int(key) < len(where):
+        return where[int(key)]
+    return None
+
+
+# --- the type -----------------------------------------------------------------------------------------------------
+
+
+def _decoded(obj: Any) -> Object:
+    """What the object's type keeps of it, since it goes through a Go struct. Raises CliError."""
     from kubepy.cluster.types import DecodeError, decode, go_order
 
+    name = _type_name(obj)
     try:
         kept = decode(obj).object
     except DecodeError as error:
-        raise CliError(f"json: {error}" if "cannot unmarshal" in str(error) else str(error)) from None
-    return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], **go_order(f"core/v1.{obj['kind']}", kept)}
+        raise CliError(str(error)) from None
+    return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], **go_order(name, kept)}
+
+
+def _type_name(obj: Any) -> str:
+    """The name of the object's Go type. Raises CliError where it has none."""
+    from kubepy.cluster.types import type_of
+    from kubepy.cluster.values.goformat import to_json
+
+    if not isinstance(obj, dict):
+        raise CliError("couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
+                       'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+                       '"json:\\"kind,omitempty\\"" }')
+    for field, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not obj.get(field):
+            raise CliError(f"Object '{word}' is missing in '{to_json(obj, sort_keys=False)}'")
+    if not (name := type_of(obj)):
+        raise CliError(f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" in scheme '
+                       '"pkg/scheme/scheme.go:28"')
+    return name

@@ -230,8 +230,7 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
     if query.filenames or query.kustomization:
         return _by_paths(session, query, latest)
     if local:
-        raise CliError("you must specify resources by --filename when --local is set.\nExample resource specifications "
-                       "include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'")
+        raise CliError(MISSING_RESOURCE)
     return _by_words(session, query, retrieve)
 
 
@@ -399,12 +398,9 @@ def _retrieve(session: Session, info: Info) -> None:
 
 def _by_paths(session: Session, query: Query, latest: bool) -> Result:
     if query.args:
-        kind = "resource/name" if "/" in query.args[0] else "resource"
-        if kind == "resource" and len(query.args) == 1:
-            raise CliError("when paths, URLs, or stdin is provided as input, you may not specify resource arguments "
-                           "as well")
         raise CliError("resource/name arguments cannot be provided when a path is specified" if "/" in query.args[0]
-                       else "name cannot be provided when a path is specified")
+                       else "when paths, URLs, or stdin is provided as input, you may not specify resource arguments "
+                       "as well")
     from kubepy.cli.runtime.manifests import read, read_kustomization
 
     single = len(query.filenames) == 1 and query.filenames != ["-"]

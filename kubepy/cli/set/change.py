@@ -18,7 +18,6 @@ from kubepy.cli.runtime.flagsets import (
     local_flag,
     output_flags,
     record_flag,
-    selector_flag,
 )
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.record import record
@@ -27,15 +26,19 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
 from kubepy.cluster.objects.meta import Object
 
+LOCAL_RESOURCE = """error: you must specify resources by --filename when --local is set.
+Example resource specifications include:
+   '-f rsrc.yaml'
+   '--filename=rsrc.json'"""
 # Changes an object in place. Raises CliError for one that it cannot change.
 Change = Callable[[Object], None]
 
 
 def common_flags(verb: str, *, recorded: bool = True) -> list[Flag]:
-    """The flags that all commands of `set` take."""
+    """The flags that all commands of `set` take; most take a selector, too."""
     return [
         *filename_flags("identifying the resource to get from the cluster."),
-        *output_flags(), dry_run_flag(), field_manager_flag("kubectl-set"), selector_flag(), local_flag(f"set {verb}"),
+        *output_flags(), dry_run_flag(), field_manager_flag("kubectl-set"), local_flag(f"set {verb}"),
         boolean("all", help="Select all resources in the namespace of the specified resource types."),
         *([record_flag()] if recorded else []),
     ]
@@ -45,11 +48,16 @@ def refuse_contradictions(session: Session, given: Invocation) -> None:
     """Raise CliError for flags that exclude each other."""
     if given.local and dry_run(session, given) == SERVER:
         raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
-    if given.all and given.selector:
+    if given.all and given.flag("selector"):
         raise CliError("cannot set --all and --selector at the same time")
 
 
-def infos_for(session: Session, given: Invocation, args: Sequence[str]) -> list[Info]:
+def infos_for(session: Session, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:
+    """The objects to change. With --local words are refused, since nothing can be looked up (``drops_words``: they are
+    dropped)."""
+    if given.local and args and not drops_words:
+        raise CliError(LOCAL_RESOURCE)
+    args = () if given.local else args
     infos = find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local).all_infos()
     if given.local:
         for info in infos:
@@ -67,11 +75,12 @@ def _typed(info: Info) -> Object:
         raise CliError(f'unable to decode "{info.source}": {error}') from None
 
 
-def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, *, done: str, failed: str,
-                errors: list[Exception] | None = None, always: bool = False, named: bool = True) -> None:
+def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, *, done: str,
+                failed: str | None, errors: list[Exception] | None = None, always: bool = False,
+                named: bool = True) -> None:
     """Change every object and print it as ``done`` ("image updated").
 
-    :param failed: what comes before the message of a patch that the API refuses.
+    :param failed: what comes before the message of a patch that the API refuses; None: it is told as the API's.
     :param errors: filled by ``change`` with errors that do not stop it; all errors are raised at the end.
     :param always: print also an object that the change leaves as it was.
     :param named: say which object it is that ``change`` refuses.
@@ -98,7 +107,7 @@ def change_each(session: Session, given: Invocation, infos: Sequence[Info], chan
         except Exception as error:
             if not is_status(error):
                 raise
-            errors.append(CliError(f"{failed}{error}"))
+            errors.append(error if failed is None else CliError(f"{failed}{error}"))
     raise_all(errors)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from kubepy.cli.create.configmap import check_variable
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.errors import CliError, is_expected
 from kubepy.cli.runtime.flags import boolean, string, string_array, strings
+from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
@@ -27,6 +29,7 @@ EXAMPLES = """
 
 FLAGS = [
     *common_flags("env", recorded=False),
+    selector_flag(),
     string("containers", "c", "*", help="The names of containers in the selected pod templates to change - may use "
            "wildcards."),
     string("from", help="The name of a resource from which to inject environment variables."),
@@ -66,7 +69,7 @@ def env(session: Session, given: Invocation) -> None:
             if given.list:
                 _show(session, given, obj, container)
 
-    infos = infos_for(session, given, resources)
+    infos = infos_for(session, given, resources, drops_words=True)
     if given.list:
         import copy
 
@@ -97,8 +100,6 @@ def _validate(given: Invocation, resources: list[str]) -> None:
 
 def parse_variables(words: list[str], session: Session) -> Variables:
     """``KEY=value``, ``KEY-``; ``-`` reads lines of ``KEY=value`` from standard input. Raises CliError."""
-    from kubepy.cluster.validation.formats import env_var_name
-
     variables = Variables([], [])
     named = set()
     for word in words:
@@ -106,8 +107,7 @@ def parse_variables(words: list[str], session: Session) -> Variables:
         if word == "-":
             variables.add.extend(_from_stdin(session))
         elif equals:
-            if wrong := env_var_name(name):
-                raise CliError(f'"{name}" is not a valid key name: {";".join(wrong)}')
+            check_variable(name)
             named.add(name)
             variables.add.append(_variable(name, value))
         elif word.endswith("-"):
@@ -132,7 +132,8 @@ def _with_source(session: Session, given: Invocation, variables: Variables) -> V
     """The variables and those that ``--from`` adds, all with the prefix."""
     add = list(variables.add)
     if source := given.flag("from"):
-        for info in find(session, given, args=[source]).all_infos():
+        words = [] if given.local else [source]
+        for info in find(session, given, args=words, bare_types=given.all, local=given.local).all_infos():
             add += _references(session, info.content, given.keys)
     if given.prefix:
         add = [{**one, "name": given.prefix + one["name"]} for one in add]
@@ -190,40 +191,33 @@ def merged(before: list[Object], variables: Variables) -> list[Object]:
 
 
 def _show(session: Session, given: Invocation, obj: Object, container: Object) -> None:
+    """The container's variables; what cannot be resolved is told on stderr."""
+    from kubepy.cli.set.env_references import reference_text
+
     session.print(f"# {obj['kind']} {name_of(obj)}, container {container['name']}")
+    failures: dict[str, list[str]] = {}
     for variable in container.get("env") or []:
-        source = variable.get("valueFrom")
-        if source is None:
-            session.print(f"{variable['name']}={variable.get('value', '')}")
-        elif given.resolve and (value := _resolved(session, obj, source)) is not None:
-            session.print(f"{variable['name']}={value}")
-        else:
-            session.print(f"# {variable['name']} from {_reference_text(source)}")
+        name, source = variable["name"], variable.get("valueFrom")
+        value = variable.get("value", "")
+        if source is not None:
+            value = _resolved(session, given, obj, container, name, source, failures)
+        session.print(f"{name}={value}" if value is not None else f"# {name} from {reference_text(source)}")
+    for why in sorted(f"error retrieving reference for {', '.join(sorted(names))}: {error}"
+                      for error, names in failures.items()):
+        session.say(why)
 
 
-def _reference_text(source: Object) -> str:
-    if reference := source.get("configMapKeyRef"):
-        return f"configmap {reference['name']}, key {reference['key']}"
-    if reference := source.get("secretKeyRef"):
-        return f"secret {reference['name']}, key {reference['key']}"
-    if reference := source.get("resourceFieldRef"):
-        prefix = f"{reference['containerName']}/" if reference.get("containerName") else ""
-        return f"resource field {prefix}{reference['resource']}"
-    if reference := source.get("fieldRef"):
-        return f"field path {reference['fieldPath']}"
-    return "invalid valueFrom"
+def _resolved(session: Session, given: Invocation, obj: Object, container: Object, name: str, source: Object,
+              failures: dict[str, list[str]]) -> str | None:
+    """The value of a reference if --resolve asks for it, None where there is none: why not goes to ``failures``."""
+    from kubepy.cli.set.env_references import resolved
 
-
-def _resolved(session: Session, obj: Object, source: Object) -> str | None:
-    """The value that a reference has in the cluster, None where it has none."""
-    from base64 import b64decode
-
-    from kubepy.cli.describers.pods import field_value
-
-    namespace = obj["metadata"].get("namespace", session.namespace)
-    for field, resource in (("configMapKeyRef", "configmaps"), ("secretKeyRef", "secrets")):
-        if reference := source.get(field):
-            data = session.client.get(resource, reference["name"], namespace=namespace).get("data") or {}
-            value = data.get(reference["key"])
-            return b64decode(value).decode(errors="replace") if value and resource == "secrets" else value
-    return field_value(obj, source["fieldRef"]["fieldPath"]) if "fieldRef" in source else None
+    if not given.resolve:
+        return None
+    try:
+        return resolved(session, obj, container, source)
+    except Exception as error:
+        if not is_expected(error):
+            raise
+        failures.setdefault(str(error), []).append(name)
+        return None

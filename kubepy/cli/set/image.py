@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, raise_all
-from kubepy.cli.runtime.flagsets import dry_run
+from kubepy.cli.runtime.flagsets import dry_run, selector_flag
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
@@ -23,7 +23,10 @@ EXAMPLES = """
 """
 
 
-@verb("image", "image (-f FILENAME | TYPE NAME) CONTAINER=IMAGE ...", flags=common_flags("image"), examples=EXAMPLES)
+FLAGS = [*common_flags("image"), selector_flag()]
+
+
+@verb("image", "image (-f FILENAME | TYPE NAME) CONTAINER=IMAGE ...", flags=FLAGS, examples=EXAMPLES)
 def image(session: Session, given: Invocation) -> None:
     """Update existing container image(s) of resources.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
@@ -20,6 +21,7 @@ EXAMPLES = """
 
 FLAGS = [
     *common_flags("resources"),
+    selector_flag(),
     string("containers", "c", "*", help="The names of containers in the selected pod templates to change - may use "
            "wildcards."),
     string("limits", help="The resource limits for this container. For example, 'cpu=100m,memory=256Mi'."),
@@ -57,7 +59,7 @@ def parse_amounts(text: str) -> Object:
     for part in text.split(",") if text else []:
         name, equals, amount = part.partition("=")
         if not equals or "=" in amount:
-            raise CliError(f"invalid argument syntax {part}, expected <resource>=<value>")
+            raise CliError(f"Invalid argument syntax {part}, expected <resource>=<value>")
         try:
             found[name] = str(Quantity.parse(amount))
         except ValueError as error:

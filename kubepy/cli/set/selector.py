@@ -15,7 +15,8 @@ EXAMPLES = """
 """
 
 FLAGS = [
-    *common_flags("selector"),
+    *(flag._replace(default=True) if flag.name == "recursive" else flag for flag in common_flags("selector")
+      if flag.name != "kustomize"),
     string("resource-version", help="If non-empty, the selectors update will only succeed if this is the current "
            "resource-version for the object. Only valid when specifying a single resource."),
 ]
@@ -27,28 +28,36 @@ def selector(session: Session, given: Invocation) -> None:
     """Set the selector on a resource. The new selector overwrites the existing one; only services have one to set."""
     if not given.args:
         raise CliError("one selector is required")
-    labels = parse_selector(given.args[-1])
+    wanted = parse_selector(given.args[-1])
 
     def change(obj: Object) -> None:
         if obj["kind"] != "Service":
             raise CliError("setting a selector is only supported for Services")
-        obj["spec"]["selector"] = labels
+        obj["spec"]["selector"] = equalities(wanted)
         if given.resource_version:
             obj["metadata"]["resourceVersion"] = given.resource_version
 
-    change_each(session, given, infos_for(session, given, given.args[:-1]), change, done="selector updated", failed="",
-                always=True, named=False)
+    infos = infos_for(session, given, given.args[:-1])
+    change_each(session, given, infos, change, done="selector updated", failed=None, always=True, named=False)
 
 
-def parse_selector(text: str) -> dict[str, str]:
-    """A selector of equalities as labels. Raises CliError for any other."""
-    from kubepy.cluster.selectors.labels import EQUALS, SelectorError, parse_labels
+def parse_selector(text: str) -> Object:
+    """A LabelSelector. Raises CliError."""
+    from kubepy.cluster.selectors.labels import SelectorError, parse_to_label_selector
 
     try:
-        requirements = parse_labels(text).requirements
+        return parse_to_label_selector(text)
     except SelectorError as error:
-        raise CliError(f'couldn\'t parse the selector string "{text}": {error}') from None
-    others = [one for one in requirements if one.operator not in (EQUALS, "in") or len(one.values) != 1]
-    if others:
-        raise CliError(f"match expression [{' '.join(map(str, others))}] not supported on this object")
-    return {one.key: one.values[0] for one in requirements}
+        raise CliError(str(error)) from None
+
+
+def equalities(selector: Object) -> dict[str, str]:
+    """The labels of a selector that has no expressions. Raises CliError for one that has."""
+    from kubepy.cluster.values.goformat import format_value
+
+    if expressions := selector.get("matchExpressions"):
+        shown = " ".join(f"{{{one['key']} {one['operator']} {format_value(one.get('values', []))}}}"
+                         for one in expressions)
+        raise CliError(f"match expression [{shown}] not supported on this object")
+    labels: dict[str, str] = selector.get("matchLabels", {})
+    return labels

@@ -27,5 +27,6 @@ def serviceaccount(session: Session, given: Invocation) -> None:
     def change(obj: Object) -> None:
         pod_spec_of(obj)["serviceAccountName"] = name
 
-    change_each(session, given, infos_for(session, given, resources), change, done="serviceaccount updated",
+    infos = infos_for(session, given, resources, drops_words=True)
+    change_each(session, given, infos, change, done="serviceaccount updated",
                 failed="failed to patch ServiceAccountName ", always=True)

@@ -155,6 +155,36 @@ def parse_labels(text: str) -> LabelSelector:
     return LabelSelector(_Parser(text).parse())
 
 
+def parse_to_label_selector(text: str) -> dict[str, Any]:
+    """What a user types as an object's ``{matchLabels, matchExpressions}``, without empty ones.
+
+    Raises SelectorError (``metav1.ParseToLabelSelector``).
+    """
+    try:
+        requirements = parse_labels(text).requirements
+    except SelectorError as error:
+        raise SelectorError(f'couldn\'t parse the selector string "{text}": {error}') from None
+    labels: dict[str, str] = {}
+    expressions: list[dict[str, Any]] = []
+    for one in requirements:
+        if one.operator in (EQUALS, DOUBLE_EQUALS):
+            labels[one.key] = one.values[0]
+        else:
+            expressions.append(_as_expression(one))
+    selector = {"matchLabels": dict(sorted(labels.items())), "matchExpressions": expressions}
+    return {key: value for key, value in selector.items() if value}
+
+
+def _as_expression(requirement: Requirement) -> dict[str, Any]:
+    if requirement.operator in (GREATER, LESS):
+        raise SelectorError(f'"{requirement.operator}" isn\'t supported in label selectors')
+    for name, operator in _EXPRESSION_OPERATORS.items():
+        if operator == requirement.operator:
+            values = {"values": sorted(requirement.values)} if requirement.values else {}
+            return {"key": requirement.key, "operator": name, **values}
+    raise SelectorError(f'"{requirement.operator}" is not a valid label selector operator')
+
+
 def parse_int(text: str) -> int | None:
     """A decimal integer of 64 bits as Go's ``strconv.ParseInt`` takes it, or None."""
     digits = text[1:] if text[:1] in ("+", "-") else text

@@ -1,0 +1,57 @@
+"""Whether a certificate and a private key belong together. Upstream: Go's ``tls.X509KeyPair``."""
+
+from __future__ import annotations
+
+import re
+
+from kubepy.cli.runtime.errors import CliError
+
+_BLOCK = re.compile(rb"^-----BEGIN ([^\n]*?)-----\s*$.*?^-----END \1-----\s*$", re.MULTILINE | re.DOTALL)
+_MISMATCHES = {"KEY_VALUES_MISMATCH": "tls: private key does not match public key",
+               "KEY_TYPE_MISMATCH": "tls: private key type does not match public key type"}
+
+
+def check_pair(certificate_path: str, certificate: bytes, key_path: str, key: bytes) -> None:
+    """Raises CliError for contents that are not a certificate and its key; their paths hold them."""
+    _check_certificate(_blocks(certificate))
+    _check_key(_blocks(key))
+    _check_match(certificate_path, key_path)
+
+
+def _blocks(content: bytes) -> list[str]:
+    """The types of the PEM blocks."""
+    return [match[1].decode(errors="replace") for match in _BLOCK.finditer(content)]
+
+
+def _check_certificate(blocks: list[str]) -> None:
+    if "CERTIFICATE" in blocks:
+        return
+    if not blocks:
+        raise CliError("tls: failed to find any PEM data in certificate input")
+    if len(blocks) == 1 and blocks[0].endswith("PRIVATE KEY"):
+        raise CliError("tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM "
+                       "inputs may have been switched")
+    raise CliError('tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the '
+                   f"following types: [{' '.join(blocks)}]")
+
+
+def _check_key(blocks: list[str]) -> None:
+    if any(f" {block}".endswith(" PRIVATE KEY") for block in blocks):
+        return
+    if not blocks:
+        raise CliError("tls: failed to find any PEM data in key input")
+    if blocks == ["CERTIFICATE"]:
+        raise CliError("tls: found a certificate rather than a key in the PEM for the private key")
+    raise CliError('tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM '
+                   f"blocks of the following types: [{' '.join(blocks)}]")
+
+
+def _check_match(certificate_path: str, key_path: str) -> None:
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("ALL:@SECLEVEL=0")  # how strong they are is not asked
+    try:
+        context.load_cert_chain(certificate_path, key_path, password="")  # an encrypted key must not ask for one
+    except ssl.SSLError as error:
+        raise CliError(_MISMATCHES.get(error.reason or "", f"tls: {error.reason or error}")) from None

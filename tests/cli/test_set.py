@@ -1,0 +1,139 @@
+"""``kubepy set``, ``label``, ``annotate``, ``scale`` and ``autoscale``: what they change, say and refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done, Kubepy
+
+WEB = """apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: main
+        image: nginx
+        resources: {limits: {cpu: 1500m}}
+        env:
+        - {name: PLAIN, value: x}
+        - {name: MODE, valueFrom: {configMapKeyRef: {name: conf, key: mode}}}
+        - {name: GONE, valueFrom: {configMapKeyRef: {name: conf, key: gone}}}
+        - {name: NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        - {name: CPU, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}
+"""
+
+
+@pytest.fixture
+def web(kubepy: Kubepy, folder: Path) -> Kubepy:
+    """A Deployment, a ConfigMap and a Service."""
+    (folder / "web.yaml").write_text(WEB)
+    assert kubepy("apply", "-f", "web.yaml").status == 0
+    assert kubepy("create", "cm", "conf", "--from-literal=mode=fast").status == 0
+    assert kubepy("create", "svc", "clusterip", "web", "--tcp=80").status == 0
+    return kubepy
+
+
+# --- env ------------------------------------------------------------------------------------------------------------
+
+
+def test_variables_are_listed_with_their_values_and_what_has_none(web: Kubepy) -> None:
+    assert web("set", "env", "deploy/web", "--list") == Done(
+        "# Deployment web, container main\nPLAIN=x\n# MODE from configmap conf, key mode\n"
+        "# GONE from configmap conf, key gone\n# NAME from field path metadata.name\n"
+        "# CPU from resource field limits.cpu\n", "", 0)
+    assert web("set", "env", "deploy/web", "--list", "--resolve") == Done(
+        "# Deployment web, container main\nPLAIN=x\nMODE=fast\n# GONE from configmap conf, key gone\nNAME=web\nCPU=2\n",
+        "error retrieving reference for GONE: key gone not found in config map conf\n", 0)
+
+
+def test_names_of_variables_are_the_clients(web: Kubepy) -> None:
+    done = web("set", "env", "deploy/web", "A B=c")
+    assert (done.out, done.status) == ("", 1)
+    assert done.err.startswith('error: "A B" is not a valid key name: a valid environment variable name must ')
+
+
+# --- selectors, and --local -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("selector", "error"), [
+    ("a in (b)", "match expression [{a In [b]}] not supported on this object"),
+    ("a", "match expression [{a Exists []}] not supported on this object"),
+    ("a!=b", '"!=" is not a valid label selector operator'),
+    ("a=b=c", "couldn't parse the selector string \"a=b=c\": found '=', expected: ',' or 'end of string'"),
+])
+def test_a_service_selects_by_labels_alone(web: Kubepy, selector: str, error: str) -> None:
+    assert web("set", "selector", "svc/web", selector) == Done("", f"error: {error}\n", 1)
+
+
+def test_a_selector_for_an_older_version_is_a_conflict(web: Kubepy) -> None:
+    assert web("set", "selector", "svc/web", "a=b", "--resource-version=1").err.startswith(
+        "Error from server (Conflict): Operation cannot be fulfilled on services \"web\": ")
+    assert web("set", "selector", "svc/web", "a=b").out == "service/web selector updated\n"
+    assert web("get", "svc", "web", "-o", "jsonpath={.spec.selector}").out == '{"a":"b"}'
+
+
+@pytest.mark.parametrize("words", ["image deploy/web main=x", "resources deploy/web --limits=cpu=1"])
+def test_nothing_is_looked_up_locally(web: Kubepy, words: str) -> None:
+    assert web("set", *words.split(), "--local").err == (
+        "error: you must specify resources by --filename when --local is set.\nExample resource specifications include:"
+        "\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n")
+
+
+def test_words_and_files_exclude_each_other(web: Kubepy) -> None:
+    assert web("label", "deploy", "web", "-f", "web.yaml", "a=b").err == (
+        "error: when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well\n")
+    assert web("label", "deploy/web", "-f", "web.yaml", "a=b").err == (
+        "error: resource/name arguments cannot be provided when a path is specified\n")
+
+
+# --- --record -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("words", "cause"), [
+    ("label deploy web --record a=b", "kubepy label deploy web a=b --record=true"),
+    ("annotate deploy/web a=b --overwrite --record", "kubepy annotate deploy/web a=b --overwrite=true --record=true"),
+    ("scale --record deploy/web --replicas 3", "kubepy scale deploy/web --record=true --replicas=3"),
+    ("set sa deploy/web robot --record", "kubepy set sa deploy/web robot --record=true"),
+    ("-n default set image deploy web main=a --record",
+     "kubepy set image deploy web main=a --namespace=default --record=true"),
+])
+def test_the_command_line_is_recorded_as_it_was_given(web: Kubepy, words: str, cause: str) -> None:
+    done = web(*words.split())
+    assert (done.err, done.status) == ("Flag --record has been deprecated, --record will be removed in the future\n", 0)
+    found = json.loads(web("get", "deploy", "web", "-o", "json").out)["metadata"]["annotations"]
+    assert found["kubernetes.io/change-cause"] == cause
+
+
+# --- scale and autoscale --------------------------------------------------------------------------------------------
+
+
+def test_more_replicas_than_a_number_holds(web: Kubepy) -> None:
+    done = web("scale", "deploy/web", "--replicas=99999999999")
+    assert (done.out, done.status) == ("", 1)
+    assert done.err.endswith(": json: cannot unmarshal number 99999999999 into Go struct field ScaleSpec.spec.replicas "
+                             "of type int32\n")
+
+
+def test_scaling_waits_until_it_is_done_or_its_time_is_over(web: Kubepy) -> None:
+    assert web("scale", "deploy/web", "--replicas=3", "--timeout=200ms", "--reconcile=never") == Done(
+        "", "no controller is running (--reconcile=never): waiting for another process to run one\n"
+        'error: timed out waiting for "web" to be synced\n', 1)
+    assert web("scale", "deploy/web", "--replicas=3", "--timeout=1m") == Done("deployment.apps/web scaled\n", "", 0)
+
+
+def test_an_autoscaler_that_is_refused_is_told_as_kubectl_tells_it(web: Kubepy) -> None:
+    words = ("autoscale", "deploy", "web", "--max=3")
+    assert web(*words).out == "horizontalpodautoscaler.autoscaling/web autoscaled\n"
+    lost = "error: failed to create autoscaling/v2 HPA and the configuration is incompatible with autoscaling/v1: "
+    assert web(*words).err == f"{lost}empty input\n"
+    assert web(*words, "--cpu=500m").err == f"{lost}%!w(<nil>)\n"
+    assert web(*words, "--cpu=70%").err == (
+        'Error from server (AlreadyExists): horizontalpodautoscalers.autoscaling "web" already exists\n')

@@ -96,12 +96,12 @@ def _json_patched(obj: Object, text: str) -> Any:
 
 
 def _operations(text: str) -> list[Any]:
-    from kubepy.cli.runtime.manifests import json_error_text
+    from kubepy.storage.yaml import YamlError, read_json
 
     try:
-        operations = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise CliError(json_error_text(text, error)) from None
+        operations = read_json(text)
+    except YamlError as error:
+        raise CliError(str(error)) from None
     if not isinstance(operations, list):
         kind = {dict: "object", str: "string", bool: "bool"}.get(type(operations), "number")
         raise CliError(f"json: cannot unmarshal {kind} into Go value of type jsonpatch.Patch")

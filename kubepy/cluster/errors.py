@@ -137,6 +137,11 @@ def invalid_value(path: str, value: Any, detail: str) -> FieldError:
     return FieldError("FieldValueInvalid", path, _detailed(f"Invalid value: {show_value(value)}", detail))
 
 
+def invalid_without_value(path: str, detail: str) -> FieldError:
+    """The same where the value is too large to be shown (``OmitValueType``)."""
+    return FieldError("FieldValueInvalid", path, _detailed("Invalid value", detail))
+
+
 def type_invalid(path: str, value: Any, detail: str) -> FieldError:
     return FieldError("FieldValueTypeInvalid", path, _detailed(f"Invalid value: {show_value(value)}", detail))
 

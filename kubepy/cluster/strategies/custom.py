@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubepy.cluster import errors
-from kubepy.cluster.errors import FieldError
+from kubepy.cluster.errors import FieldError, invalid_value
 from kubepy.cluster.objects.meta import Object, clone, is_being_deleted
 from kubepy.cluster.schema.customresources import deprecation_of
 from kubepy.cluster.schema.listtypes import validate_lists
 from kubepy.cluster.schema.structural import fill_in, prune
 from kubepy.cluster.schema.validating import validate
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.strategies.strategy import ListObjects, Strategy, text_at
+from kubepy.cluster.strategies.strategy import ListObjects, Strategy
 from kubepy.cluster.types import Decoded, decode
 from kubepy.cluster.validation.customs import finalizer_warnings, validate_embedded
 from kubepy.cluster.validation.scales import validate_count, validate_selector
 
+if TYPE_CHECKING:
+    from kubepy.cluster.cel.rules import RuleSet
+
+_BLOCKING = ("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
+             "FieldValueTypeInvalid")
+_NOT_CHECKED = invalid_value("<nil>", None, "some validation rules were not checked because the object was invalid; "
+                                            "correct the existing errors to complete validation")
 _ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -31,9 +38,10 @@ class CustomStrategy(Strategy):
         super().__init__(resource)
         self._versions = {f"{resource.group}/{one['name']}": one for one in definition["spec"]["versions"]}
         self._schema = self.schema = _schema_of(self._versions[resource.api_version])
+        self._rules = _rules_of(self._schema)
         self._is_going = is_being_deleted(definition)
-        self._field_paths = [one["jsonPath"].removeprefix(".") for one
-                             in self._versions[resource.api_version].get("selectableFields") or ()]
+        self.selectable = tuple(one["jsonPath"].removeprefix(".") for one
+                                in self._versions[resource.api_version].get("selectableFields") or ())
 
     def decode(self, obj: Object) -> Decoded:
         """An object of another version is one of this version with other fields: the only conversion is none."""
@@ -55,20 +63,20 @@ class CustomStrategy(Strategy):
         if self._is_going:
             raise errors.method_not_supported(self.resource.key, "create")
 
-    def selectable_fields(self, obj: Object) -> dict[str, str]:
-        return {path: text_at(obj, path) for path in self._field_paths}
-
     def default(self, obj: Object) -> None:
         fill_in(self._schema, obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return [*validate(self._schema, obj), *self._validate_scale(obj),
-                *validate_embedded(self._schema, obj), *validate_lists(self._schema, obj)]
+        wrong = [*validate(self._schema, obj), *self._validate_scale(obj),
+                 *validate_embedded(self._schema, obj), *validate_lists(self._schema, obj)]
+        return wrong + self._validate_rules(wrong, obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         wrong = [*validate(self._schema, obj, old=old), *self._validate_scale(obj),
                  *validate_embedded(self._schema, obj)]
-        return wrong if validate_lists(self._schema, old) else [*wrong, *validate_lists(self._schema, obj)]
+        if not validate_lists(self._schema, old):
+            wrong += validate_lists(self._schema, obj)
+        return wrong + self._validate_rules(wrong, obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
         wrong = []
@@ -76,7 +84,17 @@ class CustomStrategy(Strategy):
             schema = (self._schema.get("properties") or {}).get("status") or {}
             wrong = validate(schema, obj["status"], "status", old.get("status"))
         wrong += self._validate_scale_status(obj)
-        return wrong if validate_lists(self._schema, old) else [*wrong, *validate_lists(self._schema, obj)]
+        if not validate_lists(self._schema, old):
+            wrong += validate_lists(self._schema, obj)
+        return wrong + self._validate_rules(wrong, obj, old)
+
+    def _validate_rules(self, wrong: list[FieldError], obj: Object, old: Object | None = None) -> list[FieldError]:
+        """Rules are only about objects that are otherwise as the schema has them."""
+        if self._rules is None:
+            return []
+        if any(error.reason in _BLOCKING for error in wrong):
+            return [_NOT_CHECKED]
+        return self._rules.validate(obj) if old is None else self._rules.validate(obj, old)
 
     def _validate_scale(self, obj: Object) -> list[FieldError]:
         if not self.resource.scale_paths:
@@ -123,6 +141,15 @@ class CustomWithStatusStrategy(CustomStrategy):
 
 def _content(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key != "metadata"}
+
+
+def _rules_of(schema: Mapping[str, Any]) -> RuleSet | None:
+    """The rules of a schema; nearly none has any, and the language is only loaded for those that do."""
+    if "x-kubernetes-validations" not in str(schema):
+        return None
+    from kubepy.cluster.cel.rules import RuleSet
+
+    return RuleSet(schema)
 
 
 def _schema_of(version: Object) -> Mapping[str, Any]:

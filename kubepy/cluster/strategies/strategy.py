@@ -41,7 +41,7 @@ class Strategy:
     has_generation: ClassVar[bool] = False
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
-    selectable: ClassVar[tuple[str, ...]] = ()
+    selectable: tuple[str, ...] = ()
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
@@ -133,10 +133,10 @@ class Strategy:
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         """The values of the ``selectable`` fields of an object; one that is missing is empty."""
-        return {path: text_at(obj, path) for path in self.selectable}
+        return {path: _text_at(obj, path) for path in self.selectable}
 
 
-def text_at(obj: Object, path: str) -> str:
+def _text_at(obj: Object, path: str) -> str:
     """The scalar at a dotted path as Go prints it, "" if there is none."""
     found: Any = obj
     for part in path.split("."):

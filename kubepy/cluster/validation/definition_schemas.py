@@ -1,6 +1,6 @@
 """The schemas in CustomResourceDefinitions (``ValidateCustomResourceDefinitionOpenAPISchema``).
 
-Upstream goes through properties in any order; here it is that of their names. CEL rules are not compiled.
+Upstream goes through properties in any order; here it is that of their names. What CEL rules cost is not estimated.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kubepy.cluster.errors import forbidden_field, invalid_value, not_supported, required
+from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.definition_structure import unsupported_field, validate_defaults, validate_structure
 from kubepy.cluster.validation.fields import Errors
@@ -49,6 +49,8 @@ def validate_schema(schema: Object, path: str, errors: Errors, *, with_status: b
     _validate(schema, path, _Place(root=True), found)
     if unsupported and not found:
         found.append(invalid_value(path, "", unsupported))
+    if not found:
+        found.extend(_validate_rules(schema, path))
     errors.extend(found)
 
 
@@ -62,6 +64,15 @@ def _validate_status_root(schema: Object, path: str, errors: Errors) -> None:
         why = (f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is "
                "enabled")
         errors.append(invalid_value(path, schema, why))
+
+
+def _validate_rules(schema: Object, path: str) -> list[FieldError]:
+    """Rules that do not compile. Nearly no schema has rules, and the language is only loaded for those that do."""
+    if RULES not in str(schema):
+        return []
+    from kubepy.cluster.validation.definition_rules import validate_rules
+
+    return validate_rules(schema, path)
 
 
 # --- one schema and those below it --------------------------------------------------------------------------------

@@ -1,0 +1,233 @@
+"""Custom resources through the Client: rules of their schemas, versions, names, selectable fields, finalizers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubepy.cluster.client import Client, DeleteOptions
+from kubepy.cluster.cluster import Cluster
+from kubepy.cluster.errors import Status
+from kubepy.cluster.requests.options import MERGE_PATCH
+
+Object = dict[str, Any]
+CRDS, BOATS = "customresourcedefinitions.apiextensions.k8s.io", "boats.example.org"
+RULES = "x-kubernetes-validations"
+
+
+def definition(spec: Object, *, rules: list[Object] | None = None, **version: Any) -> Object:
+    """Boats with these fields in their spec."""
+    schema: Object = {"type": "object", "properties": {"spec": spec, "status": {"type": "object"}}}
+    if rules:
+        schema[RULES] = rules
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}]
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": BOATS},
+            "spec": {"group": "example.org", "scope": "Namespaced", "versions": versions,
+                     "names": {"plural": "boats", "kind": "Boat"}}}
+
+
+def boat(version: str = "v1", name: str = "ada", **spec: Any) -> Object:
+    return {"apiVersion": f"example.org/{version}", "kind": "Boat", "metadata": {"name": name}, "spec": spec}
+
+
+def create(client: Client, **spec: Any) -> Object:
+    return client.create(BOATS, boat(**spec), namespace="default")
+
+
+def refusal(client: Client, **spec: Any) -> str:
+    with pytest.raises(Status) as error:
+        create(client, **spec)
+    return error.value.message.removeprefix('Boat.example.org "ada" is invalid: ')
+
+
+def patch_refusal(client: Client, patch: Object) -> str:
+    with pytest.raises(Status) as error:
+        client.patch(BOATS, "ada", patch, MERGE_PATCH, namespace="default")
+    return error.value.message.removeprefix('Boat.example.org "ada" is invalid: ')
+
+
+SPEC: Object = {
+    "type": "object",
+    RULES: [
+        {"rule": "self.min <= self.max", "message": "min must not be above max"},
+        {"rule": "self.max < 100", "messageExpression": "'max is %d'.format([self.max])", "fieldPath": ".max",
+         "reason": "FieldValueForbidden"},
+    ],
+    "properties": {
+        "min": {"type": "integer"}, "max": {"type": "integer"},
+        "flag": {"type": "string", RULES: [{"rule": "self == oldSelf", "message": "flag is immutable"}]},
+        "size": {"x-kubernetes-int-or-string": True,
+                 RULES: [{"rule": "type(self) == int ? self > 0 : self.endsWith('%')"}]},
+        "until": {"type": "string", "format": "date-time", RULES: [{"rule": "self.getFullYear() > 2000"}]},
+        "crew": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
+            "type": "object", "required": ["name"],
+            "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+            RULES: [{"rule": "self.age >= oldSelf.age", "message": "nobody gets younger"},
+                    {"rule": "self.name.size() > 1"}]}},
+    },
+}
+
+
+def test_rules_say_what_is_wrong_in_their_own_words(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    assert refusal(client, min=5, max=3) == "spec: Invalid value: min must not be above max"
+    assert refusal(client, min=5, max=300) == "spec.max: Forbidden: max is 300"
+    assert refusal(client, min=1, max=2, size="5") == (
+        'spec.size: Invalid value: "5": failed rule: type(self) == int ? self > 0 : self.endsWith(\'%\')')
+    assert refusal(client, min=1, max=2, until="1999-01-01T00:00:00Z") == (
+        'spec.until: Invalid value: "1999-01-01T00:00:00Z": failed rule: self.getFullYear() > 2000')
+    assert refusal(client, min=1, max=2, crew=[{"name": "x"}]) == (
+        "spec.crew[0]: Invalid value: failed rule: self.name.size() > 1")
+
+
+def test_a_rule_about_a_field_that_is_not_there_fails(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    assert refusal(client, min=1) == (
+        '[spec: Invalid value: "object": no such key: max evaluating rule: min must not be above max, '
+        'spec: Invalid value: "object": no such key: max evaluating rule: self.max < 100]')
+
+
+def test_rules_wait_until_the_schema_is_satisfied(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    assert refusal(client, min="a", max=1) == (
+        '[spec.min: Invalid value: "string": spec.min in body must be of type integer: "string", <nil>: Invalid value: '
+        'null: some validation rules were not checked because the object was invalid; correct the existing errors to '
+        'complete validation]')
+
+
+def test_transition_rules_compare_with_what_was(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    create(client, min=1, max=2, flag="nl", crew=[{"name": "ann", "age": 30}])
+    assert patch_refusal(client, {"spec": {"flag": "de"}}) == 'spec.flag: Invalid value: "de": flag is immutable'
+    assert patch_refusal(client, {"spec": {"crew": [{"name": "bob", "age": 1}, {"name": "ann", "age": 29}]}}) == (
+        "spec.crew[1]: Invalid value: nobody gets younger")
+    client.patch(BOATS, "ada", {"spec": {"flag": None}}, MERGE_PATCH, namespace="default")
+
+
+def test_an_optional_old_self_lets_a_rule_see_creations(client: Client) -> None:
+    rule = {"rule": "oldSelf.hasValue() || self.min == 0", "optionalOldSelf": True, "message": "begins at 0"}
+    client.create(CRDS, definition({**SPEC, RULES: [rule]}))
+    assert refusal(client, min=1) == "spec: Invalid value: begins at 0"
+    create(client, min=0)
+    client.patch(BOATS, "ada", {"spec": {"min": 5}}, MERGE_PATCH, namespace="default")
+
+
+def test_an_update_may_leave_what_a_new_rule_would_refuse(client: Client) -> None:
+    made = client.create(CRDS, definition({**SPEC, RULES: []}))
+    create(client, min=5, max=3)
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][RULES] = SPEC[RULES]
+    client.update(CRDS, made)
+    client.patch(BOATS, "ada", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH, namespace="default")
+    assert patch_refusal(client, {"spec": {"min": 6}}) == "spec: Invalid value: min must not be above max"
+
+
+def test_rules_at_the_root_see_names(client: Client) -> None:
+    client.create(CRDS, definition(SPEC, rules=[{"rule": "self.metadata.name == 'eve'", "message": "only eve"}]))
+    assert refusal(client, min=1, max=1) == "<nil>: Invalid value: only eve"
+
+
+@pytest.mark.parametrize(("rule", "why"), [
+    ({"rule": "self.maxx > 1"},
+     "compilation failed: ERROR: <input>:1:5: undefined field 'maxx'\n | self.maxx > 1\n | ....^"),
+    ({"rule": "self.max + 1"}, "cel expression must evaluate to a bool"),
+    ({"rule": "true", "messageExpression": "5"}, "messageExpression must evaluate to a string"),
+])
+def test_rules_that_do_not_compile_are_refused_with_the_definition(client: Client, rule: Object, why: str) -> None:
+    with pytest.raises(Status) as error:
+        client.create(CRDS, definition({**SPEC, RULES: [rule]}))
+    assert error.value.message.endswith(why)
+    field = "messageExpression" if "messageExpression" in rule else "rule"
+    at = f"spec.validation.openAPIV3Schema.properties[spec].{RULES}[0].{field}: Invalid value: "
+    assert at in error.value.message
+
+
+def test_old_values_of_items_without_keys_cannot_be_named(client: Client) -> None:
+    items = {"type": "array", "items": {"type": "string", RULES: [{"rule": "self == oldSelf"}]}}
+    with pytest.raises(Status) as error:
+        client.create(CRDS, definition({"type": "object", "properties": {"tags": items}}))
+    assert "oldSelf cannot be used on the uncorrelatable portion of the schema within spec." in error.value.message
+
+
+# --- versions, names, fields ------------------------------------------------------------------------------------------
+
+
+def two_versions(**old: Any) -> Object:
+    made = definition({"type": "object", "properties": {"length": {"type": "integer"}}})
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "length": {"type": "integer", "default": 3}, "width": {"type": "integer"}}}}}}
+    made["spec"]["versions"].append({"name": "v1beta1", "served": True, "storage": False, "schema": schema, **old})
+    return made
+
+
+def test_an_object_of_an_older_version_is_kept_as_the_preferred_one_has_it(client: Client) -> None:
+    warnings: list[str] = []
+    client.warn = warnings.append
+    client.create(CRDS, two_versions(deprecated=True))
+    made = client.create(BOATS, boat("v1beta1", width=5), namespace="default", field_validation="Strict")
+    assert (made["apiVersion"], made["spec"]) == ("example.org/v1", {"length": 3})
+    assert warnings == ["example.org/v1beta1 Boat is deprecated"]
+
+
+def test_unknown_fields_are_those_of_the_version_that_is_sent(client: Client) -> None:
+    client.create(CRDS, two_versions())
+    with pytest.raises(Status) as error:
+        client.create(BOATS, boat("v1", width=5), namespace="default", field_validation="Strict")
+    assert error.value.message == (
+        'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field "spec.width"')
+
+
+def test_the_preferred_version_warns_of_every_request_once_it_is_deprecated(client: Client) -> None:
+    warnings: list[str] = []
+    client.create(CRDS, definition(SPEC, deprecated=True, deprecationWarning="boats sink"))
+    client.warn = warnings.append
+    client.list(BOATS)
+    assert warnings == ["boats sink"]
+
+
+def test_a_definition_whose_names_are_taken_serves_nothing(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    other = definition(SPEC)
+    other["metadata"]["name"] = "ships.example.org"
+    other["spec"]["names"] = {"plural": "ships", "kind": "Boat"}
+    made = client.create(CRDS, other)
+    assert [(one["type"], one["status"], one["message"]) for one in made["status"]["conditions"]] == [
+        ("NamesAccepted", "False", '"BoatList" is already in use'),
+        ("Established", "False", "not all names are accepted")]
+    with pytest.raises(Status) as error:
+        client.list("ships.example.org")
+    assert error.value.message == "the server could not find the requested resource"
+
+
+def test_the_definition_says_which_fields_select(client: Client) -> None:
+    client.create(CRDS, definition(SPEC, selectableFields=[{"jsonPath": ".spec.flag"}]))
+    for name, flag in (("ada", "nl"), ("eve", "de")):
+        client.create(BOATS, boat(name=name, min=1, max=2, flag=flag), namespace="default")
+    found = client.list(BOATS, field_selector="spec.flag=de").items
+    assert [one["metadata"]["name"] for one in found] == ["eve"]
+    with pytest.raises(Status) as error:
+        client.list(BOATS, field_selector="spec.min=1")
+    assert error.value.message == "field label not supported: spec.min"
+
+
+def test_nothing_is_made_of_a_definition_that_is_going(cluster: Cluster) -> None:
+    client = cluster.client
+    client.create(CRDS, definition(SPEC))
+    create(client, min=1, max=2)
+    client.delete(CRDS, BOATS, options=DeleteOptions())
+    with pytest.raises(Status) as error:
+        client.create(BOATS, boat(name="eve", min=1, max=2), namespace="default")
+    assert (error.value.code, error.value.message) == (
+        405, 'create is not supported on resources of kind "boats.example.org"')
+
+
+def test_finalizers_without_a_path_are_warned_of(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    warnings: list[str] = []
+    client.warn = warnings.append
+    held = boat(min=1, max=2)
+    held["metadata"]["finalizers"] = ["example.org/fine", "example.org"]
+    client.create(BOATS, held, namespace="default")
+    assert warnings == ['metadata.finalizers: "example.org": prefer a domain-qualified finalizer name including a path '
+                        "(/) to avoid accidental conflicts with other finalizer writers"]

@@ -38,13 +38,14 @@ class Recorder:
         self._last_name = 0
 
     def event(self, obj: Mapping[str, Any], event_type: str, reason: str, message: str, *,
-              field_path: str = "") -> None:
-        """Say ``message`` about an object. ``event_type``: Normal or Warning; ``field_path`` names a part of it.
+              field_path: str = "", host: str = "") -> None:
+        """Say ``message`` about an object. ``event_type``: Normal or Warning; ``field_path`` names a part of it,
+        ``host`` where the component runs.
 
         An event that cannot be stored, because its namespace is going or gone, is dropped as upstream drops it.
         """
         now = self._clock.now()
-        event = new_event(obj, event_type, reason, message, self._component, now, field_path)
+        event = new_event(obj, event_type, reason, message, self._component, now, field_path, host)
         with self._client.session() as session:
             self._learn(session, event["metadata"]["namespace"])
             decision = self._correlator.correlate(event, now)
@@ -96,7 +97,7 @@ def store_event(session: Session, event: Object, now: datetime, ids: Ids, last_n
 
 
 def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str, component: str, now: datetime,
-              field_path: str = "") -> Object:
+              field_path: str = "", host: str = "") -> Object:
     """A ``core/v1 Event`` without its name; about an object without a namespace it is in ``default``."""
     time = format_time(now)
     return {
@@ -111,8 +112,8 @@ def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str
         "metadata": {"namespace": namespace_of(obj) or "default"},
         "reason": reason,
         "reportingComponent": component,
-        "reportingInstance": "",
-        "source": {"component": component},
+        "reportingInstance": host,
+        "source": {"component": component, "host": host} if host else {"component": component},
         "type": event_type,
     }
 

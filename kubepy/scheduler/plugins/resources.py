@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubepy.scheduler.cache import NodeInfo, PodInfo, Resources, resource_list
 from kubepy.scheduler.framework import (
@@ -43,6 +43,25 @@ class NodeResourcesFit(Plugin):
         if _short(pod.requests, allocatable, {}) or allocatable.get("pods", 0) < 1:
             return False
         return event.old is None or _has_grown(pod, _allocatable(event.old), allocatable)
+
+
+class Lack(NamedTuple):
+    """A resource of which a node has too little: what is asked for, taken, and there in all."""
+
+    resource: str
+    requested: int
+    used: int
+    capacity: int
+
+
+def lacking(requests: Resources, info: NodeInfo) -> list[Lack]:
+    """What the node lacks for these requests, in upstream's order (``Fits``)."""
+    taken, capacity = len(info.pods), info.allocatable.get("pods", 0)
+    full = [Lack("pods", 1, taken, capacity)] if taken + 1 > capacity else []
+    return full + [
+        Lack(name, requests[name], info.requested.get(name, 0), info.allocatable.get(name, 0))
+        for name in _short(requests, info.allocatable, info.requested)
+    ]
 
 
 def _short(requests: Resources, allocatable: Resources, used: Resources) -> list[str]:

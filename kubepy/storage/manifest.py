@@ -13,8 +13,10 @@ from kubepy.storage.keys import Key, path_of
 from kubepy.storage.model import Object
 
 MAX_DEPTH = 200
+MAX_INTEGER = 2**63
 MAX_DECODED = 50_000  # objects kept in memory
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
+_WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # something in a JSON text that may be one
 _PLACED = re.compile(r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?")  # the problem has its line
 _MERGE_MARKER = re.compile(rb"^(?:<<<<<<< |>>>>>>> |\|\|\|\|\|\|\| )", re.MULTILINE)
 
@@ -41,18 +43,31 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys
 def to_json(obj: Object) -> str:
     """An object as a row holds it: everything but the resourceVersion, which is the row's revision.
 
-    Raises ValueError for what JSON or a file cannot hold.
+    Numbers without a fraction become integers in the object too, as they come back from a file. Raises ValueError for
+    what JSON or a file cannot hold.
     """
     metadata = obj["metadata"]
     version = metadata.pop("resourceVersion", None)
     try:
         text = _encoder.encode(obj)
+        if _WHOLE_FLOAT.search(text):
+            _make_integers(obj)
+            text = _encoder.encode(obj)
     except TypeError as error:
         raise ValueError(str(error)) from error
     finally:
         if version is not None:
             metadata["resourceVersion"] = version
     return text
+
+
+def _make_integers(value: Any) -> None:
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in list(entries):
+        if isinstance(item, dict | list):
+            _make_integers(item)
+        elif isinstance(item, float) and item.is_integer() and -MAX_INTEGER <= item < MAX_INTEGER:
+            value[key] = int(item)
 
 
 def from_json(text: str, revision: int) -> Object:

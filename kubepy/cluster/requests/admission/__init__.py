@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from kubepy.cluster import errors
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.requests.admission import networking, quota, scheduling, volumes
+from kubepy.cluster.requests.admission import networking, podsecurity, quota, scheduling, volumes
 from kubepy.cluster.requests.admission.limits import apply_limit_defaults, check_limits
 from kubepy.cluster.requests.admission.namespaces import IMMORTAL_NAMESPACES, admit_into_namespace
 from kubepy.cluster.requests.admission.request import Request
@@ -33,12 +33,18 @@ _COMPLETING_NEW: dict[str, tuple[Plugin, ...]] = {
     "ingresses.networking.k8s.io": (networking.set_default_ingress_class,),
 }
 _CHECKING_NEW: dict[str, tuple[Plugin, ...]] = {
-    "pods": (check_limits, scheduling.check_overhead),
+    **dict.fromkeys(podsecurity.WORKLOADS, (podsecurity.warn_of_template,)),
+    "namespaces": (podsecurity.check_namespace,),
+    "pods": (check_limits, podsecurity.check_pod, scheduling.check_overhead),
     "persistentvolumeclaims": (check_limits,),
     "priorityclasses.scheduling.k8s.io": (scheduling.check_one_default,),
 }
 _CHECKING_UPDATES: dict[tuple[str, str], tuple[Plugin, ...]] = {
-    ("pods", "resize"): (check_limits,),
+    **dict.fromkeys([(workload, "") for workload in podsecurity.WORKLOADS], (podsecurity.warn_of_template,)),
+    ("namespaces", ""): (podsecurity.check_namespace,),
+    ("pods", ""): (podsecurity.check_pod,),
+    ("pods", "ephemeralcontainers"): (podsecurity.check_pod,),
+    ("pods", "resize"): (check_limits, podsecurity.check_pod),
     ("persistentvolumeclaims", ""): (check_limits, volumes.check_resize),
     ("priorityclasses.scheduling.k8s.io", ""): (scheduling.check_one_default,),
 }
@@ -71,8 +77,6 @@ def admit_update(target: Target, new: Object, old: Object, subresource: str) -> 
 
 def validate_update(request: Request) -> None:
     """Refuse an update that the kind's rules let through. Raises Forbidden."""
-    if request.is_being_deleted:
-        return
     for plugin in _CHECKING_UPDATES.get((request.target.resource.key, request.subresource), ()):
         plugin(request)
 

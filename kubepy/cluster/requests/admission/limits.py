@@ -62,6 +62,8 @@ def _complete(container: Object, defaults: dict[str, dict[str, str]], word: str)
 
 def check_limits(request: Request) -> None:
     """Raises Forbidden with all that a LimitRange refuses."""
+    if request.is_being_deleted:
+        return
     check = _pod_complaints if request.target.resource.key == "pods" else _claim_complaints
     for items in _limits(request):
         complaints = list(dict.fromkeys(why for item in items for why in check(item, request.obj)))

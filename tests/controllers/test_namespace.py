@@ -1,4 +1,8 @@
+from __future__ import annotations
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kubepy.cluster.errors import Status
 from tests.controllers.conftest import Lab
@@ -147,6 +151,71 @@ def test_nothing_new_is_made_in_it_meanwhile(lab):
     lab.settle()
     with pytest.raises(Status, match="unable to create new content in namespace lab because it is being terminated"):
         lab.config_map("late", namespace="lab")
+
+
+# --- whatever is in it
+
+STEPS = st.lists(st.sampled_from(["watch", "settle", "pass time", "release", "kill"]), max_size=8)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(plain=st.integers(0, 2), held=st.integers(0, 2), pods=st.integers(0, 2), stuck=st.integers(0, 2), steps=STEPS)
+def test_pods_go_first_then_the_rest_then_the_namespace(tmp_path_factory, plain, held, pods, stuck, steps):
+    lab = Lab(tmp_path_factory.mktemp("namespace") / "state")
+    make(lab)
+    lab.node("node-1")
+    for number in range(plain + held):
+        finalizers = ["example.org/hold"] if number < held else []
+        lab.config_map(f"map-{number}", namespace="lab", finalizers=finalizers)
+    for number in range(pods + stuck):
+        _pod(lab, f"pod-{number}", stuck=number < stuck)
+    lab.settle()
+    lab.client.delete("namespaces", "lab")
+    at_first, seconds = there(lab), 0
+    for step in [*steps, *["settle", "kill", "release", "pass time", "settle"] * 4]:
+        seconds += 6 if step == "pass time" else 0
+        lab.pass_time(seconds)
+        _do(lab, step)
+        _check(lab, at_first, is_settled=step == "settle")
+    assert "lab" not in lab.names("namespaces")
+    assert lab.cluster.store.check() == []
+    lab.cluster.close()
+
+
+def _pod(lab: Lab, name: str, *, stuck: bool) -> None:
+    annotations = {"kubepy.dev/termination": "stuck"} if stuck else {}
+    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": annotations},
+                        "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "i:1"}]}}, "lab")
+
+
+def _do(lab: Lab, step: str) -> None:
+    pods, maps = there(lab)
+    if step == "watch":
+        lab.watch()
+    elif step == "settle":
+        lab.settle()
+    elif step == "release" and maps:
+        lab.change("configmaps", maps[0], lambda one: one["metadata"].pop("finalizers", None), "lab")
+    elif step == "kill" and pods:
+        lab.client.delete("pods", pods[0], namespace="lab", options=_at_once())
+
+
+def _check(lab: Lab, at_first: tuple[list[str], list[str]], *, is_settled: bool) -> None:
+    pods, maps = there(lab)
+    if "lab" not in lab.names("namespaces"):
+        assert (pods, maps) == ([], [])
+        return
+    if pods:
+        assert maps == at_first[1], "nothing else goes while there are pods"
+    with pytest.raises(Status, match="it is being terminated"):
+        lab.config_map("late", namespace="lab")
+    if is_settled:
+        assert pods or maps, "nothing holds it"
+        found = conditions(lab)
+        assert list(found) == TYPES_IN_ORDER
+        remaining = f"Some resources are remaining: configmaps. has {len(maps)} resource instances"
+        assert found["NamespaceContentRemaining"]["message"] == (
+            "All content successfully removed" if pods else remaining)
 
 
 def _at_once():

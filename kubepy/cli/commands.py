@@ -10,7 +10,7 @@ from kubepy.cli.runtime.command import Entry
 NO_CONTAINERS = "no containers run here: pods are simulated"
 NO_METRICS = "nothing uses cpu or memory here, since pods are simulated"
 NO_SERVER = "there is no API server, only a folder"
-NO_ACCESS_CONTROL = "there is no access control here: who can write the folder may do everything"
+NO_PREFERENCES = "there is no file of preferences: aliases and functions of the shell do the same"
 
 
 def _unsupported(name: str, why: str) -> Entry:
@@ -100,6 +100,11 @@ CONFIG: dict[str, Entry] = {
 }
 
 
+AUTH: dict[str, Entry] = {
+    "can-i": Entry("kubepy.cli.auth.access:can_i", "Check whether an action is allowed"),
+    "reconcile": Entry("kubepy.cli.auth.reconcile:reconcile", "Give roles and bindings what files describe"),
+    "whoami": Entry("kubepy.cli.auth.access:whoami", "Check self subject attributes"),
+}
 PLUGIN: dict[str, Entry] = {
     "list": Entry("kubepy.cli.plugins.command:list_", "List the programs on the PATH that are plugins"),
 }
@@ -117,8 +122,13 @@ COMMANDS: dict[str, Entry] = {
     "rollout": Entry("", "Manage the rollout of a resource", (), ROLLOUT, help_on_stdout=True),
     "scale": Entry("kubepy.cli.scale:scale", "Set a new size for a deployment, replica set or stateful set"),
     "autoscale": Entry("kubepy.cli.autoscale:autoscale", "Auto-scale a deployment, replica set or stateful set"),
-    "certificate": _unsupported("certificate", "nothing here asks for certificates"),
-    "cluster-info": _unsupported("cluster_info", NO_SERVER),
+    "certificate": Entry("kubepy.cli.certificate:certificate", "Approve and deny certificate signing requests", (), {
+        "approve": Entry("kubepy.cli.certificate:approve", "Approve a certificate signing request"),
+        "deny": Entry("kubepy.cli.certificate:deny", "Deny a certificate signing request"),
+    }),
+    "cluster-info": Entry("kubepy.cli.cluster_info:cluster_info", "Display the folder that is the cluster", (), {
+        "dump": Entry("kubepy.cli.cluster_info:dump", "Dump relevant information for debugging and diagnosis"),
+    }),
     "top": _unsupported("top", NO_METRICS),
     "events": Entry("kubepy.cli.events:events", "List events"),
     "cordon": Entry("kubepy.cli.nodes.cordon:cordon", "Mark node as unschedulable"),
@@ -132,7 +142,7 @@ COMMANDS: dict[str, Entry] = {
     "port-forward": _unsupported("port_forward", NO_CONTAINERS),
     "proxy": _unsupported("proxy", NO_SERVER),
     "cp": _unsupported("cp", NO_CONTAINERS),
-    "auth": _unsupported("auth", NO_ACCESS_CONTROL),
+    "auth": Entry("", "Inspect authorization", (), AUTH),
     "debug": _unsupported("debug", NO_CONTAINERS),
     "diff": Entry("kubepy.cli.diff:diff", "Diff the live version against a would-be applied version"),
     "apply": Entry("kubepy.cli.apply.command:apply", "Apply a configuration to a resource by file name or stdin", (),
@@ -150,6 +160,8 @@ COMMANDS: dict[str, Entry] = {
     "api-resources": Entry("kubepy.cli.api_resources:api_resources", "Print the supported API resources"),
     "options": Entry("kubepy.cli.version:options", "Print the list of flags inherited by all commands"),
     "plugin": Entry("", "Commands that are not kubepy's own", (), PLUGIN),
+    "kuberc": _unsupported("kuberc", NO_PREFERENCES),
+    "alpha": Entry("kubepy.cli.help:alpha", "Commands that could still change: there are none"),
     "help": Entry("kubepy.cli.help:help_", "Show the help of a command"),
     "init": Entry("kubepy.cli.init:init", "Make a cluster: a new state folder"),
     "controller": Entry("kubepy.cli.controller:controller", "Run controllers, scheduler and simulated kubelets"),
@@ -162,9 +174,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),
-    "Cluster Management Commands": ("cordon", "uncordon", "drain", "taint"),
-    "Troubleshooting and Debugging Commands": ("describe", "events"),
+    "Cluster Management Commands": ("certificate", "cluster-info", "cordon", "uncordon", "drain", "taint"),
+    "Troubleshooting and Debugging Commands": ("describe", "events", "auth"),
     "Advanced Commands": ("diff", "apply", "patch", "replace", "wait", "kustomize"),
     "Settings Commands": ("label", "annotate", "completion"),
-    "Other Commands": ("api-resources", "api-versions", "config", "plugin", "version"),
+    "Other Commands": ("api-resources", "api-versions", "config", "help", "plugin", "version"),
 }

@@ -27,3 +27,12 @@ def help_(session: Session, given: Invocation) -> None:
         session.say(command.help_text(path))
         return
     session.print(command.help_text(path))
+
+
+@verb("alpha", "alpha", examples="""
+# What there is
+kubepy alpha
+""")
+def alpha(session: Session, given: Invocation) -> None:
+    """Commands that could still change: there are none."""
+    session.say("No alpha commands are available in this version of kubepy")

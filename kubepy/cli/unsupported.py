@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kubepy.cli.commands import NO_ACCESS_CONTROL, NO_CONTAINERS, NO_METRICS, NO_SERVER
+from kubepy.cli.commands import NO_CONTAINERS, NO_METRICS, NO_PREFERENCES, NO_SERVER
 from kubepy.cli.runtime.command import Invocation, Run, Verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
@@ -33,7 +33,5 @@ port_forward = _refusing("port-forward", NO_CONTAINERS)
 cp = _refusing("cp", NO_CONTAINERS)
 debug = _refusing("debug", NO_CONTAINERS)
 proxy = _refusing("proxy", NO_SERVER)
-cluster_info = _refusing("cluster-info", NO_SERVER)
-auth = _refusing("auth", NO_ACCESS_CONTROL)
-certificate = _refusing("certificate", "nothing here asks for certificates")
 create_token = _refusing("create token", NO_SERVER)
+kuberc = _refusing("kuberc", NO_PREFERENCES)

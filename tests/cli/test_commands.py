@@ -122,8 +122,8 @@ def test_a_group_shows_its_commands_on_stderr_and_fails(bare: Kubepy) -> None:
     assert "  undo     Undo a previous rollout\n" in rollout.out
 
 
-@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy", "top", "auth",
-                                  "certificate", "cluster-info"])
+@pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy", "top",
+                                  "kuberc"])
 def test_what_has_no_meaning_here_says_so_in_one_line(bare: Kubepy, verb: str) -> None:
     done = bare(verb, "pod/x", "--", "ls")
     assert (done.out, done.status) == ("", 1)

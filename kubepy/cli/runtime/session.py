@@ -157,6 +157,11 @@ class Session:
         if not os.path.exists(os.path.join(self.home, "kubepy.yaml")):
             raise self._no_cluster(self.home)
 
+    def require_cluster(self) -> None:
+        """Raise CliError unless there is a cluster in the folder."""
+        if not self.has_cluster:
+            raise self._no_cluster(self.folder)
+
     def _no_cluster(self, folder: str) -> CliError:
         return CliError(f'no cluster in "{folder}": make one with "kubepy init", or name another folder with '
                         "--state or $KUBEPY_STATE")

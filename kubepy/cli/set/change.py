@@ -24,6 +24,7 @@ from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import Info, find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
+from kubepy.cli.runtime.typed import typed
 from kubepy.cluster.objects.meta import Object
 
 LOCAL_RESOURCE = """error: you must specify resources by --filename when --local is set.
@@ -61,18 +62,8 @@ def infos_for(session: Session, given: Invocation, args: Sequence[str], *, drops
     infos = find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local).all_infos()
     if given.local:
         for info in infos:
-            info.object = _typed(info)
+            info.object = typed(info)
     return infos
-
-
-def _typed(info: Info) -> Object:
-    """The object of a file as its Go type writes it: fields that it does not know are gone, structs are there."""
-    from kubepy.cluster.types import DecodeError, decode
-
-    try:
-        return decode(info.content).object
-    except DecodeError as error:
-        raise CliError(f'unable to decode "{info.source}": {error}') from None
 
 
 def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, *, done: str,

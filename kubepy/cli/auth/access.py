@@ -1,0 +1,122 @@
+"""``kubepy auth can-i`` and ``auth whoami``. Upstream: ``kubectl/pkg/cmd/auth/{cani,whoami}.go``."""
+
+from __future__ import annotations
+
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.flagsets import output_flags
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.tables import format_lines
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.scheme import Resource
+
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind",
+         "impersonate", "*", "approve", "sign", "escalate", "attest")
+URL_VERBS = ("get", "put", "post", "head", "options", "delete", "patch", "*")
+UNDISCOVERED = ("users", "groups")  # what can be named without being a resource
+CAN_I_FLAGS = [
+    boolean("all-namespaces", "A", help="If true, check the specified action in all namespaces."),
+    boolean("quiet", "q", help="If true, suppress output and just return the exit code."),
+    string("subresource", help="SubResource such as pod/log or deployment/scale."),
+    boolean("list", help="If true, prints all allowed actions."),
+    boolean("no-headers", help="If true, prints allowed actions without headers."),
+]
+
+
+@verb("can-i", "can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]", flags=CAN_I_FLAGS, examples="""
+# Whether deployments may be made
+kubepy auth can-i create deployments
+
+# Everything that is allowed
+kubepy auth can-i --list
+""")
+def can_i(session: Session, given: Invocation) -> None:
+    """Check whether an action is allowed.
+
+    It always is: nothing here asks for permissions, whatever roles and bindings say."""
+    if given.list:
+        _list_allowed(session, given)
+        return
+    if len(given.args) != 2:
+        raise CliError("you must specify two arguments: verb resource or verb resource/resourceName.\n"
+                       "See 'kubepy auth can-i -h' for help and examples.")
+    action, subject = given.args
+    if subject.startswith("/"):
+        _check_url(session, given, action)
+    else:
+        _check_resource(session, given, action, subject.partition("/")[0])
+    if given.no_headers:
+        raise CliError("--no-headers cannot be set without --list specified")
+    if not given.quiet:
+        session.print("yes")
+
+
+def _list_allowed(session: Session, given: Invocation) -> None:
+    if given.args:
+        raise CliError("list option must be specified with no arguments")
+    if given.quiet or given.all_namespaces or given.subresource:
+        raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
+    headers = [] if given.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
+    session.print(format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
+
+
+def _check_url(session: Session, given: Invocation, action: str) -> None:
+    if given.subresource:
+        raise CliError("--subresource can not be used with NonResourceURL")
+    if action not in URL_VERBS:
+        session.warn(f"verb '{action}' is not a known verb\n")
+
+
+def _check_resource(session: Session, given: Invocation, action: str, word: str) -> None:
+    resource = None if word == "*" else _resource(session, word)
+    if resource is None and word == "*":
+        return
+    if given.all_namespaces:
+        return
+    if resource is not None and not resource.namespaced:
+        where = f" in group '{resource.group}'" if resource.group else ""
+        session.warn(f"resource '{resource.plural}' is not namespace scoped{where}\n")
+    if action not in VERBS:
+        session.warn(f"verb '{action}' is not a known verb\n")
+
+
+def _resource(session: Session, word: str) -> Resource | None:
+    """What a word names; a warning tells of one that names nothing."""
+    found = session.scheme.find(word)
+    if found is None and word not in UNDISCOVERED:
+        name, _, group = word.lower().partition(".")
+        where = f" in group '{group}'" if group else ""
+        session.warn(f"the server doesn't have a resource type '{name}'{where}\n")
+    return found
+
+
+@verb("whoami", "whoami", flags=output_flags(), examples="""
+# The user that requests are made by
+kubepy auth whoami
+""")
+def whoami(session: Session, given: Invocation) -> None:
+    """Check self subject attributes.
+
+    There is one user, the administrator; --as names another one."""
+    printer = printer_for(session, given, typed=True)
+    user = _user(given)
+    if given.output or given.template:
+        printer({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1",
+                 "metadata": {"creationTimestamp": session.cluster.clock.timestamp()}, "status": {"userInfo": user}})
+        return
+    rows = [("ATTRIBUTE", "VALUE"), ("Username", user["username"]), ("UID", user.get("uid", "")),
+            ("Groups", f"[{' '.join(user['groups'])}]")]
+    session.print(format_lines(["\t".join(row) for row in rows if row[1]]), end="")
+
+
+def _user(given: Invocation) -> Object:
+    """The UserInfo of the one user, or of the one that is impersonated."""
+    from kubepy.cluster.strategies.certificates import REQUESTER
+
+    name = given.flag("as")
+    if not name:
+        return dict(REQUESTER)
+    uid = {"uid": given.as_uid} if given.as_uid else {}
+    return {"username": name, **uid, "groups": [*given.as_group, "system:authenticated"]}

@@ -1,0 +1,105 @@
+"""``kubepy certificate``: what an administrator says to a request. Nothing here issues certificates.
+
+Upstream: ``kubectl/pkg/cmd/certificates/certificates.go``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.flagsets import UNNAMED, filename_flags, output_flags
+from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
+
+RESOURCE = "certificatesigningrequests.certificates.k8s.io"
+
+
+class Verdict(NamedTuple):
+    """A condition, and the one that excludes it."""
+
+    condition: str
+    opposite: str
+    reason: str
+    message: str
+
+
+APPROVAL = Verdict("Approved", "Denied", "KubectlApprove", "This CSR was approved by kubectl certificate approve.")
+DENIAL = Verdict("Denied", "Approved", "KubectlDeny", "This CSR was denied by kubectl certificate deny.")
+FLAGS = [
+    *output_flags(),
+    boolean("force", help="Update the CSR even if that has been said already."),
+    *filename_flags("identifying the resource to update"),
+]
+
+
+@verb("certificate", "certificate COMMAND", examples="""
+# Say yes to a request
+kubepy certificate approve web
+""")
+def certificate(session: Session, given: Invocation) -> None:
+    """Approve and deny certificate signing requests. Nothing here issues certificates."""
+    given.show_help(session)
+
+
+@verb("approve", "approve (-f FILENAME | NAME)", flags=FLAGS, examples="""
+# Say yes to a request
+kubepy certificate approve web
+""")
+def approve(session: Session, given: Invocation) -> None:
+    """Approve a certificate signing request."""
+    _judge(session, given, APPROVAL)
+
+
+@verb("deny", "deny (-f FILENAME | NAME)", flags=FLAGS, examples="""
+# Say no to a request
+kubepy certificate deny web
+""")
+def deny(session: Session, given: Invocation) -> None:
+    """Deny a certificate signing request."""
+    _judge(session, given, DENIAL)
+
+
+def _judge(session: Session, given: Invocation, verdict: Verdict) -> None:
+    printer = printer_for(session, given, verdict.condition.lower())
+    if not given.args and not given.filename and not given.kustomize:
+        raise CliError("one or more CSRs must be specified as <name> or -f <filename>")
+    seen = 0
+
+    def judge_one(info: Info) -> None:
+        nonlocal seen
+        if info.resource.key != RESOURCE:
+            raise CliError("can only handle CertificateSigningRequest.certificates.k8s.io objects, got "
+                           f"{info.resource.qualified_kind}")
+        printer(judged(session, info, verdict, force=given.force))
+        seen += 1
+
+    names = [f"{RESOURCE}/{name}" for name in given.args]
+    find(session, given, args=names, latest=True).visit(judge_one)
+    if not seen:
+        session.print("No resources found")
+
+
+def judged(session: Session, info: Info, verdict: Verdict, *, force: bool) -> Object:
+    """The request with the verdict, which is written unless it is there. Raises CliError for the opposite one."""
+    with session.client.joined():
+        request = session.client.get(RESOURCE, info.name)
+        conditions = (request.get("status") or {}).get("conditions") or []
+        said = [one["type"] for one in conditions]
+        if verdict.opposite in said:
+            raise CliError(f'certificate signing request "{info.name}" is already {verdict.opposite}')
+        if verdict.condition in said and not force:
+            return request
+        if verdict.condition not in said:
+            conditions = [*conditions, _condition(session, verdict)]
+        changed = {**request, "status": {**(request.get("status") or {}), "conditions": conditions}}
+        return session.client.update(RESOURCE, changed, subresource="approval", field_manager=UNNAMED)
+
+
+def _condition(session: Session, verdict: Verdict) -> Object:
+    return {"type": verdict.condition, "status": "True", "reason": verdict.reason, "message": verdict.message,
+            "lastUpdateTime": session.cluster.clock.timestamp(), "lastTransitionTime": None}

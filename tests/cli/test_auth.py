@@ -1,0 +1,205 @@
+"""``kubepy auth``, ``certificate`` and ``cluster-info``."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done, Kubepy
+
+ROLE = """apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: r, namespace: edge, labels: {a: %s}}
+rules:
+- {apiGroups: [""], resources: %s, verbs: %s}
+"""
+BINDING = """apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: b, namespace: edge}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %s}
+subjects: [{kind: User, name: %s, apiGroup: rbac.authorization.k8s.io}]
+"""
+NAMED = "rolebinding.rbac.authorization.k8s.io/b reconciled\n"
+
+
+# --- can-i, whoami --------------------------------------------------------------------------------------------------
+
+
+def test_everything_is_allowed(kubepy: Kubepy) -> None:
+    assert kubepy("auth", "can-i", "delete", "pods/x") == Done("yes\n", "", 0)
+    assert kubepy("auth", "can-i", "*", "*", "--as=nobody") == Done("yes\n", "", 0)
+    assert kubepy("auth", "can-i", "get", "pods", "-q") == Done("", "", 0)
+    assert kubepy("auth", "can-i", "--list") == Done(
+        "Resources   Non-Resource URLs   Resource Names   Verbs\n"
+        "*.*         []                  []               [*]\n"
+        "            [*]                 []               [*]\n", "", 0)
+
+
+@pytest.mark.parametrize(("words", "warning"), [
+    ("fly pods", "verb 'fly' is not a known verb"),
+    ("get foo.bar", "the server doesn't have a resource type 'foo' in group 'bar'"),
+    ("get nodes", "resource 'nodes' is not namespace scoped"),
+    ("list /logs", "verb 'list' is not a known verb"),
+])
+def test_what_is_odd_about_the_question_is_warned_of(kubepy: Kubepy, words: str, warning: str) -> None:
+    assert kubepy("auth", "can-i", *words.split()) == Done("yes\n", f"Warning: {warning}\n\n", 0)
+
+
+def test_there_is_one_user_and_those_it_may_be(kubepy: Kubepy) -> None:
+    assert kubepy("auth", "whoami").out == (
+        "ATTRIBUTE   VALUE\nUsername    kubernetes-admin\nGroups      [kubeadm:cluster-admins system:authenticated]\n")
+    assert kubepy("auth", "whoami", "--as=me", "--as-group=ops", "-o", "jsonpath={.status.userInfo}").out == (
+        '{"groups":["ops","system:authenticated"],"username":"me"}')
+
+
+# --- reconcile ------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_role_is_created_with_its_namespace(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
+    said = ("\treconciliation required create\n\tmissing rules added:\n"
+            "\t\t{Verbs:[get] APIGroups:[] Resources:[pods] ResourceNames:[] NonResourceURLs:[]}\n")
+    assert kubepy("auth", "reconcile", "-f", "r.yaml", "--dry-run=client") == Done(
+        "role.rbac.authorization.k8s.io/r reconciled (dry run)\n", said, 0)
+    assert kubepy("get", "role", "-A").err == "No resources found\n"
+    assert kubepy("auth", "reconcile", "-f", "r.yaml") == Done(
+        "role.rbac.authorization.k8s.io/r reconciled\n", said, 0)
+    assert kubepy("auth", "reconcile", "-f", "r.yaml") == Done("role.rbac.authorization.k8s.io/r reconciled\n", "", 0)
+    assert kubepy("get", "ns", "edge", "-o", "name").out == "namespace/edge\n"
+
+
+def test_missing_rules_are_added_and_others_stay_unless_they_are_not_to(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
+    (folder / "more.yaml").write_text(ROLE % ("c", "[pods, services]", "[get]"))
+    kubepy("auth", "reconcile", "-f", "r.yaml")
+    assert kubepy("auth", "reconcile", "-f", "more.yaml").err.endswith(
+        "\t\t{Verbs:[get] APIGroups:[] Resources:[services] ResourceNames:[] NonResourceURLs:[]}\n")
+    found = json.loads(kubepy("get", "role", "r", "-n", "edge", "-o", "json").out)
+    assert found["metadata"]["labels"] == {"a": "b"}
+    assert [rule["resources"] for rule in found["rules"]] == [["pods"], ["services"]]
+    assert kubepy("auth", "reconcile", "-f", "r.yaml", "--remove-extra-permissions").err == (
+        "\treconciliation required update\n\textra rules removed:\n"
+        "\t\t{Verbs:[get] APIGroups:[] Resources:[services] ResourceNames:[] NonResourceURLs:[]}\n")
+    assert kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].resources}").out == '["pods"]'
+
+
+def test_subjects_are_added_and_another_role_needs_another_binding(kubepy: Kubepy, folder: Path) -> None:
+    for name, role, user in (("one", "r", "ann"), ("two", "r", "bob"), ("three", "s", "eve")):
+        (folder / f"{name}.yaml").write_text(BINDING % (role, user))
+    kubepy("auth", "reconcile", "-f", "one.yaml")
+    assert kubepy("auth", "reconcile", "-f", "two.yaml") == Done(
+        NAMED, "\treconciliation required update\n\tmissing subjects added:\n"
+        "\t\t{Kind:User APIGroup:rbac.authorization.k8s.io Name:bob Namespace:}\n", 0)
+    shown = ("get", "rolebinding", "b", "-n", "edge", "-o", "jsonpath={.roleRef.name} {.subjects[*].name}")
+    assert kubepy(*shown).out == "r ann bob"
+    kubepy("auth", "reconcile", "-f", "two.yaml", "--remove-extra-subjects")
+    assert kubepy(*shown).out == "r bob"
+    assert kubepy("auth", "reconcile", "-f", "three.yaml") == Done(NAMED, "\treconciliation required recreate\n", 0)
+    assert kubepy(*shown).out == "s eve"
+
+
+def test_a_role_may_opt_out(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
+    (folder / "more.yaml").write_text(ROLE % ("b", "[pods]", "[get, list]"))
+    kubepy("auth", "reconcile", "-f", "r.yaml")
+    kubepy("annotate", "role", "r", "-n", "edge", "rbac.authorization.kubernetes.io/autoupdate=false")
+    assert kubepy("auth", "reconcile", "-f", "more.yaml").err.splitlines()[0] == (
+        "\treconciliation required update, but object opted out (rbac.authorization.kubernetes.io/autoupdate: false)")
+    assert kubepy("get", "role", "r", "-n", "edge", "-o", "jsonpath={.rules[*].verbs}").out == '["get"]'
+
+
+def test_a_star_covers_what_it_stands_for(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "all.yaml").write_text(ROLE % ("b", "['*/log', pods]", "['*']"))
+    (folder / "some.yaml").write_text(ROLE % ("b", "[pods/log, pods, pods/exec]", "[get]"))
+    kubepy("auth", "reconcile", "-f", "all.yaml")
+    assert kubepy("auth", "reconcile", "-f", "some.yaml").err.splitlines()[2:] == [
+        "\t\t{Verbs:[get] APIGroups:[] Resources:[pods/exec] ResourceNames:[] NonResourceURLs:[]}"]
+
+
+@pytest.mark.parametrize(("words", "error"), [
+    ("", "must specify one of -f and -k"),
+    ("-f r.yaml x", "no arguments are allowed"),
+    ("-f r.yaml --dry-run=server", "--dry-run=server for command reconcile is not supported yet"),
+    ("-f nope.yaml", 'the path "nope.yaml" does not exist'),
+])
+def test_what_reconcile_refuses(kubepy: Kubepy, folder: Path, words: str, error: str) -> None:
+    (folder / "r.yaml").write_text(ROLE % ("b", "[pods]", "[get]"))
+    assert kubepy("auth", "reconcile", *words.split()) == Done("", f"error: {error}\n", 1)
+
+
+# --- certificates ---------------------------------------------------------------------------------------------------
+
+REQUEST = """apiVersion: certificates.k8s.io/v1
+kind: CertificateSigningRequest
+metadata: {name: web}
+spec: {signerName: example.com/web, usages: [client auth], request: %s}
+"""
+PEM = (  # a key that nobody has, and the name "web"
+    "-----BEGIN CERTIFICATE REQUEST-----\n"
+    "MIHIMHACAQAwDjEMMAoGA1UEAwwDd2ViMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcD\n"
+    "QgAE82T2/N+5Z0NdyN40vwIj+9vCeOArTvutoivxEmaCfPb+9yO0ZNaBP2I9UpMZ\n"
+    "slyMp8fNUdT8C9CABTnvqMXHkKAAMAoGCCqGSM49BAMCA0gAMEUCIQCY+3RQm83N\n"
+    "6XbVjnqWTCk/H0q4BYq9d9Pb6VZ0ECHU7AIgW6m1LH6gBbQxuxIiVIqtzrJHtsqt\n"
+    "6liOBqCope/Qxlw=\n"
+    "-----END CERTIFICATE REQUEST-----\n")
+
+
+def test_a_request_is_approved_or_denied_once(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "csr.yaml").write_text(REQUEST % base64.b64encode(PEM.encode()).decode())
+    assert kubepy("create", "-f", "csr.yaml").status == 0
+    approved = "certificatesigningrequest.certificates.k8s.io/web approved\n"
+    assert kubepy("certificate", "approve", "web") == Done(approved, "", 0)
+    version = kubepy("get", "csr", "web", "-o", "jsonpath={.metadata.resourceVersion}").out
+    assert kubepy("certificate", "approve", "web") == Done(approved, "", 0)
+    assert kubepy("get", "csr", "web", "-o", "jsonpath={.metadata.resourceVersion}").out == version
+    shown = "jsonpath={.status.conditions[*]['type','status','reason','message']}"
+    assert kubepy("get", "csr", "web", "-o", shown).out == (
+        "Approved True KubectlApprove This CSR was approved by kubectl certificate approve.")
+    assert kubepy("certificate", "deny", "web").err == (
+        'error: certificate signing request "web" is already Approved\n')
+
+
+def test_what_certificate_refuses(kubepy: Kubepy) -> None:
+    assert kubepy("certificate", "approve").err == (
+        "error: one or more CSRs must be specified as <name> or -f <filename>\n")
+    assert kubepy("certificate", "approve", "x").err == (
+        'Error from server (NotFound): certificatesigningrequests.certificates.k8s.io "x" not found\n')
+    assert kubepy("certificate").out == kubepy("certificate", "--help").out
+
+
+# --- cluster-info ---------------------------------------------------------------------------------------------------
+
+
+def test_the_cluster_is_a_folder(kubepy: Kubepy, folder: Path) -> None:
+    assert kubepy("cluster-info") == Done(
+        f"Kubernetes control plane is running at file://{folder}/state\n\n"
+        "To further debug and diagnose cluster problems, use 'kubepy cluster-info dump'.\n", "", 0)
+
+
+def test_no_cluster_no_information(bare: Kubepy) -> None:
+    assert bare("cluster-info").err.startswith('error: no cluster in "state": ')
+
+
+def test_a_dump_is_a_list_of_each_kind(kubepy: Kubepy) -> None:
+    kubepy("run", "web", "--image=nginx")
+    out = kubepy("cluster-info", "dump", "--namespaces=default").out
+    documents, logs, _ = out.partition("==== START")
+    assert [line.split('"')[3] for line in documents.splitlines() if line.startswith('    "kind"')] == [
+        "NodeList", "EventList", "ReplicationControllerList", "ServiceList", "DaemonSetList", "DeploymentList",
+        "ReplicaSetList", "PodList"]
+    assert logs + _ == ("==== START logs for container web of pod default/web ====\n"
+                        "Request log error: no containers run here: pods are simulated\n"
+                        "==== END logs for container web of pod default/web ====\n")
+
+
+def test_a_dump_goes_to_files(kubepy: Kubepy, folder: Path) -> None:
+    kubepy("run", "web", "--image=nginx")
+    assert kubepy("cluster-info", "dump", "--output-directory=out", "-o", "yaml").out == "Cluster info dumped to out\n"
+    found = sorted(str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*") if path.is_file())
+    assert found[:8] == [f"default/{name}" for name in (
+        "daemonsets.yaml", "deployments.yaml", "events.yaml", "pods.yaml", "replicasets.yaml",
+        "replication-controllers.yaml", "services.yaml", "web/logs.txt")]
+    assert found[-1] == "nodes.yaml"

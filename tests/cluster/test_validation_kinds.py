@@ -282,3 +282,19 @@ def test_what_is_immutable_stays(field: str) -> None:
 ])
 def test_an_object_is_taken_with_a_warning(key: str, changes: dict[str, Any], lines: list[str]) -> None:
     assert warnings(key, changed(good(key), changes)) == lines
+
+
+@pytest.mark.parametrize(("key", "obj", "wanted"), [
+    ("services", {"spec": {"type": "LoadBalancer", "ports": [{"port": 80}], "loadBalancerIP": "FD00::1",
+                           "loadBalancerSourceRanges": ["10.0.0.0/8", "FD00::/8"]}},
+     ['spec.loadBalancerIP: IPv6 address "FD00::1" should be in RFC 5952 canonical format ("fd00::1")',
+      'spec.loadBalancerSourceRanges[1]: IPv6 CIDR value "FD00::/8" should be in RFC 5952 canonical format '
+      '("fd00::/8")']),
+    ("networkpolicies.networking.k8s.io", {"spec": {"podSelector": {}, "egress": [{"to": [{"ipBlock": {
+        "cidr": "fd00::/8", "except": ["fd00:0::/16"]}}]}]}},
+     ['spec.egress[0].to[0].ipBlock.except[0]: IPv6 CIDR value "fd00:0::/16" should be in RFC 5952 canonical format '
+      '("fd00::/16")']),
+])  # fmt: skip
+def test_addresses_in_another_form_are_warned_of(key: str, obj: dict[str, Any], wanted: list[str]) -> None:
+    api_version, kind = ("v1", "Service") if key == "services" else ("networking.k8s.io/v1", "NetworkPolicy")
+    assert warnings(key, {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **obj}) == wanted

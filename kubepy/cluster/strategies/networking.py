@@ -93,3 +93,11 @@ class NetworkPolicyStrategy(_CountedStrategy):
         from kubepy.cluster.validation.networking import validate_network_policy
 
         return validate_network_policy(obj, old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        from kubepy.cluster.validation.networking import network_policy_warnings
+
+        return network_policy_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)

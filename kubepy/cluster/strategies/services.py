@@ -59,7 +59,7 @@ class ServiceStrategy(Strategy):
         return validate_service_status(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.cluster.validation.services import service_warnings
+        from kubepy.cluster.validation.service_warnings import service_warnings
 
         return service_warnings(obj)
 

@@ -159,6 +159,19 @@ def ip_warnings(address: str, path: str) -> list[str]:
     return [f'{path}: IPv6 address "{address}" should be in RFC 5952 canonical format ("{canonical}")']
 
 
+def cidr_warnings(network: str, path: str) -> list[str]:
+    """The same about a network (``GetWarningsForCIDR``)."""
+    import ipaddress
+
+    address, _, length = network.partition("/")
+    if not is_ipv6(address) or cidr(network):
+        return []
+    canonical = f"{ipaddress.ip_address(address)}/{length}"
+    if canonical == network:
+        return []
+    return [f'{path}: IPv6 CIDR value "{network}" should be in RFC 5952 canonical format ("{canonical}")']
+
+
 def validate_ip(address: str, path: str, errors: Errors) -> None:
     for complaint in ip_address(address):
         errors.append(invalid_value(path, address, complaint))

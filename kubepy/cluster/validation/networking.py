@@ -9,6 +9,7 @@ from kubepy.cluster.objects.meta import Object, annotations_of
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_immutable
 from kubepy.cluster.validation.formats import (
     cidr,
+    cidr_warnings,
     domain_prefixed_path,
     ip_address,
     port_name,
@@ -236,6 +237,20 @@ def _known_networks(spec: Object) -> set[str]:
     blocks = [peer.get("ipBlock") or {} for direction, field in (("ingress", "from"), ("egress", "to"))
               for rule in spec.get(direction) or () for peer in rule.get(field) or ()]
     return {network for block in blocks for network in (block.get("cidr", ""), *(block.get("except") or ()))}
+
+
+def network_policy_warnings(policy: Object) -> list[str]:
+    spec = policy.get("spec") or {}
+    warnings: list[str] = []
+    for direction, field in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(spec.get(direction) or ()):
+            for position, peer in enumerate(rule.get(field) or ()):
+                at = f"spec.{direction}[{index}].{field}[{position}].ipBlock"
+                block = peer.get("ipBlock") or {}
+                warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
+                for which, network in enumerate(block.get("except") or ()):
+                    warnings += cidr_warnings(network, f"{at}.except[{which}]")
+    return warnings
 
 
 def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:

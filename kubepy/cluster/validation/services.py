@@ -9,7 +9,6 @@ from kubepy.cluster.objects.services import is_headless, needs_health_check
 from kubepy.cluster.validation.fields import Errors, validate_choice, validate_format, validate_optional_choice
 from kubepy.cluster.validation.formats import (
     ip_address,
-    ip_warnings,
     is_ipv6,
     port_number,
     port_number_or_name,
@@ -380,27 +379,3 @@ def _validate_ingress(ingress: Object, path: str, errors: Errors) -> None:
         validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
         if not ip_address(host):
             errors.append(invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
-
-
-def service_warnings(service: Object) -> list[str]:
-    spec = service["spec"]
-    warnings = []
-    external_ips, kind = spec.get("externalIPs") or [], spec.get("type")
-    headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
-    if TOPOLOGY_HINTS in annotations_of(service):
-        warnings.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
-    if headless:
-        ignored = (("spec.loadBalancerIP", spec.get("loadBalancerIP")), ("spec.externalIPs", external_ips),
-                   ("spec.SessionAffinity", spec.get("sessionAffinity") != "None"))
-        warnings += [f"{field} is ignored for headless services" for field, given in ignored if given]
-    for index, ip in enumerate(external_ips):
-        warnings += ip_warnings(ip, f"spec.externalIPs[{index}]")
-    if external_ips and not headless and kind != "ExternalName":
-        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-    if kind == "ExternalName" and external_ips:
-        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
-    if kind != "ExternalName" and spec.get("externalName"):
-        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
-    if spec.get("trafficDistribution") == "PreferClose":
-        warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
-    return warnings

@@ -1,84 +1,107 @@
 """What an API server's admission plugins do to a request: those that are on by default (``plugin/pkg/admission``).
 
 Some complete an object before the kind's own rules see it (default classes, LimitRanges, tolerations), others refuse
-what those rules let through (limits, quotas). Each plugin is a function of a :class:`Request`. There are no users here,
-and so no plugins about service accounts and certificates.
+what those rules let through (limits, quotas, Pod Security). Each plugin is a function of a :class:`Request`, imported
+when a kind that it is about is first written. There are no users here, and so no plugins about service accounts and
+certificates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING
 
 from kubepy.cluster import errors
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.requests.admission import networking, podsecurity, quota, scheduling, volumes
-from kubepy.cluster.requests.admission.limits import apply_limit_defaults, check_limits
 from kubepy.cluster.requests.admission.namespaces import IMMORTAL_NAMESPACES, admit_into_namespace
 from kubepy.cluster.requests.admission.request import Request
 from kubepy.cluster.requests.server import Server, Target
 from kubepy.cluster.requests.sessions import Session
 
+if TYPE_CHECKING:
+    from kubepy.cluster.requests.admission.quota import Charge
+
 __all__ = ["Request", "admit_creation", "admit_deletion", "admit_into_namespace", "admit_update", "charge_quotas",
            "validate_creation", "validate_update"]
 
-Plugin = Callable[[Request], None]
+QUOTAS = "resourcequotas"
+_WORKLOADS = ("podtemplates", "replicationcontrollers", "replicasets.apps", "deployments.apps", "statefulsets.apps",
+              "daemonsets.apps", "jobs.batch", "cronjobs.batch")
 
-# In upstream's order (``pkg/kubeapiserver/options/plugins.go``).
-_COMPLETING_NEW: dict[str, tuple[Plugin, ...]] = {
-    "nodes": (scheduling.taint_node,),
-    "pods": (apply_limit_defaults, scheduling.set_priority, scheduling.add_default_tolerations,
-             scheduling.apply_runtime_class),
-    "persistentvolumeclaims": (volumes.set_default_class, volumes.protect_claim),
-    "persistentvolumes": (volumes.protect_volume,),
-    "ingresses.networking.k8s.io": (networking.set_default_ingress_class,),
+# Plugins as ``module:function``, in upstream's order (``pkg/kubeapiserver/options/plugins.go``).
+_COMPLETING_NEW: dict[str, tuple[str, ...]] = {
+    "nodes": ("scheduling:taint_node",),
+    "pods": ("limits:apply_limit_defaults", "scheduling:set_priority", "scheduling:add_default_tolerations",
+             "scheduling:apply_runtime_class"),
+    "persistentvolumeclaims": ("volumes:set_default_class", "volumes:protect_claim"),
+    "persistentvolumes": ("volumes:protect_volume",),
+    "ingresses.networking.k8s.io": ("networking:set_default_ingress_class",),
 }
-_CHECKING_NEW: dict[str, tuple[Plugin, ...]] = {
-    **dict.fromkeys(podsecurity.WORKLOADS, (podsecurity.warn_of_template,)),
-    "namespaces": (podsecurity.check_namespace,),
-    "pods": (check_limits, podsecurity.check_pod, scheduling.check_overhead),
-    "persistentvolumeclaims": (check_limits,),
-    "priorityclasses.scheduling.k8s.io": (scheduling.check_one_default,),
+_CHECKING_NEW: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_WORKLOADS, ("podsecurity:warn_of_template",)),
+    "namespaces": ("podsecurity:check_namespace",),
+    "pods": ("limits:check_limits", "podsecurity:check_pod", "scheduling:check_overhead"),
+    "persistentvolumeclaims": ("limits:check_limits",),
+    "priorityclasses.scheduling.k8s.io": ("scheduling:check_one_default",),
 }
-_CHECKING_UPDATES: dict[tuple[str, str], tuple[Plugin, ...]] = {
-    **dict.fromkeys([(workload, "") for workload in podsecurity.WORKLOADS], (podsecurity.warn_of_template,)),
-    ("namespaces", ""): (podsecurity.check_namespace,),
-    ("pods", ""): (podsecurity.check_pod,),
-    ("pods", "ephemeralcontainers"): (podsecurity.check_pod,),
-    ("pods", "resize"): (check_limits, podsecurity.check_pod),
-    ("persistentvolumeclaims", ""): (check_limits, volumes.check_resize),
-    ("priorityclasses.scheduling.k8s.io", ""): (scheduling.check_one_default,),
+_CHECKING_UPDATES: dict[tuple[str, str], tuple[str, ...]] = {
+    **dict.fromkeys([(workload, "") for workload in _WORKLOADS], ("podsecurity:warn_of_template",)),
+    ("namespaces", ""): ("podsecurity:check_namespace",),
+    ("pods", ""): ("podsecurity:check_pod",),
+    ("pods", "ephemeralcontainers"): ("podsecurity:check_pod",),
+    ("pods", "resize"): ("limits:check_limits", "podsecurity:check_pod"),
+    ("persistentvolumeclaims", ""): ("limits:check_limits", "volumes:check_resize"),
+    ("priorityclasses.scheduling.k8s.io", ""): ("scheduling:check_one_default",),
 }
+
+
+@cache
+def _plugin(place: str) -> Callable[[Request], None]:
+    from importlib import import_module
+
+    module, _, name = place.partition(":")
+    found: Callable[[Request], None] = getattr(import_module(f"{__name__}.{module}"), name)
+    return found
+
+
+def _run(places: Iterable[str], request: Request) -> None:
+    for place in places:
+        _plugin(place)(request)
 
 
 def admit_creation(server: Server, session: Session, target: Target, obj: Object) -> None:
     """Refuse or complete a new object, before its kind's rules. Raises NotFound (no such namespace), Forbidden."""
     if target.resource.namespaced:
         admit_into_namespace(session, target, obj)
-    for plugin in _COMPLETING_NEW.get(target.resource.key, ()):
-        plugin(Request(server, session, target, obj))
+    _run(_COMPLETING_NEW.get(target.resource.key, ()), Request(server, session, target, obj))
 
 
 def validate_creation(server: Server, session: Session, target: Target, obj: Object) -> None:
-    """Refuse a new object that its kind's rules let through. Raises Forbidden."""
-    for plugin in _CHECKING_NEW.get(target.resource.key, ()):
-        plugin(Request(server, session, target, obj))
+    """Refuse a new object that its kind's rules let through. Raises Forbidden, Invalid."""
+    _run(_CHECKING_NEW.get(target.resource.key, ()), Request(server, session, target, obj))
 
 
-def charge_quotas(request: Request) -> list[quota.Charge]:
+def charge_quotas(request: Request) -> list[Charge]:
     """What the request uses of the namespace's ResourceQuotas, to be written with it. Raises Forbidden."""
-    return quota.charge(request) if request.target.namespace else []
+    if not request.target.namespace or not request.session.list(QUOTAS, request.target.namespace):
+        return []
+    from kubepy.cluster.requests.admission.quota import charge
+
+    return charge(request)
 
 
 def admit_update(target: Target, new: Object, old: Object, subresource: str) -> None:
     """An update that leaves out what admission had filled in keeps it."""
     if target.resource.key == "pods" and not subresource:
-        scheduling.keep_priority(new, old)
+        for field in ("priority", "preemptionPolicy"):
+            if field in old["spec"]:
+                new["spec"].setdefault(field, old["spec"][field])
 
 
 def validate_update(request: Request) -> None:
-    """Refuse an update that the kind's rules let through. Raises Forbidden."""
-    for plugin in _CHECKING_UPDATES.get((request.target.resource.key, request.subresource), ()):
-        plugin(request)
+    """Refuse an update that the kind's rules let through. Raises Forbidden, Invalid."""
+    _run(_CHECKING_UPDATES.get((request.target.resource.key, request.subresource), ()), request)
 
 
 def admit_deletion(target: Target) -> None:

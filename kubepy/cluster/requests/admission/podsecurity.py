@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.errors import FieldError, invalid_value
 from kubepy.cluster.objects.meta import Object, controller_of, labels_of
-from kubepy.cluster.objects.podsecurity import LEVELS, LevelVersion, violations
 from kubepy.cluster.requests.admission.request import Request
 from kubepy.storage import Key
+
+if TYPE_CHECKING:
+    from kubepy.cluster.objects.podsecurity import LevelVersion
 
 PREFIX = "pod-security.kubernetes.io/"
 MODES = ("enforce", "audit", "warn")
@@ -28,7 +30,6 @@ _TEMPLATES = {
     "statefulsets.apps": ("spec", "template"), "daemonsets.apps": ("spec", "template"),
     "jobs.batch": ("spec", "template"), "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
 }
-WORKLOADS = tuple(_TEMPLATES)
 
 
 class Policy(NamedTuple):
@@ -41,6 +42,8 @@ class Policy(NamedTuple):
 
 def policy_of(labels: Mapping[str, str]) -> Policy:
     """A label that cannot be read enforces the strictest, and warns of nothing; warnings follow what is enforced."""
+    from kubepy.cluster.objects.podsecurity import LEVELS, LevelVersion
+
     wrong: list[FieldError] = []
     found = {mode: _level_version(labels, mode, wrong) for mode in MODES}
     enforce, warn = found["enforce"], found["warn"]
@@ -51,6 +54,8 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
 
 
 def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]) -> LevelVersion:
+    from kubepy.cluster.objects.podsecurity import LEVELS, LevelVersion
+
     level = labels.get(PREFIX + mode, "privileged")
     if level not in LEVELS:
         wrong.append(_wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(LEVELS)}"))
@@ -70,7 +75,11 @@ def _policy_around(request: Request) -> Policy | None:
     """The policy of the object's namespace; nearly none has any."""
     namespace = request.session.get(Key("namespaces", "", request.target.namespace))
     labels = labels_of(namespace) if namespace is not None else {}
-    return policy_of(labels) if any(label.startswith(PREFIX) for label in labels) else None
+    return policy_of(labels) if _has_policy(labels) else None
+
+
+def _has_policy(labels: Mapping[str, str]) -> bool:
+    return any(label.startswith(PREFIX) for label in labels)
 
 
 # --- pods -----------------------------------------------------------------------------------------------------------
@@ -81,6 +90,8 @@ def check_pod(request: Request) -> None:
     policy = _policy_around(request)
     if policy is None or (request.old is not None and not _changes_containers(request.obj, request.old)):
         return
+    from kubepy.cluster.objects.podsecurity import violations
+
     metadata, spec = request.obj["metadata"], request.obj["spec"]
     if found := violations(policy.enforce, metadata, spec):
         raise request.refuse(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, found))}')
@@ -97,6 +108,8 @@ def _changes_containers(pod: Object, old: Object) -> bool:
 
 
 def _warn(request: Request, policy: Policy, metadata: Object, spec: Object) -> None:
+    from kubepy.cluster.objects.podsecurity import violations
+
     if found := violations(policy.warn, metadata, spec):
         request.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, found))}')
 
@@ -116,6 +129,8 @@ def warn_of_template(request: Request) -> None:
 
 def check_namespace(request: Request) -> None:
     """Refuse labels that cannot be read; a stricter level is tried on the pods that are there. Raises Invalid."""
+    if not _has_policy(labels_of(request.obj)):
+        return
     policy = policy_of(labels_of(request.obj))
     before = policy_of(labels_of(request.old)) if request.old is not None else None
     if policy.wrong and (before is None or policy.wrong != before.wrong):
@@ -125,12 +140,16 @@ def check_namespace(request: Request) -> None:
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
+    from kubepy.cluster.objects.podsecurity import LEVELS
+
     if new == old or new.level == "privileged":
         return False
     return new.minor != old.minor or LEVELS.index(new.level) > LEVELS.index(old.level)
 
 
 def _warnings_of_pods(request: Request, enforce: LevelVersion) -> Iterable[str]:
+    from kubepy.cluster.objects.podsecurity import violations
+
     pods = _one_of_each_controller_first(request.session.list("pods", request.target.name))
     names: dict[str, list[str]] = {}
     for pod in pods[:MAX_PODS]:

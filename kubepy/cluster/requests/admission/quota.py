@@ -25,7 +25,7 @@ class Charge(NamedTuple):
 def charge(request: Request) -> list[Charge]:
     """The quotas that a request changes. Raises Forbidden if it does not fit one of them."""
     found = [_in_force(request, quota) for quota in request.session.list(QUOTAS, request.target.namespace)]
-    if not found or not _is_measured(request):
+    if not _is_measured(request):
         return []
     evaluator = quotas.evaluator_for(request.target.resource.key)
     restricting = [quota for quota in found if quotas.matches(quota, evaluator, request.obj)]

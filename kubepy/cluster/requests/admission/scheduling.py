@@ -64,12 +64,6 @@ def _refuse_other(request: Request, what: str, field: str, computed: Any) -> Non
                              f"computed {computed} from the given PriorityClass name")
 
 
-def keep_priority(new: Object, old: Object) -> None:
-    for field in ("priority", "preemptionPolicy"):
-        if field in old["spec"]:
-            new["spec"].setdefault(field, old["spec"][field])
-
-
 def check_one_default(request: Request) -> None:
     """At most one PriorityClass is the default."""
     if not request.obj.get("globalDefault"):

@@ -323,6 +323,13 @@ def test_a_pod_with_labels_and_name_of_a_member_is_adopted_and_replaced(lab: Sta
     assert lab.names("pods") == ["db-0", "other"]  # db-9 was adopted as well, and is out of range
 
 
+def test_a_pod_of_the_name_that_does_not_fit_is_in_the_way_and_nothing_is_told(lab: StatefulLab) -> None:
+    lab.create("pods", {**bare_pod("db-0"), "metadata": {"name": "db-0", "labels": {"app": "other"}}}, "default")
+    lab.make(stateful_set())
+    lab.run()
+    assert (lab.pods(), lab.messages("StatefulSet", "db")) == ([], [])
+
+
 def test_a_pod_whose_number_has_leading_zeros_takes_a_place_that_it_cannot_fill(lab: StatefulLab) -> None:
     lab.create("pods", bare_pod("db-01"), "default")
     lab.make(stateful_set())
@@ -338,48 +345,3 @@ def test_a_pod_whose_number_is_too_large_is_owned_and_left_alone(lab: StatefulLa
     lab.make(stateful_set(replicas=1))
     lab.run()
     assert ([name_of(pod) for pod in lab.pods()], lab.set()["status"]["replicas"]) == (["db-0", "db-4294967296"], 1)
-
-
-# --- history ------------------------------------------------------------------------------------------------------
-
-
-def numbers(lab: StatefulLab) -> dict[str, int]:
-    return {one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: one["revision"]
-            for one in lab.client.list(REVISIONS, namespace="default").items}
-
-
-def test_going_back_gives_the_old_revision_the_newest_number(lab: StatefulLab) -> None:
-    lab.make(stateful_set(replicas=1, outcome="ready"))
-    lab.run()
-    for image in ("db:2", "db:3", "db:1"):
-        lab.retemplate(image)
-        lab.run()
-    assert numbers(lab) == {"db:2": 2, "db:3": 3, "db:1": 4}
-
-
-def test_history_is_cut_to_its_limit_but_keeps_what_a_pod_uses(lab: StatefulLab) -> None:
-    lab.make(stateful_set(replicas=2, outcome="ready", revisionHistoryLimit=1,
-                          updateStrategy={"rollingUpdate": {"partition": 1}}))
-    lab.run()
-    for image in ("db:2", "db:3", "db:4", "db:5"):
-        lab.retemplate(image)
-        lab.run()
-    assert lab.images() == {0: "db:1", 1: "db:5"}
-    assert sorted(numbers(lab)) == ["db:1", "db:4", "db:5"]
-
-
-def test_another_revision_of_that_name_raises_the_collision_count(lab: StatefulLab) -> None:
-    lab.make(stateful_set(replicas=1))
-    lab.run()
-    [taken] = lab.client.list(REVISIONS, namespace="default").items
-    lab.client.delete(SETS, "db", namespace="default")
-    lab.run()
-    metadata = {"name": name_of(taken), "labels": {"app": "other"}}
-    lab.create(REVISIONS, {**taken, "metadata": metadata, "data": {"spec": {}}}, "default")
-    lab.make(stateful_set(replicas=1))
-    lab.run()
-    status = lab.set()["status"]
-    assert (status["collisionCount"], status["currentRevision"] == name_of(taken)) == (1, False)
-    made = lab.client.get(REVISIONS, status["currentRevision"], namespace="default")
-    hashed = name_of(taken).removeprefix("db-")  # the label tells the hash before the collision
-    assert labels_of(made) == {"app": "db", "controller.kubernetes.io/hash": hashed}

@@ -64,6 +64,16 @@ def test_a_pod_made_again_does_not_take_the_claim_that_goes_with_the_one_before(
     assert lab.set()["status"]["readyReplicas"] == 2
 
 
+def test_a_claim_deleted_under_a_pod_that_waits_for_it_is_made_again(lab: StatefulLab) -> None:
+    lab.make(stateful_set(claims=True))  # without a class nothing is bound
+    lab.run()
+    before = uid_of(lab.client.get(CLAIMS, "data-db-0", namespace="default"))
+    lab.client.delete(CLAIMS, "data-db-0", namespace="default")
+    lab.edit(revisionHistoryLimit=9)  # a change of the set wakes it: claims are not watched
+    lab.run()
+    assert uid_of(lab.client.get(CLAIMS, "data-db-0", namespace="default")) != before
+
+
 def test_a_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
     lab.create("storageclasses.storage.k8s.io", storage_class())
     lab.make(stateful_set(claims=True))

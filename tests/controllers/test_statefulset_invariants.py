@@ -214,7 +214,7 @@ def mend(lab: StatefulLab) -> None:
         lab.run()
         wait(lab, 11)
         lab.run()
-        for pod in lab.pods():
+        for pod in lab.client.list("pods").items:  # those as well that an earlier set left behind
             if not is_pod_ready(pod) or is_being_deleted(pod):
                 delete(lab, ordinal(pod), True)
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from kubepy.cluster import history
 from kubepy.cluster.events import Recorder
 from kubepy.cluster.objects.meta import Object, controller_of, is_controlled_by, labels_of, name_of, namespace_of
-from kubepy.cluster.objects.pods import is_pod_ready
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.selectors.labels import LabelSelector
 from kubepy.cluster.values.hashing import hash_controller_revision
@@ -59,12 +58,7 @@ class StatefulSetController:
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        owner = self._owners.changed(event, _nothing, _nothing)
-        old, new = event.old, event.new
-        if owner is None or old is None or new is None or is_pod_ready(old) or not is_pod_ready(new):
-            return
-        if (seconds := min_ready_seconds(owner)) > 0:
-            self.queue.add_after(self._owners.key_of(owner), seconds + 1)
+        self._owners.changed(event, _nothing, _nothing)
 
     # --- sync
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.objects.meta import Object, labels_of, name_of, uid_of
+from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of, uid_of
 from tests.controllers.statefulset_objects import (
     CLAIMS,
     REVISIONS,
@@ -139,6 +139,32 @@ def test_two_sick_pods_beyond_the_range_hold_each_other_up(lab: StatefulLab) -> 
     set_ready(lab, "db-2", "True")
     lab.run()
     assert ready(lab) == {0: True}
+
+
+def test_a_pod_that_hangs_holds_up_those_below_it(lab: StatefulLab) -> None:
+    obj = stateful_set()
+    obj["spec"]["template"]["metadata"]["annotations"] = {"kubepy.dev/termination": "stuck"}
+    lab.make(obj)
+    lab.run()
+    lab.edit(replicas=1)
+    lab.run()
+    assert {name_of(pod): is_being_deleted(pod) for pod in lab.pods()} == {"db-0": False, "db-1": False, "db-2": True}
+
+
+def test_a_parallel_set_stops_at_a_batch_that_fails(lab: StatefulLab) -> None:
+    lab.create("pods", {**bare_pod("db-1"), "metadata": {"name": "db-1", "labels": {"app": "other"}}}, "default")
+    lab.make(stateful_set(replicas=6, podManagementPolicy="Parallel"))
+    lab.run()
+    assert [name_of(pod) for pod in lab.pods()] == ["db-0", "db-2"]  # of batches of one, two and three
+
+
+def test_a_pod_that_says_it_is_ready_but_does_not_run_is_not_counted_as_ready(lab: StatefulLab) -> None:
+    lab.make(stateful_set(podManagementPolicy="Parallel"))
+    lab.run()
+    lab.change("pods", "db-1", lambda pod: pod["status"].update(phase="Unknown"), "default", "status")
+    lab.run()
+    status = lab.set()["status"]
+    assert (status["replicas"], status["readyReplicas"], status["availableReplicas"]) == (3, 2, 2)
 
 
 def set_ready(lab: StatefulLab, name: str, status: str) -> None:

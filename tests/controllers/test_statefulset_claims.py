@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.objects.meta import Object, labels_of, name_of, uid_of
+from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, name_of, uid_of
 from tests.controllers.statefulset_objects import CLAIMS, StatefulLab, stateful_set, storage_class
 
 
@@ -69,7 +69,6 @@ def test_a_claim_deleted_under_a_pod_that_waits_for_it_is_made_again(lab: Statef
     lab.run()
     before = uid_of(lab.client.get(CLAIMS, "data-db-0", namespace="default"))
     lab.client.delete(CLAIMS, "data-db-0", namespace="default")
-    lab.edit(revisionHistoryLimit=9)  # a change of the set wakes it: claims are not watched
     lab.run()
     assert uid_of(lab.client.get(CLAIMS, "data-db-0", namespace="default")) != before
 
@@ -85,6 +84,16 @@ def test_a_set_that_comes_back_finds_its_claims(lab: StatefulLab) -> None:
     lab.run()
     assert {name_of(claim): claim["spec"]["volumeName"] for claim in lab.client.list(CLAIMS).items} == before
     assert lab.set()["status"]["readyReplicas"] == 3
+
+
+def test_claims_bear_the_labels_of_their_template_and_above_them_those_of_the_selector(lab: StatefulLab) -> None:
+    obj = stateful_set(claims=True, replicas=1)
+    [template] = obj["spec"]["volumeClaimTemplates"]
+    metadata = {"name": "data", "labels": {"app": "other", "tier": "disk"}, "annotations": {"note": "x"}}
+    lab.make({**obj, "spec": {**obj["spec"], "volumeClaimTemplates": [{**template, "metadata": metadata}]}})
+    lab.run()
+    claim = lab.client.get(CLAIMS, "data-db-0", namespace="default")
+    assert (labels_of(claim), annotations_of(claim)) == ({"app": "db", "tier": "disk"}, {"note": "x"})
 
 
 def test_what_a_set_does_is_told_in_upstreams_words(lab: StatefulLab) -> None:

@@ -22,8 +22,8 @@ FLAGS = [
     string("sort-by", help="If non-empty, sort list of resources using specified field: 'name' or 'kind'."),
     boolean("no-headers", help="Don't print headers."),
     string("output", "o", help="Output format. One of: (json, yaml, kyaml, name, wide)."),
-    boolean("cached", hidden=True),
-    boolean("show-managed-fields", hidden=True),
+    boolean("cached", help="Accepted as kubectl does; nothing is cached."),
+    boolean("show-managed-fields", help="Accepted as kubectl does; resources have no managers."),
 ]
 FORMATS = ("json", "kyaml", "name", "wide", "yaml")
 HEADERS = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]

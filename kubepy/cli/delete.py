@@ -17,6 +17,8 @@ from kubepy.cli.runtime.flagsets import (
     dry_run_flag,
     field_selector_flag,
     filename_flags,
+    raw_flag,
+    refuse_raw,
     selector_flag,
 )
 from kubepy.cli.runtime.output import SUFFIXES
@@ -54,7 +56,7 @@ FLAGS = [
             "--field-selector."),
     boolean("now", help="If true, resources are signaled for immediate shutdown (same as --grace-period=1)."),
     boolean("interactive", "i", help="If true, ask before deleting."),
-    string("raw", hidden=True),
+    raw_flag(),
     string("output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).'),
     dry_run_flag(),
 ]
@@ -84,8 +86,7 @@ def delete(session: Session, given: Invocation) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.
 
     Waits until the objects are gone, and runs the controllers meanwhile."""
-    if given.raw:
-        raise CliError("--raw is not supported: there is no server to send requests to")
+    refuse_raw(given)
     options = complete(session, given)
     result = find(session, given, retrieve=False, everything=given.all)
     if given.all or given.selector or given.field_selector or given.ignore_not_found:

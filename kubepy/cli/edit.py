@@ -15,6 +15,7 @@ from kubepy.cli.runtime.flagsets import (
     save_config_flag,
     subresource_flag,
     validate_flag,
+    windows_line_endings_flag,
 )
 from kubepy.cli.runtime.last_applied import save_last_applied
 from kubepy.cli.runtime.output import printer_for, without_managers
@@ -29,7 +30,7 @@ FLAGS = [
     *output_flags("json|yaml"),
     validate_flag(),
     boolean("output-patch", help="Output the patch if the resource is edited."),
-    boolean("windows-line-endings", hidden=True),
+    windows_line_endings_flag(),
     field_manager_flag("kubectl-edit"),
     save_config_flag(),
     subresource_flag("edit"),

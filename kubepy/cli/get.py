@@ -13,6 +13,8 @@ from kubepy.cli.runtime.flagsets import (
     field_selector_flag,
     filename_flags,
     output_flags,
+    raw_flag,
+    refuse_raw,
     selector_flag,
     subresource_flag,
 )
@@ -43,8 +45,8 @@ FLAGS = [
     boolean("show-kind", help="If present, list the resource type for the requested object(s)."),
     string("sort-by", help="If non-empty, sort list types using this field specification, a JSONPath expression "
            "(e.g. '{.metadata.name}')."),
-    boolean("server-print", default=True, hidden=True),
-    string("raw", hidden=True),
+    boolean("server-print", default=True, help="If false, tables show names and ages only."),
+    raw_flag(),
 ]
 
 
@@ -88,8 +90,7 @@ def get(session: Session, given: Invocation) -> None:
 
 def complete(session: Session, given: Invocation) -> None:
     watching = given.watch or given.watch_only
-    if given.raw:
-        raise CliError("--raw is not supported: there is no server to send requests to")
+    refuse_raw(given)
     if not given.args and not given.filename and not given.kustomize and not watching:
         session.say('You must specify the type of resource to get. Use "kubepy api-resources" for a complete list of '
                     "supported resources.\n")

@@ -14,7 +14,9 @@ from kubepy.cli.runtime.flagsets import (
     field_manager_flag,
     field_validation,
     output_flags,
+    raw_flag,
     record_flag,
+    refuse_raw,
     require_files,
     save_config_flag,
     subresource_flag,
@@ -35,6 +37,7 @@ FLAGS = [
     save_config_flag(),
     subresource_flag("replace"),
     record_flag(),
+    raw_flag(),
 ]
 FORCE_TIMEOUT = 300.0
 
@@ -54,6 +57,7 @@ def replace(session: Session, given: Invocation) -> None:
     validation = field_validation(given)
     printer = printer_for(session, given, "replaced", options.dry_run)
     require_files(given)
+    refuse_raw(given)
     validate(given, options.dry_run)
     if given.force:
         _replace_by_force(session, given, printer)

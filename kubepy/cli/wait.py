@@ -32,7 +32,8 @@ FLAGS = [
     selector_flag(),
     field_selector_flag(),
     local_flag("wait"),
-    *filename_flags("identifying the resource."),
+    *(flag._replace(default=True) if flag.name == "recursive" else flag
+      for flag in filename_flags("identifying the resource.") if flag.name != "kustomize"),
     *output_flags(),
 ]
 WEEK = 7 * 24 * 3600.0

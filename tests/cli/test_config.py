@@ -243,3 +243,21 @@ def test_a_file_that_holds_no_contexts_is_named(kubepy: Kubepy, folder: Path, te
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith(f"error: {FILE}: {error}")
     assert done.err.count("\n") == 1
+
+
+def test_commands_that_give_credentials_are_kept(kubepy: Kubepy) -> None:
+    def kept() -> object:
+        shown = kubepy("config", "view", "--raw", "-o", "json").out
+        return next(one["user"] for one in json.loads(shown)["users"] if one["name"] == "u")
+
+    kubepy("config", "set-credentials", "u", "--exec-command=get-token", "--exec-arg=a,b", "--exec-env=K=v",
+           "--exec-api-version=v1")
+    assert kept() == {"exec": {"args": ["a", "b"], "command": "get-token", "apiVersion": "v1",
+                               "env": [{"name": "K", "value": "v"}]}}
+    kubepy("config", "set-credentials", "u", "--exec-env=K-", "--exec-env=L=w", "--auth-provider=oidc",
+           "--auth-provider-arg=id=x")
+    assert kept() == {"auth-provider": {"name": "oidc", "config": {"id": "x"}},
+                      "exec": {"args": ["a", "b"], "command": "get-token", "apiVersion": "v1",
+                               "env": [{"name": "L", "value": "w"}]}}
+    assert kubepy("config", "set-credentials", "u", "--exec-interactive-mode=x").err == (
+        "error: invalid interactive mode type, can be only IfAvailable, Never, Always\n")

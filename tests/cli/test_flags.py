@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
 import pytest
 
+from kubepy.cli.commands import COMMANDS
+from kubepy.cli.runtime.command import Entry, load, walk
 from kubepy.cli.runtime.flags import (
+    Flag,
     FlagSyntaxError,
     HelpRequested,
     Parsed,
@@ -17,6 +23,8 @@ from kubepy.cli.runtime.flags import (
     string_array,
     strings,
 )
+from kubepy.cli.runtime.help import default_text
+from kubepy.cli.runtime.session import GLOBAL_FLAGS
 
 FLAGS = [
     boolean("watch", "w"), boolean("all", "A"), string("output", "o"), string("dry-run", default="none",
@@ -139,3 +147,46 @@ def test_durations_that_are_none(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=r"^time: ") as raised:
         parse_duration(text)
     assert str(raised.value) == why
+
+
+# --- kubectl's flags ------------------------------------------------------------------------------------------------
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "kubectl-flags.txt"
+
+
+def golden() -> Iterator[tuple[str, dict[str, str]]]:
+    for line in GOLDEN.read_text().splitlines():
+        if not line.startswith("#"):
+            path, _, flags = line.partition(": ")
+            yield path, dict(flag.split("=", 1) for flag in flags.split())
+
+
+def shown(flags: Iterable[Flag]) -> dict[str, str]:
+    """As the golden file has them; what is deprecated is not shown in a help."""
+    return {f"{flag.name}/{flag.short}".removesuffix("/"): default_text(flag).strip("'")
+            for flag in flags if not flag.deprecated}
+
+
+@pytest.mark.parametrize(("path", "flags"), [pytest.param(*row, id=row[0]) for row in golden() if row[0] != "options"])
+def test_flags_and_their_defaults_are_kubectls(path: str, flags: dict[str, str]) -> None:
+    entries: Mapping[str, Entry] = COMMANDS
+    for word in path.split():
+        command = load(word, entries[word])
+        entries = entries[word].commands
+    assert shown(command.flags) == flags
+
+
+def test_global_flags_are_kubectls_and_two_more() -> None:
+    own = shown(GLOBAL_FLAGS)
+    assert (own.pop("state"), own.pop("reconcile"), own.pop("cache-dir")) == ("", "", "")
+    kubectls = dict(golden())["options"]
+    assert kubectls.pop("cache-dir") == "~/.kube/cache"
+    assert own == kubectls
+
+
+def test_the_golden_file_has_every_command_of_kubectl() -> None:
+    refused = {name for name, entry in walk(COMMANDS) if entry.target.startswith("kubepy.cli.unsupported:")}
+    own = {"init", "controller", "fsck", "help", "alpha", "__complete", "config", "plugin"}
+    groups = {name for name, entry in walk(COMMANDS) if entry.commands}
+    flagless = {name for name, entry in walk(COMMANDS) if entry.target and not load(name.split()[-1], entry).flags}
+    assert {name for name, _ in walk(COMMANDS)} - refused - own - groups - flagless <= set(dict(golden()))

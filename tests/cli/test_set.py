@@ -112,6 +112,13 @@ def test_the_command_line_is_recorded_as_it_was_given(web: Kubepy, words: str, c
     assert found["kubernetes.io/change-cause"] == cause
 
 
+def test_create_records_its_command_line(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "web.yaml").write_text(WEB)
+    kubepy("create", "-f", "web.yaml", "--record")
+    found = json.loads(kubepy("get", "deploy", "web", "-o", "json").out)["metadata"]["annotations"]
+    assert found == {"kubernetes.io/change-cause": "kubepy create --filename=web.yaml --record=true"}
+
+
 # --- scale and autoscale --------------------------------------------------------------------------------------------
 
 

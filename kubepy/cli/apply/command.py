@@ -57,7 +57,7 @@ FLAGS = [
     *server_side_flags(),
     boolean("overwrite", default=True, help="Resolve conflicts between the modified and live configuration by using "
             "values from the modified configuration."),
-    boolean("openapi-patch", default=True, hidden=True),
+    boolean("openapi-patch", default=True, help="Accepted as kubectl does; patches go by the schema."),
     subresource_flag("apply"),
 ]
 NO_ANNOTATION = ("Warning: resource {} is missing the {} annotation which is required by kubepy apply. kubepy apply "

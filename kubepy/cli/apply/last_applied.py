@@ -24,6 +24,7 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     selector_flag,
     validate_flag,
+    windows_line_endings_flag,
 )
 from kubepy.cli.runtime.last_applied import ANNOTATION, original_configuration, serialized
 from kubepy.cli.runtime.output import printer_for
@@ -139,7 +140,7 @@ EDIT_FLAGS = [
     *filename_flags("to use to edit the resource"),
     *output_flags("json|yaml"),
     validate_flag(),
-    boolean("windows-line-endings", hidden=True),
+    windows_line_endings_flag(),
     field_manager_flag(CLIENT_SIDE_APPLY),
     record_flag(),
 ]

@@ -10,7 +10,7 @@ from kubepy.cli.config.contexts import chosen, file_of, unexpected_args
 from kubepy.cli.config.kubeconfig import Entry
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, os_error_text
-from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.flags import boolean, string, string_array, strings
 from kubepy.cli.runtime.session import Session
 
 CLUSTER_FLAGS = [
@@ -28,6 +28,14 @@ USER_FLAGS = [
     string("token", help="A bearer token."),
     string("username", help="The name for basic authentication."),
     string("password", help="The password for basic authentication."),
+    string("auth-provider", help="Kept with the entry; it means nothing here."),
+    strings("auth-provider-arg", help="Arguments of the provider: key=value, or key- to remove one."),
+    string("exec-command", help="Kept with the entry; it is never run."),
+    string("exec-api-version", help="Kept with the entry."),
+    strings("exec-arg", help="Arguments of the command."),
+    string_array("exec-env", help="Variables of the command: key=value, or key- to remove one."),
+    string("exec-interactive-mode", help="Kept with the entry: IfAvailable, Never or Always."),
+    boolean("exec-provide-cluster-info", help="Kept with the entry."),
 ]
 
 
@@ -116,6 +124,8 @@ def set_credentials(session: Session, given: Invocation) -> None:
                        "--username/--password")
     if given.embed_certs and not given.client_certificate and not given.client_key:
         raise CliError("you must specify a --client-certificate or --client-key to embed")
+    if given.exec_interactive_mode not in ("", "IfAvailable", "Never", "Always"):
+        raise CliError("invalid interactive mode type, can be only IfAvailable, Never, Always")
     config = chosen(session)
     user = _user(config.users.get(name, {}), given)
     kubeconfig.write(session.home, config._replace(users={**config.users, name: user}))
@@ -132,7 +142,44 @@ def _user(before: Entry, given: Invocation) -> Entry:
     for flag in ("client-certificate", "client-key"):
         if given.changed(flag):
             values |= _file(flag, given)
+    values["auth-provider"] = _provider(before.get("auth-provider"), given)
+    values["exec"] = _command(before.get("exec"), given)
     return _filled({**before, **values})
+
+
+def _provider(before: Entry | None, given: Invocation) -> Entry | None:
+    """What the flags make of an auth provider: another one begins without arguments."""
+    name = given.auth_provider or (before or {}).get("name", "")
+    if not name:
+        return None
+    config = (before or {}).get("config", {}) if (before or {}).get("name") == name else {}
+    return {"name": name, "config": _changed(config, given.auth_provider_arg)}
+
+
+def _command(before: Entry | None, given: Invocation) -> Entry | None:
+    """What the flags make of a command that gives credentials: another one begins without arguments."""
+    if before is None and not given.exec_command:
+        return None
+    values: Entry = {"args": []} if given.exec_command else {}
+    for flag, key in (("exec-command", "command"), ("exec-api-version", "apiVersion"), ("exec-arg", "args"),
+                      ("exec-interactive-mode", "interactiveMode"), ("exec-provide-cluster-info",
+                                                                     "provideClusterInfo")):
+        if given.changed(flag):
+            values[key] = given.flag(flag)
+    env = _changed({one["name"]: one["value"] for one in (before or {}).get("env", ())}, given.exec_env)
+    return _filled({**(before or {}), **values, "env": [{"name": name, "value": env[name]} for name in env]})
+
+
+def _changed(pairs: dict[str, str], changes: list[str]) -> dict[str, str]:
+    """Pairs with ``key=value`` set and ``key-`` removed."""
+    pairs = dict(pairs)
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if equals:
+            pairs[key] = value
+        else:
+            pairs.pop(key.removesuffix("-"), None)
+    return pairs
 
 
 @verb("delete-cluster", "delete-cluster NAME", examples="""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, raise_all, with_source
-from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
@@ -16,11 +16,14 @@ from kubepy.cli.runtime.flagsets import (
     filename_flags,
     no_arguments,
     output_flags,
+    raw_flag,
     record_flag,
+    refuse_raw,
     require_files,
     save_config_flag,
     selector_flag,
     validate_flag,
+    windows_line_endings_flag,
 )
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import Info, find
@@ -36,8 +39,8 @@ FLAGS = [
     save_config_flag(),
     record_flag(),
     boolean("edit", help="Edit the API resource before creating."),
-    boolean("windows-line-endings", hidden=True),
-    string("raw", hidden=True),
+    windows_line_endings_flag(),
+    raw_flag(),
 ]
 
 
@@ -57,6 +60,7 @@ def create(session: Session, given: Invocation) -> None:
     JSON and YAML formats are accepted."""
     no_arguments(given)
     require_files(given)
+    refuse_raw(given)
     if given.edit:
         _edit_and_create(session, given)
         return
@@ -84,6 +88,7 @@ def _edit_and_create(session: Session, given: Invocation) -> None:
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
         for info in updated:
             place(session, info)
+            info.source = ""  # kubectl does not name the file of the editor
             obj = created(session, given, info, NONE, field_validation(given))
             printer_for(session, given, "created")(obj)
 
@@ -93,7 +98,10 @@ def _edit_and_create(session: Session, given: Invocation) -> None:
 def created(session: Session, given: Invocation, info: Info, strategy: str, validation: str) -> dict[str, object]:
     """Create one object of a file; returns what to print. Raises Status with the file in its message."""
     from kubepy.cli.runtime.last_applied import save_last_applied
+    from kubepy.cli.runtime.record import record
 
+    if given.record:
+        record(info.content, given)
     save_last_applied(info.content, create=given.save_config)
     if strategy == CLIENT:
         return info.content

@@ -74,7 +74,7 @@ def role(session: Session, given: Invocation, name: str) -> Object:
 @generator("clusterrole", "clusterrole NAME --verb=verb --resource=resource.group [--resource-name=name]", flags=[
     *RULE_FLAGS,
     strings("non-resource-url", help="A partial URL that the rule applies to."),
-    Flag("aggregation-rule", "", [], aggregation_pairs, repeated=True, help="Labels of the cluster roles that are "
+    Flag("aggregation-rule", "", "", aggregation_pairs, repeated=True, help="Labels of the cluster roles that are "
          "combined into this one (key=value,…)."),
 ], examples="""
 # Reading nodes

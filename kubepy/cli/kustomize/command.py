@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
-from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.session import Session
 
+NO_PLUGINS = "Accepted as kubectl does; no plugins are run."
+NO_HELM = "Accepted as kubectl does; no charts are inflated."
 FLAGS = [
     string("output", "o", help="If specified, write output to this path."),
     string("load-restrictor", default="LoadRestrictionsRootOnly", help="If set to 'LoadRestrictionsNone', local "
            "kustomizations may load files from outside their root."),
+    boolean("as-current-user", help=NO_PLUGINS),
+    boolean("enable-alpha-plugins", help=NO_PLUGINS),
+    strings("env", "e", help=NO_PLUGINS),
+    strings("mount", help=NO_PLUGINS),
+    boolean("network", help=NO_PLUGINS),
+    string("network-name", default="bridge", help=NO_PLUGINS),
+    boolean("enable-helm", help=NO_HELM),
+    strings("helm-api-versions", help=NO_HELM),
+    string("helm-command", default="helm", help=NO_HELM),
+    boolean("helm-debug", help=NO_HELM),
+    string("helm-kube-version", help=NO_HELM),
 ]
 RESTRICTIONS = ("LoadRestrictionsRootOnly", "LoadRestrictionsNone", "")
 

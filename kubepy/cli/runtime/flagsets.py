@@ -102,6 +102,20 @@ def local_flag(verb: str) -> Flag:
     return boolean("local", help=f"If true, {verb} will NOT contact the cluster but run locally.")
 
 
+def raw_flag() -> Flag:
+    return string("raw", help="Not supported: there is no server to send requests to.")
+
+
+def refuse_raw(given: Invocation) -> None:
+    """Raise CliError for --raw."""
+    if given.raw:
+        raise CliError("--raw is not supported: there is no server to send requests to")
+
+
+def windows_line_endings_flag() -> Flag:
+    return boolean("windows-line-endings", help="If true, the file that is edited has the line endings of Windows.")
+
+
 def prune_flags() -> list[Flag]:
     return [
         boolean("prune", help="Automatically delete objects that do not appear in the configs and were created by "

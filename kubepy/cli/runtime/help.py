@@ -59,10 +59,11 @@ def options_text(title: str, flags: tuple[Flag, ...]) -> str:
 def _option(flag: Flag) -> str:
     head = f"-{flag.short}, " if flag.short else ""
     text = textwrap.fill(flag.help, 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
-    return f"    {head}--{flag.name}={_default(flag)}:" + (f"\n{text}" if flag.help else "")
+    return f"    {head}--{flag.name}={default_text(flag)}:" + (f"\n{text}" if flag.help else "")
 
 
-def _default(flag: Flag) -> str:
+def default_text(flag: Flag) -> str:
+    """A default as Go prints it: ``false``, ``''``, ``[a,b]``, ``1m0s``."""
     if isinstance(flag.default, bool):
         return str(flag.default).lower()
     if isinstance(flag.default, list):

@@ -239,6 +239,17 @@ def test_progress_is_made_and_then_over(lab):
     assert list(lab.conditions()) == ["Available", "Progressing"]
 
 
+def test_a_condition_that_stays_true_keeps_the_time_since_when_it_has_been(lab):
+    make(lab, replicas=1)
+    begun = condition(lab, "Progressing")["lastTransitionTime"]
+    lab.wait(100)
+    lab.update("web:2")
+    lab.run()
+    found = condition(lab, "Progressing")
+    assert found["lastTransitionTime"] == begun
+    assert parse_time(found["lastUpdateTime"]) - parse_time(begun) == timedelta(seconds=100)
+
+
 def test_a_rollout_that_makes_no_progress_is_stuck_when_its_deadline_is_over(lab):
     make(lab, replicas=2, progressDeadlineSeconds=60)
     lab.update("web:2", outcome="not-ready")

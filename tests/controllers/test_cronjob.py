@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kubepy.cluster.clock import format_time, parse_time
 from kubepy.cluster.objects.meta import Object, name_of
 from kubepy.cluster.values.cron import parse
+from kubepy.controllers.cronjob.jobs import beyond_limits
 from kubepy.controllers.cronjob.schedule import Latest, ScheduleError, Times, latest_start, seconds_until_next
 from tests.controllers.conftest import Lab
 
@@ -232,6 +233,19 @@ def test_failures_have_a_limit_of_their_own(lab):
     for number in range(1, 4):
         at(lab, number * 10 * MINUTE + 1)
     assert jobs(lab) == [minute("10:30")]
+
+
+def ended(name: str, kind: str, start: str | None) -> Object:
+    return {"metadata": {"name": name}, "status": {
+        "conditions": [{"type": kind, "status": "True"}], **({"startTime": start} if start else {})}}
+
+
+def test_the_jobs_that_started_first_go_first_and_those_that_never_did_last():
+    jobs = [ended("never", "Failed", None), ended("b", "Failed", "2026-11-20T10:00:00Z"),
+            ended("a", "Failed", "2026-11-20T10:00:00Z"), ended("late", "Failed", "2026-11-20T11:00:00Z"),
+            ended("good", "Complete", "2026-11-20T09:00:00Z")]
+    order = [name_of(one) for one in beyond_limits({"spec": {"failedJobsHistoryLimit": 0}}, jobs)]
+    assert order == ["a", "b", "late", "never"]
 
 
 def test_a_limit_of_none_still_notes_the_success(lab):

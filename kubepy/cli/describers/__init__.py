@@ -22,6 +22,7 @@ DESCRIBERS = {
     "persistentvolumeclaims": "storage:claim",
     "persistentvolumes": "storage:volume",
     "pods": "pods:pod",
+    "replicationcontrollers": "workloads:replication_controller",
     "secrets": "core:secret",
     "serviceaccounts": "core:service_account",
     "services": "core:service",

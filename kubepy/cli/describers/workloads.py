@@ -1,4 +1,4 @@
-"""DaemonSet, Deployment, ReplicaSet and StatefulSet."""
+"""DaemonSet, Deployment, ReplicaSet, ReplicationController and StatefulSet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ from kubepy.cli.describers.writer import (
 )
 from kubepy.cluster.objects.deployments import new_replica_set, old_replica_sets
 from kubepy.cluster.objects.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
-from kubepy.cluster.selectors.labels import format_label_selector, format_labels, from_label_selector
+from kubepy.cluster.selectors.labels import (
+    LabelSelector,
+    format_label_selector,
+    format_labels,
+    from_label_selector,
+)
 
 
 def daemon_set(writer: Writer, obj: Object, around: Surroundings) -> None:
@@ -40,7 +45,7 @@ def daemon_set(writer: Writer, obj: Object, around: Surroundings) -> None:
 
 def pods_status(obj: Object, around: Surroundings) -> str:
     """How many pods of a controller are in which phase."""
-    selector = from_label_selector(obj["spec"]["selector"])
+    selector = _selector(obj)
     phases = Counter(
         pod.get("status", {}).get("phase")
         for pod in around.list("pods", namespace_of(obj))
@@ -50,12 +55,30 @@ def pods_status(obj: Object, around: Surroundings) -> str:
             f" / {phases['Failed']} Failed")
 
 
+def _selector(obj: Object) -> LabelSelector:
+    """A ReplicationController's is a mere map of labels."""
+    source = obj["spec"]["selector"]
+    return from_label_selector({"matchLabels": source} if obj["kind"] == "ReplicationController" else source)
+
+
+def replication_controller(writer: Writer, obj: Object, around: Surroundings) -> None:
+    spec, status = obj["spec"], obj.get("status", {})
+    heading(writer, obj)
+    writer.field(0, "Selector", format_labels(spec["selector"]))
+    labels_and_annotations(writer, obj)
+    _pods_and_conditions(writer, obj, around, spec, status)
+
+
 def replica_set(writer: Writer, obj: Object, around: Surroundings) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
     labels_and_annotations(writer, obj)
     controlled_by(writer, obj)
+    _pods_and_conditions(writer, obj, around, spec, status)
+
+
+def _pods_and_conditions(writer: Writer, obj: Object, around: Surroundings, spec: Object, status: Object) -> None:
     writer.field(0, "Replicas", f"{status.get('replicas', 0)} current / {spec.get('replicas', 0)} desired")
     writer.field(0, "Pods Status", pods_status(obj, around))
     template(writer, spec["template"])

@@ -168,8 +168,8 @@ class CronJobSync:
             time = due.strftime("%a, %d %b %Y %H:%M:%S +0000")
             self.say("Warning", "MissSchedule", f"Missed scheduled time to start a job: {time}")
             return False
-        name, last = job_name(self.cron_job, due), self.status.get("lastScheduleTime")
-        if any(one["name"] == name for one in self.active) or (last and parse_time(last) == due):
+        name = job_name(self.cron_job, due)
+        if any(one["name"] == name for one in self.active):
             return False
         if self.policy() == "Forbid" and self.active:
             self.say("Normal", "JobAlreadyActive", "Not starting job because prior execution is running and "

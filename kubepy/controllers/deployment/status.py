@@ -92,8 +92,6 @@ def is_timed_out(deployment: Object, status: Object, now: datetime) -> bool:
     current = find_condition(status.get("conditions"), PROGRESSING)
     if current is None or current.get("reason") == "NewReplicaSetAvailable":
         return False
-    if current.get("reason") == "ProgressDeadlineExceeded":
-        return True
     return deadline(deployment, current) < now
 
 

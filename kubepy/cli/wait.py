@@ -104,7 +104,7 @@ def _found(session: Session, given: Invocation) -> Result:
 
 
 def _wait_for_creation(session: Session, given: Invocation, deadline: _Deadline) -> None:
-    has_files = bool(given.filename or given.kustomize)
+    has_files = bool(given.filename)
 
     def is_there() -> bool:
         infos, errors = _found(session, given).infos()

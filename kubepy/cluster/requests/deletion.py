@@ -38,6 +38,7 @@ def delete(server: Server, session: Session, target: Target, options: DeleteOpti
     admission.admit_deletion(target)
     old = session.require(target.key)
     _validate(target, old, options)
+    admission.validate_deletion(server, session, target, old)
     if target.resource.key == "namespaces" and (kept := _namespace_kept(old, options, server.clock.now())) is not None:
         return session.update(target.key, kept, old)
     state = _definition_to_clean_up(old, server.clock.now()) if target.resource.key == CRDS else old

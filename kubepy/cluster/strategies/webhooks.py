@@ -1,4 +1,4 @@
-"""Webhook configurations and admission policies: stored and defaulted, never called.
+"""Webhook configurations, which are stored and never called, and admission policies, of which those that validate are.
 
 Upstream: ``pkg/registry/admissionregistration``.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubepy.cluster.errors import FieldError
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.validation.fields import semantically_equal
@@ -58,6 +59,11 @@ class _PolicyStrategy(_CountedStrategy):
 class ValidatingAdmissionPolicyStrategy(_PolicyStrategy):
     has_status = True
 
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.policies import validate_policy
+
+        return validate_policy(obj)
+
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         obj["spec"] = old["spec"]
 
@@ -73,7 +79,10 @@ class _BindingStrategy(_CountedStrategy):
 
 
 class ValidatingAdmissionPolicyBindingStrategy(_BindingStrategy):
-    pass
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.policies import validate_binding
+
+        return validate_binding(obj)
 
 
 class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from kubepy.cluster.requests.admission.quota import Charge
 
 __all__ = ["Request", "admit_creation", "admit_deletion", "admit_into_namespace", "admit_update", "charge_quotas",
-           "validate_creation", "validate_update"]
+           "validate_creation", "validate_deletion", "validate_update"]
 
 QUOTAS = "resourcequotas"
+POLICY_BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
 _WORKLOADS = ("podtemplates", "replicationcontrollers", "replicasets.apps", "deployments.apps", "statefulsets.apps",
               "daemonsets.apps", "jobs.batch", "cronjobs.batch")
 
@@ -79,7 +80,17 @@ def admit_creation(server: Server, session: Session, target: Target, obj: Object
 
 def validate_creation(server: Server, session: Session, target: Target, obj: Object) -> None:
     """Refuse a new object that its kind's rules let through. Raises Forbidden, Invalid."""
-    _run(_CHECKING_NEW.get(target.resource.key, ()), Request(server, session, target, obj))
+    request = Request(server, session, target, obj)
+    _run(_CHECKING_NEW.get(target.resource.key, ()), request)
+    _check_policies(request, "CREATE")
+
+
+def _check_policies(request: Request, operation: str) -> None:
+    """Hardly any cluster has policies, and the language of their rules is only loaded for those that do."""
+    if request.session.list(POLICY_BINDINGS):
+        from kubepy.cluster.requests.admission.policies import check_policies
+
+        check_policies(request, operation)
 
 
 def charge_quotas(request: Request) -> list[Charge]:
@@ -102,6 +113,12 @@ def admit_update(target: Target, new: Object, old: Object, subresource: str) -> 
 def validate_update(request: Request) -> None:
     """Refuse an update that the kind's rules let through. Raises Forbidden, Invalid."""
     _run(_CHECKING_UPDATES.get((request.target.resource.key, request.subresource), ()), request)
+    _check_policies(request, "UPDATE")
+
+
+def validate_deletion(server: Server, session: Session, target: Target, obj: Object) -> None:
+    """Refuse the deletion of an object that is there. Raises what the policies deny."""
+    _check_policies(Request(server, session, target, obj), "DELETE")
 
 
 def admit_deletion(target: Target) -> None:

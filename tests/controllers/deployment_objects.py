@@ -113,7 +113,7 @@ class Crash(BaseException):
 
 
 # What is checked of a step: the reconciler's name, and the pictures before and after.
-Check = Callable[[str, Picture, Picture], None]
+Check = Callable[[str, Any, Any], None]
 
 
 def expect(holds: bool, what: str, before: Picture, after: Picture) -> None:
@@ -183,9 +183,9 @@ class Witness:
     """One reconciler, with every sync looked at; all of them together die at the step that ``countdown`` reaches."""
 
     def __init__(self, inner: Reconciler, client: Client, check: Check, broken: list[Broken],
-                 countdown: list[int]) -> None:
+                 countdown: list[int], look: Callable[[Client], Any] = picture) -> None:
         self.name = inner.name
-        self._inner, self._client, self._check = inner, client, check
+        self._inner, self._client, self._check, self._look = inner, client, check, look
         self._broken, self._countdown = broken, countdown
 
     def __getattr__(self, name: str) -> Any:  # remember and recall, where the reconciler has them
@@ -199,11 +199,11 @@ class Witness:
         return self._inner.handlers()
 
     def sync(self, key: Key) -> None:
-        before = picture(self._client)
+        before = self._look(self._client)
         try:
             self._inner.sync(key)
         finally:
-            after = picture(self._client)
+            after = self._look(self._client)
             if before is not None and after is not None:
                 try:
                     self._check(self.name, before, after)

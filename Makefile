@@ -19,6 +19,7 @@ check: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python tests/benchmarks/start_up.py
 	$(BIN)/python tests/benchmarks/daemonset_1000_nodes.py
+	$(BIN)/python tests/benchmarks/statefulset_update.py
 
 completions: $(VENV)/.installed
 	for shell in bash zsh fish; do $(BIN)/kubepy completion $$shell > completions/kubepy.$$shell; done

@@ -62,6 +62,7 @@ def test_a_pod_made_again_does_not_take_the_claim_that_goes_with_the_one_before(
     claim = lab.client.get(CLAIMS, "data-db-1", namespace="default")
     assert (uid_of(claim) == before, claim["status"]["phase"], owners(lab)["data-db-1"]) == (False, "Bound", [])
     assert lab.set()["status"]["readyReplicas"] == 2
+    assert not any(one.startswith("Failed") for one in lab.messages("StatefulSet", "db"))
 
 
 def test_a_claim_deleted_under_a_pod_that_waits_for_it_is_made_again(lab: StatefulLab) -> None:
@@ -146,7 +147,8 @@ def test_claims_of_a_pod_that_cannot_be_made_have_their_owner(lab: StatefulLab) 
 
 def test_an_adopted_pod_without_the_claims_volume_cannot_be_mended(lab: StatefulLab) -> None:
     """A pod's volumes never change: the set gets no further than here until somebody deletes the pod."""
-    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "labels": {"app": "db"}},
+    labels = {"app": "db", "statefulset.kubernetes.io/pod-name": "db-0"}
+    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "labels": labels},
                         "spec": {"containers": [{"name": "c", "image": "x"}], "nodeName": "node-1"}}, "default")
     lab.make(stateful_set(claims=True))
     lab.run()

@@ -1,4 +1,4 @@
-"""How the cost of a rolling update grows with its StatefulSet: a pod replaced in a large set, against one in a small set.
+"""How the cost of a rolling update grows with its StatefulSet: a pod replaced in a large set against one in a small.
 
     python tests/benchmarks/statefulset_update.py [PODS]
 

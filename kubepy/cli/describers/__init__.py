@@ -17,12 +17,14 @@ Describer = Callable[[Writer, Object, Surroundings], None]
 # resource → module:function; what is not here is described field by field.
 DESCRIBERS = {
     "configmaps": "core:config_map",
+    "limitranges": "quotas:limit_range",
     "namespaces": "core:namespace",
     "nodes": "nodes:node",
     "persistentvolumeclaims": "storage:claim",
     "persistentvolumes": "storage:volume",
     "pods": "pods:pod",
     "replicationcontrollers": "workloads:replication_controller",
+    "resourcequotas": "quotas:resource_quota",
     "secrets": "core:secret",
     "serviceaccounts": "core:service_account",
     "services": "core:service",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 
+from kubepy.cli.describers.quotas import limits_of_namespace, quotas_of_namespace
 from kubepy.cli.describers.writer import (
     Surroundings,
     Writer,
@@ -62,52 +63,8 @@ def namespace(writer: Writer, obj: Object, around: Surroundings) -> None:
         for one in conditions:
             writer.line(1, "\t".join([one["type"], one["status"], format_date(one.get("lastTransitionTime")),
                                       one.get("reason", ""), one.get("message", "")]))
-    _quotas(writer, around.list("resourcequotas", name_of(obj)))
-    _limit_ranges(writer, around.list("limitranges", name_of(obj)))
-
-
-QUOTA_SCOPES = {
-    "Terminating": "Matches all pods that have an active deadline. These pods have a limited lifespan on a node before"
-                   " being actively terminated by the system.",
-    "NotTerminating": "Matches all pods that do not have an active deadline. These pods usually include long running"
-                      " pods whose container command is not expected to terminate.",
-    "BestEffort": "Matches all pods that do not have resource requirements set. These pods have a best effort quality"
-                  " of service.",
-    "NotBestEffort": "Matches all pods that have at least one resource requirement set. These pods have a burstable or"
-                     " guaranteed quality of service.",
-}
-
-
-def _quotas(writer: Writer, found: list[Object]) -> None:
-    writer.line(0, "")
-    writer.line(0, "Resource Quotas" if found else "No resource quota.")
-    for quota in found:
-        writer.field(1, "Name", name_of(quota))
-        if scopes := sorted(quota["spec"].get("scopes") or []):
-            writer.field(1, "Scopes", ", ".join(scopes))
-            for scope in scopes:
-                if scope in QUOTA_SCOPES:
-                    writer.line(1, f"* {QUOTA_SCOPES[scope]}")
-        status = quota.get("status", {})
-        writer.line(1, "Resource\tUsed\tHard")
-        writer.line(1, "--------\t---\t---")
-        for resource, hard in sorted((status.get("hard") or {}).items()):
-            writer.line(1, f"{resource}\t{(status.get('used') or {}).get(resource, '0')}\t{hard}")
-
-
-def _limit_ranges(writer: Writer, found: list[Object]) -> None:
-    writer.line(0, "")
-    if not found:
-        writer.line(0, "No LimitRange resource.")
-        return
-    writer.line(0, "Resource Limits")
-    writer.line(0, " Type\tResource\tMin\tMax\tDefault Request\tDefault Limit\tMax Limit/Request Ratio")
-    writer.line(0, " ----\t--------\t---\t---\t---------------\t-------------\t-----------------------")
-    columns = ("min", "max", "defaultRequest", "default", "maxLimitRequestRatio")
-    for limit in (one for limit_range in found for one in limit_range["spec"].get("limits") or []):
-        for resource in sorted({name for column in columns for name in limit.get(column) or {}}):
-            cells = [str((limit.get(column) or {}).get(resource, "-")) for column in columns]
-            writer.line(0, "\t".join([f" {limit['type']}", resource, *cells]))
+    quotas_of_namespace(writer, around.list("resourcequotas", name_of(obj)))
+    limits_of_namespace(writer, around.list("limitranges", name_of(obj)))
 
 
 def service(writer: Writer, obj: Object, around: Surroundings) -> None:

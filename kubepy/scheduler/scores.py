@@ -19,7 +19,8 @@ from kubepy.scheduler.plugins.topologyspread import ANYWAY, Constraint, constrai
 MAX = 100
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
-CONTROLLERS = {"ReplicaSet": "replicasets.apps", "StatefulSet": "statefulsets.apps"}
+CONTROLLERS = {"ReplicaSet": "replicasets.apps", "ReplicationController": "replicationcontrollers",
+               "StatefulSet": "statefulsets.apps"}
 SYSTEM_DEFAULTS = ((HOSTNAME, 3), (ZONE, 5))  # topology key, max skew: of pods without constraints of their own
 
 Nodes = Sequence[NodeInfo]
@@ -210,9 +211,11 @@ def default_selector(pod: PodInfo, view: View) -> LabelSelector:
         wanted = service["spec"].get("selector")
         if wanted and all(pod.labels.get(key) == value for key, value in wanted.items()):
             merged |= wanted
-    requirements: list[Requirement] = list(from_set(merged).requirements)
     owner = _owner(pod.pod, view)
-    if owner is not None:
+    if owner is not None and owner["kind"] == "ReplicationController":
+        merged |= owner["spec"].get("selector") or {}
+    requirements: list[Requirement] = list(from_set(merged).requirements)
+    if owner is not None and owner["kind"] != "ReplicationController":
         requirements += from_label_selector(owner["spec"].get("selector")).requirements
     return LabelSelector(requirements)
 

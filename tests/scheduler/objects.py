@@ -38,7 +38,7 @@ def view(*objects: Object) -> View:
         "Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "Service": "services",
         "PersistentVolumeClaim": "persistentvolumeclaims", "PersistentVolume": "persistentvolumes",
         "StorageClass": "storageclasses.storage.k8s.io", "PodDisruptionBudget": "poddisruptionbudgets.policy",
-        "ReplicaSet": "replicasets.apps",
+        "ReplicaSet": "replicasets.apps", "ReplicationController": "replicationcontrollers",
     }  # fmt: skip
     for obj in objects:
         meta = obj["metadata"]

@@ -71,3 +71,12 @@ def test_a_pod_is_known_by_its_services_and_its_controller() -> None:
     own = pod("p", labels={"app": "web", "hash": "1"})
     own["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}]
     assert str(default_selector(info(own), view(owner, SERVICE))) == "app=web,hash=1"
+
+
+def test_a_pod_is_known_by_its_replication_controller_too() -> None:
+    owner = {"kind": "ReplicationController", "metadata": {"name": "rc", "namespace": "default"},
+             "spec": {"selector": {"tier": "back"}}}  # fmt: skip
+    own = pod("p", labels={"app": "web", "tier": "back"})
+    own["metadata"]["ownerReferences"] = [
+        {"kind": "ReplicationController", "name": "rc", "uid": "u", "controller": True}]
+    assert str(default_selector(info(own), view(owner, SERVICE))) == "app=web,tier=back"

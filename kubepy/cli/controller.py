@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
 
-from kubepy.cli.driver import MANAGER_LOCK, build_manager, holding, settled_checkpoint
+from kubepy.cli.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, SilentExit
 from kubepy.cli.runtime.flags import boolean, duration
@@ -64,8 +64,8 @@ def _once(session: Session, given: Invocation) -> None:
             return
         with holding(cluster) as ours, _signals() as received:
             if ours:
-                summary = build_manager(cluster).run_until_settled(
-                    given.quiet_for, lambda: bool(received), skip_waits=True)
+                summary = settle(session, build_manager(cluster), given.quiet_for, lambda: bool(received),
+                                 skip_waits=True)
                 _report(session, given, summary)
                 _warn_of_problems(session)
                 _say_due(session, summary.due)
@@ -73,6 +73,7 @@ def _once(session: Session, given: Invocation) -> None:
                     raise SilentExit(128 + received[0])
                 return
         others_run = True
+        session.progress.show(f"waiting {session.progress.seconds()}s", about="for another process")
         cluster.clock.sleep(POLL_SECONDS)
 
 

@@ -155,6 +155,7 @@ def delete_all(session: Session, result: Result, options: Options, *, warn_clust
     def delete_one(info: Info) -> None:
         nonlocal seen
         seen += 1
+        session.progress.show("deleting", seen)
         if warn_cluster_scope and not info.resource.namespaced:
             session.warn("deleting cluster-scoped resources, not scoped to the provided namespace")
         if options.dry_run != CLIENT:
@@ -196,10 +197,12 @@ def wait_until_gone(session: Session, infos: list[Info], timeout: float) -> None
     that is still there when the time is over."""
     clock = session.cluster.clock
     deadline = clock.monotonic() + timeout
-    for info in infos:
+    for number, info in enumerate(infos, 1):
+        session.progress.show("waiting until gone", number, len(infos))
         if _is_gone(session, info):
             continue
-        if not session.driver.wait_until(partial(_is_gone, session, info), deadline - clock.monotonic()):
+        about = f"{number}/{len(infos)} {info.object_name}"
+        if not session.driver.wait_until(partial(_is_gone, session, info), deadline - clock.monotonic(), about):
             raise CliError(f"timed out waiting for the condition on {info.object_name}")
 
 

@@ -14,6 +14,7 @@ from kubepy.storage import LockTimeoutError
 if TYPE_CHECKING:
     from kubepy.cli.runtime.session import Session
     from kubepy.cluster.cluster import Cluster
+    from kubepy.controllers.summary import Summary
 
 MANAGER_LOCK = "manager.lock"
 CHECKPOINT = "manager.checkpoint"
@@ -121,6 +122,17 @@ def _without_warnings(cluster: Cluster) -> Iterator[None]:
         cluster.client.warn = warn
 
 
+def settle(session: Session, manager: Manager, quiet_for: float = 0.0, stop: Callable[[], bool] = lambda: False, *,
+           skip_waits: bool = False) -> Summary:
+    """:meth:`Manager.run_until_settled`, which on a terminal shows how far it is."""
+    def is_over() -> bool:
+        changed, waiting = manager.workload()
+        session.progress.show(f"{changed} objects changed, {waiting} to do")
+        return stop()
+
+    return manager.run_until_settled(quiet_for, is_over, skip_waits=skip_waits)
+
+
 class Driver:
     """Lets a command wait for something that the controllers bring about.
 
@@ -134,15 +146,17 @@ class Driver:
         self._warned = False
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
-    def wait_until(self, done: Callable[[], bool], timeout: float | None = None) -> bool:
+    def wait_until(self, done: Callable[[], bool], timeout: float | None = None, about: str = "") -> bool:
         """Wait until ``done()`` holds, at most ``timeout`` seconds of real time (None: for ever); whether it does.
 
-        ``done`` is asked after every batch of the controllers, and whenever something changed.
+        ``done`` is asked after every batch of the controllers, and whenever something changed. ``about`` is what is
+        waited for, to be shown on a terminal.
         """
-        clock = self._session.cluster.clock
+        clock, progress = self._session.cluster.clock, self._session.progress
         deadline = None if timeout is None else clock.monotonic() + timeout
 
         def is_over() -> bool:
+            progress.show(f"waiting {progress.seconds()}s", about=about)
             return deadline is not None and clock.monotonic() >= deadline
 
         reconciles = self._session.reconciles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cli.driver import build_manager, holding
+from kubepy.cli.driver import build_manager, holding, settle
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import integer
@@ -33,7 +33,8 @@ def init(session: Session, given: Invocation) -> None:
     names = [f"node-{number}" for number in range(1, given.nodes + 1)]
     with session.client.joined():
         session.client.create("storageclasses.storage.k8s.io", standard_class())
-        for name in names:
+        for number, name in enumerate(names, 1):
+            session.progress.show("making nodes", number, len(names))
             session.client.create("nodes", new_node(name))
     _settle(session)
     session.print(f"cluster created in {session.folder}")
@@ -70,4 +71,4 @@ def _settle(session: Session) -> None:
     """Let the kubelets register and the taints of new nodes go, so that the cluster begins ready."""
     with holding(session.cluster) as ours:
         if ours:
-            build_manager(session.cluster).run_until_settled()
+            settle(session, build_manager(session.cluster))

@@ -114,7 +114,7 @@ def _wait_for_creation(session: Session, given: Invocation, deadline: _Deadline)
         raise_all(errors)
         return bool(infos)
 
-    if not is_there() and not session.driver.wait_until(is_there, deadline.left()):
+    if not is_there() and not session.driver.wait_until(is_there, deadline.left(), "for creation"):
         raise CliError(TIMED_OUT)
 
 
@@ -134,7 +134,7 @@ def wait_for(session: Session, info: Info, check: Check, deadline: _Deadline) ->
         return latest
     if deadline.only_once:
         raise CliError(f"condition not met for {info.object_name}")
-    if not session.driver.wait_until(is_met, deadline.left()):
+    if not session.driver.wait_until(is_met, deadline.left(), info.object_name):
         raise CliError(f"{TIMED_OUT} on {info.object_name}")
     return latest
 

@@ -109,6 +109,10 @@ class Manager:
                 pause = min(2 * pause, MAX_POLL_SECONDS)
                 self._clock.sleep(pause)
 
+    def workload(self) -> tuple[int, int]:
+        """How many objects this run has changed so far, and how many keys are queued now."""
+        return self._summary.touched(), sum(len(one.queue) for one in self._reconcilers)
+
     def wait_for_work(self, seconds: float) -> float:
         """Wait until something has changed or is due, at most so long; returns for how long to wait next time.
 

@@ -45,6 +45,10 @@ class Summary:
         self._before.setdefault(event.key, uid_of(event.old) if event.old else "")
         self._after[event.key] = uid_of(event.new) if event.new else ""
 
+    def touched(self) -> int:
+        """How many objects were changed, those included that are as they were before by now."""
+        return len(self._after)
+
     def changes(self) -> list[Change]:
         """In the order in which objects were first changed."""
         found = []

@@ -40,7 +40,7 @@ from kubepy.cli.runtime.flagsets import (
 from kubepy.cli.runtime.last_applied import ANNOTATION, modified_configuration, original_configuration
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import Info, Result, find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted
 from kubepy.cluster.values.goformat import to_json
@@ -109,11 +109,12 @@ def apply(session: Session, given: Invocation) -> None:
     allowed = allowed_kinds(session, given.prune_allowlist) if given.prune else []
     validate(given, options)
     visited = Visited(session)
-    infos, errors = find(session, given, validation=options.validation).infos()
+    infos, errors = _read(session, find(session, given, validation=options.validation))
     if not infos and not errors:
         raise CliError("no objects passed to apply")
     printers = _printers(session, given, options)
-    for info in infos:
+    for number, info in enumerate(infos, 1):
+        session.progress.show("applying", number, len(infos))
         visited.add_namespace(info)
         if given.record:
             record(info.content, given)
@@ -132,6 +133,16 @@ def apply(session: Session, given: Invocation) -> None:
         _print_objects(printer_for(session, given), infos)
     if given.prune:
         _prune(session, given, options, leftovers(session, visited, allowed, given.selector))
+
+
+def _read(session: Session, result: Result) -> tuple[list[Info], list[Exception]]:
+    infos: list[Info] = []
+
+    def take(info: Info) -> None:
+        infos.append(info)
+        session.progress.show("reading", len(infos))
+
+    return infos, result.errors_of(take)
 
 
 def complete(session: Session, given: Invocation) -> Options:

@@ -137,7 +137,7 @@ class PodRemoval:
         return DeleteOptions(grace_period_seconds=grace, dry_run=self.strategy == SERVER)
 
     def _wait_until(self, look: Callable[[], bool]) -> bool:
-        return look() or self.session.driver.wait_until(look, float(self.given.timeout) or None)
+        return look() or self.session.driver.wait_until(look, float(self.given.timeout) or None, "until pods are gone")
 
     def _fresh(self, pod: Object) -> Object | None:
         try:

@@ -63,7 +63,7 @@ class Following:
         """Raises CliError when the time is over, the object gone, or the rollout has failed."""
         if self.look() or not self.given.watch:
             return
-        if not self.session.driver.wait_until(self.look, self.given.timeout or None):
+        if not self.session.driver.wait_until(self.look, self.given.timeout or None, self.info.printed_name):
             raise CliError("timed out waiting for the condition")
 
     def look(self) -> bool:

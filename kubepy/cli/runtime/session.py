@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kubepy.cli.config.kubeconfig import Kubeconfig, Target
     from kubepy.cli.driver import Driver
     from kubepy.cli.runtime.command import Invocation
+    from kubepy.cli.runtime.progress import Progress
     from kubepy.cluster.client import Client
     from kubepy.cluster.cluster import Cluster
     from kubepy.cluster.scheme import Scheme
@@ -107,6 +108,7 @@ class Session:
         self._reconcile = ""
         self._warned: dict[str, None] = {}
         self._warnings_as_errors = False
+        self._progress: Progress | None = None
 
     def take(self, given: Invocation, *, may_create: bool) -> None:
         """Take over the global flags of a parsed command line. Raises CliError for wrong ones."""
@@ -193,7 +195,9 @@ class Session:
         return TemporaryDirectory()
 
     def close(self) -> None:
-        """Let go of the cluster, if it was opened."""
+        """Let go of the cluster, if it was opened, and take away what says how far the work is."""
+        if self._progress is not None:
+            self._progress.clear()
         if "cluster" in self.__dict__:
             self.cluster.close()
         if "_scratch" in self.__dict__:
@@ -229,11 +233,24 @@ class Session:
 
     # --- streams
 
+    @property
+    def progress(self) -> Progress:
+        """Says how far long work is, on a terminal (``progress.show``)."""
+        if self._progress is None:
+            from kubepy.cli.runtime.progress import Progress
+
+            self._progress = Progress(self.stderr)
+        return self._progress
+
     def print(self, text: str = "", end: str = "\n") -> None:
+        if self._progress is not None:
+            self._progress.clear()
         self.stdout.write(text + end)
 
     def say(self, text: str) -> None:
         """A line on stderr, after everything printed so far."""
+        if self._progress is not None:
+            self._progress.clear()
         self.stdout.flush()
         self.stderr.write(text + "\n")
         self.stderr.flush()

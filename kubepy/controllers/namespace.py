@@ -80,7 +80,8 @@ class NamespaceController:
 
     def _namespace_changed(self, event: WatchEvent) -> None:
         if event.new is not None and is_being_deleted(event.new):
-            self.queue.add_after(event.key, GRACE_SECONDS, skippable=True)
+            passed = self._since_deletion(event.new).total_seconds() if event.old is None else 0.0
+            self.queue.add_after(event.key, GRACE_SECONDS - passed, skippable=True)
 
     def _content_changed(self, event: WatchEvent) -> None:
         """Something has left the namespace, so that looking at it need not wait."""
@@ -151,8 +152,10 @@ class NamespaceController:
         pods = self._informers.list("pods", name_of(namespace))
         graces = [pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in pods if not is_pod_terminal(pod)]
         estimate = max(graces, default=0)
-        passed = self._clock.now() - parse_time(namespace["metadata"]["deletionTimestamp"])
-        return 0 if passed >= timedelta(seconds=estimate) else int(estimate)
+        return 0 if self._since_deletion(namespace) >= timedelta(seconds=estimate) else int(estimate)
+
+    def _since_deletion(self, namespace: Object) -> timedelta:
+        return self._clock.now() - parse_time(namespace["metadata"]["deletionTimestamp"])
 
     def _write_status(self, namespace: Object, found: Mapping[str, Finding]) -> Object:
         status = namespace.get("status") or {}

@@ -78,6 +78,15 @@ def test_what_has_gone_by_itself_is_noticed_with_the_next_look(lab):
         assert [one for one in lab.names("namespaces") if one in ("default", "lab")] == names
 
 
+def test_whoever_comes_later_does_not_begin_to_wait_anew(lab):
+    make(lab)
+    lab.config_map("plain", namespace="lab")
+    lab.client.delete("namespaces", "lab")
+    lab.pass_time(60)
+    lab.watch()
+    assert "lab" not in lab.names("namespaces")
+
+
 def test_whoever_does_not_watch_takes_up_what_a_watch_was_waiting_for(lab):
     make(lab)
     lab.config_map("plain", namespace="lab")

@@ -97,10 +97,18 @@ class VolumeBinding(Plugin):
         return Rejection(tuple(reasons), False, self.name) if reasons else None
 
     def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        if event.new is None or event.new.get("kind") != "PersistentVolumeClaim":
-            return event.new is not None
-        meta = event.new["metadata"]
-        return meta["namespace"] == pod.namespace and any(use.claim == meta["name"] for use in uses_of(pod.pod))
+        """A class that comes or reaches other nodes, any volume, a claim of the pod's own, any node."""
+        old, new = event.old, event.new or {}
+        if new.get("kind") == "StorageClass":
+            return old is None or old.get("allowedTopologies") != new.get("allowedTopologies")
+        return new.get("kind") != "PersistentVolumeClaim" or _concerns(pod, new)
+
+
+def _concerns(pod: PodInfo, claim: Object) -> bool:
+    """Whether it is a claim that the pod mounts, by its name."""
+    metadata = claim["metadata"]
+    return metadata["namespace"] == pod.namespace and any(
+        use.claim == metadata["name"] for use in uses_of(pod.pod))
 
 
 def _unusable(pod: PodInfo, use: Use, claim: Object | None) -> str:
@@ -172,7 +180,7 @@ class VolumeRestrictions(Plugin):
     """A ReadWriteOncePod claim serves one pod at a time."""
 
     name = "VolumeRestrictions"
-    wakes_on = frozenset({POD_DELETE, VOLUME})
+    wakes_on = frozenset({POD_DELETE, NODE_ADD, VOLUME})
     IN_USE = Rejection((
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
         "another pod",
@@ -209,6 +217,18 @@ class VolumeRestrictions(Plugin):
             state.users.remove(other.key)
 
 
+    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A claim of the pod that comes, a pod with one of its claims that goes, a new node."""
+        if VOLUME in event.actions:
+            claim = event.new or {}
+            return event.old is None and claim.get("kind") == "PersistentVolumeClaim" and _concerns(pod, claim)
+        gone = event.old
+        if POD_DELETE not in event.actions or gone is None or event.unknown:
+            return True
+        shared = {use.claim for use in uses_of(gone)}.intersection(_shared_claims(pod))
+        return gone["metadata"]["namespace"] == pod.namespace and bool(shared)
+
+
 class VolumeZone(Plugin):
     """A volume labelled with a zone or region can be used only there."""
 
@@ -231,3 +251,16 @@ class VolumeZone(Plugin):
         if not any(key in labels for key in ZONE_LABELS):
             return None
         return None if all(labels.get(key) in values for key, values in state) else self.REJECTION
+
+    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A claim of the pod, a volume of another zone, a node."""
+        old, new = event.old, event.new or {}
+        if new.get("kind") == "PersistentVolumeClaim":
+            return _concerns(pod, new)
+        if new.get("kind") == "PersistentVolume":
+            return old is None or _zones_of(old) != _zones_of(new)
+        return True
+
+
+def _zones_of(volume: Object) -> dict[str, str]:
+    return {key: value for key, value in labels_of(volume).items() if key in ZONE_LABELS}

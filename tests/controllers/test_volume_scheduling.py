@@ -1,0 +1,59 @@
+"""What a pod that waits because of its claims is tried again for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubepy.cluster.client import DeleteOptions
+from tests.controllers.conftest import Lab
+from tests.controllers.statefulset_objects import storage_class
+from tests.controllers.volume_objects import CLAIMS, claim, make, pod, said, volume
+
+
+@pytest.fixture
+def lab(lab: Lab) -> Lab:
+    lab.node("node-1")
+    return lab
+
+
+def refusals(lab: Lab, name: str = "p") -> int:
+    return sum("FailedScheduling" in one for one in said(lab, name))
+
+
+def phase(lab: Lab, name: str = "p") -> str:
+    return str(lab.client.get("pods", name, namespace="default")["status"]["phase"])
+
+
+def test_a_pod_waits_for_its_claim_and_for_nothing_else(lab: Lab) -> None:
+    make(lab, pod())
+    lab.settle()
+    make(lab, volume("other", "9Gi"), claim("another", "1Ti"), storage_class(mode="Immediate"))
+    lab.settle()
+    assert (phase(lab), refusals(lab)) == ("Pending", 1)
+    make(lab, claim())
+    lab.settle()
+    assert phase(lab) == "Running"
+
+
+def test_a_pod_waits_until_another_gives_up_the_claim_that_serves_one_at_a_time(lab: Lab) -> None:
+    make(lab, storage_class(mode="Immediate"), claim(accessModes=["ReadWriteOncePod"]), claim("other"))
+    make(lab, pod("first"), pod("beside", "other"))
+    lab.settle()
+    make(lab, pod("second"))
+    lab.settle()
+    lab.client.delete("pods", "beside", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.settle()
+    assert (phase(lab, "second"), refusals(lab, "second")) == ("Pending", 1)
+    lab.client.delete("pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.settle()
+    assert phase(lab, "second") == "Running"
+
+
+def test_a_pod_waits_until_the_class_reaches_its_node(lab: Lab) -> None:
+    topologies = [{"matchLabelExpressions": [{"key": "zone", "values": ["far"]}]}]
+    make(lab, storage_class(allowedTopologies=topologies), claim(), pod())
+    lab.settle()
+    assert phase(lab) == "Pending"
+    lab.change("nodes", "node-1", lambda one: one["metadata"].update(labels={"zone": "far"}))
+    lab.settle()
+    assert (phase(lab), lab.client.get(CLAIMS, "data", namespace="default")["status"]["phase"]) == ("Running", "Bound")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubepy.cluster.client import DeleteOptions
+from kubepy.cluster.objects.meta import Object
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class
 from tests.controllers.volume_objects import CLAIMS, claim, make, pod, said, volume
@@ -57,3 +58,31 @@ def test_a_pod_waits_until_the_class_reaches_its_node(lab: Lab) -> None:
     lab.change("nodes", "node-1", lambda one: one["metadata"].update(labels={"zone": "far"}))
     lab.settle()
     assert (phase(lab), lab.client.get(CLAIMS, "data", namespace="default")["status"]["phase"]) == ("Running", "Bound")
+
+
+ISCSI = {"targetPortal": "10.0.2.15", "iqn": "iqn.2001-04.com.example:disk", "lun": 0}
+RBD = {"monitors": ["a:1", "b:1"], "image": "img", "pool": "p"}
+
+
+@pytest.mark.parametrize(("first", "second", "fits"), [
+    ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "d"}}, False),
+    ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "e"}}, True),
+    ({"gcePersistentDisk": {"pdName": "d", "readOnly": True}}, {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+     True),
+    ({"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}},
+     {"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}}, False),
+    ({"iscsi": {**ISCSI, "readOnly": True}}, {"iscsi": ISCSI}, False),
+    ({"rbd": RBD}, {"rbd": {**RBD, "monitors": ["b:1", "c:1"]}}, False),
+    ({"rbd": RBD}, {"rbd": {**RBD, "monitors": ["c:1"]}}, True),
+    ({"rbd": RBD}, {"rbd": {**RBD, "pool": "other"}}, True),
+])
+def test_a_disk_is_mounted_once_on_a_node(lab: Lab, first: Object, second: Object, fits: bool) -> None:
+    make(lab, pod("first", volumes=[{"name": "v", **first}]))
+    lab.settle()
+    make(lab, pod("second", volumes=[{"name": "v", **second}]))
+    lab.settle()
+    assert (phase(lab, "second") == "Running") == fits
+    assert any("1 node(s) had no available disk" in one for one in said(lab, "second")) != fits
+    lab.client.delete("pods", "first", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    lab.settle()
+    assert phase(lab, "second") == "Running"

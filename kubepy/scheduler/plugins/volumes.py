@@ -166,10 +166,11 @@ def _topology_fits(terms: list[Object] | None, labels: Mapping[str, str]) -> boo
 
 
 class SingleUse(NamedTuple):
-    """The ReadWriteOncePod claims of a pod, and the other pods that use one of them."""
+    """The ReadWriteOncePod claims of a pod, and the other pods that use one of them; and its disks."""
 
     claims: set[str]
     users: list[Key]
+    disks: list[Object]
 
 
 def _shared_claims(pod: PodInfo) -> list[str]:
@@ -177,7 +178,7 @@ def _shared_claims(pod: PodInfo) -> list[str]:
 
 
 class VolumeRestrictions(Plugin):
-    """A ReadWriteOncePod claim serves one pod at a time."""
+    """A ReadWriteOncePod claim serves one pod at a time; a disk one on each node, unless all of them only read it."""
 
     name = "VolumeRestrictions"
     wakes_on = frozenset({POD_DELETE, NODE_ADD, VOLUME})
@@ -185,6 +186,8 @@ class VolumeRestrictions(Plugin):
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
         "another pod",
     ), True, name)  # fmt: skip
+
+    NO_DISK = Rejection(("node(s) had no available disk",), True, name)
 
     def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip | Rejection:
         single = set()
@@ -194,19 +197,22 @@ class VolumeRestrictions(Plugin):
                 return Rejection((f'persistentvolumeclaim "{name}" not found',), False, self.name)
             if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
                 single.add(name)
-        if not single:
+        disks = [volume for volume in pod.spec.get("volumes") or () if disk_of(volume) is not None]
+        if not single and not disks:
             return SKIP
-        use = SingleUse(single, [])
+        use = SingleUse(single, [], disks)
         for info in view.cache.nodes():
             for other in info.pods.values():
                 self.update(pod, use, other, info, 1)
-        return Admit(use) if use.users else SKIP
+        return Admit(use) if use.users or disks else SKIP
 
     def filter(self, pod: PodInfo, state: SingleUse, info: NodeInfo) -> Rejection | None:
+        if any(_wants_disk_of(state.disks, other.spec) for other in info.pods.values()):
+            return self.NO_DISK
         return self.IN_USE if state.users else None
 
     def clone(self, state: SingleUse) -> SingleUse:
-        return SingleUse(state.claims, list(state.users))
+        return state._replace(users=list(state.users))
 
     def update(self, pod: PodInfo, state: SingleUse, other: PodInfo, info: NodeInfo, count: int) -> None:
         if other.namespace != pod.namespace or state.claims.isdisjoint(_shared_claims(other)):
@@ -225,8 +231,46 @@ class VolumeRestrictions(Plugin):
         gone = event.old
         if POD_DELETE not in event.actions or gone is None or event.unknown:
             return True
-        shared = {use.claim for use in uses_of(gone)}.intersection(_shared_claims(pod))
-        return gone["metadata"]["namespace"] == pod.namespace and bool(shared)
+        if gone["metadata"]["namespace"] != pod.namespace:
+            return False
+        if _wants_disk_of(pod.spec.get("volumes") or [], gone["spec"]):
+            return True
+        return not {use.claim for use in uses_of(gone)}.isdisjoint(_shared_claims(pod))
+
+
+class Disk(NamedTuple):
+    """What tells a disk from others, and the addresses at which it is found."""
+
+    identity: tuple[str, ...]
+    read_only: bool
+    monitors: frozenset[str] = frozenset()
+
+
+def disk_of(volume: Object) -> Disk | None:
+    """The disk behind a volume of a kind that cannot be mounted twice (``isVolumeConflict``)."""
+    if disk := volume.get("gcePersistentDisk"):
+        return Disk(("gce", disk["pdName"]), bool(disk.get("readOnly")))
+    if disk := volume.get("awsElasticBlockStore"):
+        return Disk(("aws", disk["volumeID"]), False)  # not even for reading
+    if disk := volume.get("iscsi"):
+        return Disk(("iscsi", disk["iqn"]), bool(disk.get("readOnly")))
+    if disk := volume.get("rbd"):
+        identity = ("rbd", disk.get("pool", ""), disk["image"])
+        return Disk(identity, bool(disk.get("readOnly")), frozenset(disk["monitors"]))
+    return None
+
+
+def clash(volume: Object, other: Object) -> bool:
+    """Whether two volumes are one disk that both cannot have."""
+    one, two = disk_of(volume), disk_of(other)
+    if one is None or two is None or one.identity != two.identity or (one.read_only and two.read_only):
+        return False
+    return not one.monitors or bool(one.monitors & two.monitors)
+
+
+def _wants_disk_of(volumes: list[Object], other: Object) -> bool:
+    """Whether one of the volumes is a disk that the pod of another spec has."""
+    return any(clash(one, its) for one in volumes for its in other.get("volumes") or ())
 
 
 class VolumeZone(Plugin):

@@ -10,10 +10,11 @@ _kubepy() {
         return
     fi
     # A word with "=" or ":" in it is several words to bash: complete the last of them.
-    local prefix="${line##* }"
-    prefix="${prefix%"$cur"}"
+    local word="${line##*[[:space:]]}"
+    local prefix="${word%"$cur"}"
+    case "$cur" in = | :) prefix="$word" cur="" ;; esac
     COMPREPLY=($(compgen -W "$candidates" -- "$prefix$cur"))
     COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
-    case "${COMPREPLY[*]}" in */ | *= | *,) compopt -o nospace 2>/dev/null ;; esac
+    case "${COMPREPLY[*]}" in */ | *= | *, | *:) compopt -o nospace 2>/dev/null ;; esac
 }
 complete -F _kubepy kubepy

@@ -6,6 +6,8 @@ _kubepy() {
         _files
         return
     fi
-    compadd -Q -- "${candidates[@]}"
+    # What ends in "=" or "/" goes on.
+    compadd -Q -S '' -- ${(M)candidates:#*[=/,:]}
+    compadd -Q -- ${candidates:#*[=/,:]}
 }
 compdef _kubepy kubepy

@@ -153,7 +153,7 @@ COMMANDS: dict[str, Entry] = {
     "kustomize": Entry("kubepy.cli.kustomize.command:kustomize", "Build a kustomization target from a directory"),
     "label": Entry("kubepy.cli.label:label", "Update the labels on a resource"),
     "annotate": Entry("kubepy.cli.annotate:annotate", "Update the annotations on a resource"),
-    "completion": Entry("kubepy.cli.completion:completion", "Output shell completion code (bash, zsh, fish)"),
+    "completion": Entry("kubepy.cli.completion.scripts:completion", "Output shell completion code (bash, zsh, fish)"),
     "config": Entry("", "Choose the state folder and the namespace that commands use", (), CONFIG),
     "version": Entry("kubepy.cli.version:version", "Print the client and server version information"),
     "api-versions": Entry("kubepy.cli.api_resources:api_versions", 'Print the supported API versions'),
@@ -166,7 +166,7 @@ COMMANDS: dict[str, Entry] = {
     "init": Entry("kubepy.cli.init:init", "Make a cluster: a new state folder"),
     "controller": Entry("kubepy.cli.controller:controller", "Run controllers, scheduler and simulated kubelets"),
     "fsck": Entry("kubepy.cli.fsck:fsck", "Check the state folder"),
-    "__complete": Entry("kubepy.cli.completion:complete", ""),
+    "__complete": Entry("kubepy.cli.completion.candidates:complete", ""),
 }
 
 GROUPS: dict[str, tuple[str, ...]] = {

@@ -43,6 +43,13 @@ def _leading_words(words: Sequence[str]) -> list[str]:
     return found
 
 
+def names_on_path() -> list[str]:
+    """The first word of each plugin's command."""
+    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isdir(folder)]
+    return [name.removeprefix(PREFIX).split("-")[0].replace("_", "-") for folder in folders
+            for name in os.listdir(folder) if name.startswith(PREFIX)]
+
+
 def run(plugin: Plugin) -> NoReturn:
     """Become the plugin."""
     os.execv(plugin.path, [plugin.path, *plugin.args])

@@ -13,10 +13,9 @@ A Status of the API and a StorageError are printed as kubectl prints the server'
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
-
-from kubepy.storage.errors import StorageError
 
 if TYPE_CHECKING:
     from kubepy.cluster.errors import Status
@@ -90,7 +89,13 @@ def is_status(error: BaseException, *reasons: str) -> bool:
 
 def is_expected(error: BaseException) -> bool:
     """Whether an exception is an answer to the user; anything else is a defect, and is not to be worded as one."""
-    return isinstance(error, (CliError, AggregateError, StorageError, OSError)) or is_status(error)
+    return isinstance(error, (CliError, AggregateError, OSError)) or is_status(error) or _is_storage_error(error)
+
+
+def _is_storage_error(error: BaseException) -> bool:
+    """Asked of the module, which is there if there is such an error: a help does without storage."""
+    errors = sys.modules.get("kubepy.storage.errors")
+    return errors is not None and isinstance(error, errors.StorageError)
 
 
 def with_source(error: Exception, action: str, source: str) -> Exception:

@@ -1,0 +1,88 @@
+"""What the state folder has: names of objects, their containers, labels and revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.scheme import Resource
+
+
+def names(session: Session, kind: str) -> list[str]:
+    """The names of a type's objects, in the namespace that counts."""
+    resource = session.scheme.find(kind)
+    if resource is None or not session.has_cluster:
+        return []
+    namespace = session.namespace if resource.namespaced else None
+    return [one["metadata"]["name"] for one in session.client.list(resource.key, namespace=namespace).items]
+
+
+def accounts(session: Session) -> list[str]:
+    """Service accounts of all namespaces, as ``<namespace>:<name>``."""
+    if not session.has_cluster:
+        return []
+    found = session.client.list("serviceaccounts").items
+    return [f"{one['metadata']['namespace']}:{one['metadata']['name']}" for one in found]
+
+
+def named(given: Invocation) -> tuple[str, str] | None:
+    """The type and the name of the object that the words begin with."""
+    if given.args and "/" in given.args[0]:
+        kind, _, name = given.args[0].partition("/")
+        return kind, name
+    return (given.args[0], given.args[1]) if len(given.args) > 1 else None
+
+
+def _found(session: Session, given: Invocation) -> tuple[Resource, Object] | None:
+    found = named(given)
+    resource = session.scheme.find(found[0]) if found else None
+    if found is None or resource is None or not session.has_cluster:
+        return None
+    try:
+        return resource, session.client.get(resource.key, found[1], namespace=session.namespace)
+    except Exception as error:
+        if not is_status(error, "NotFound"):
+            raise
+        return None
+
+
+def _containers(session: Session, given: Invocation) -> Iterable[Object]:
+    from kubepy.cli.set.pod_specs import all_containers, pod_spec_of
+
+    found = _found(session, given)
+    if found is None:
+        return []
+    try:
+        return list(all_containers(pod_spec_of(found[1])))
+    except CliError:
+        return []  # a kind without containers
+
+
+def containers(session: Session, given: Invocation) -> list[str]:
+    """The names of the containers of the object that the words begin with."""
+    return [one["name"] for one in _containers(session, given)]
+
+
+def variables(session: Session, given: Invocation) -> list[str]:
+    """The names of the variables that its containers have."""
+    return list(dict.fromkeys(one["name"] for container in _containers(session, given)
+                              for one in container.get("env") or ()))
+
+
+def metadata_keys(session: Session, given: Invocation, field: str) -> list[str]:
+    """The keys of its labels or annotations."""
+    found = _found(session, given)
+    return sorted(found[1]["metadata"].get(field) or {}) if found else []
+
+
+def revisions(session: Session, given: Invocation) -> list[str]:
+    """The numbers of its revisions."""
+    from kubepy.cli.rollout.revisions import KEEPERS, revisions_of
+
+    found = _found(session, given)
+    if found is None or found[0].key not in KEEPERS:
+        return []
+    return [str(one.number) for one in revisions_of(session.client, *found)]

@@ -9,6 +9,7 @@ from datetime import datetime
 from types import FrameType
 
 from kubepy.cli.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
+from kubepy.cli.nodes.missing import note_missing_nodes
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, SilentExit
 from kubepy.cli.runtime.flags import boolean, duration
@@ -60,6 +61,7 @@ def _once(session: Session, given: Invocation) -> None:
         checkpoint = settled_checkpoint(cluster, given.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(session)
+            note_missing_nodes(session)
             _say_due(session, [(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
             return
         with holding(cluster) as ours, _signals() as received:
@@ -68,6 +70,7 @@ def _once(session: Session, given: Invocation) -> None:
                                  skip_waits=True)
                 _report(session, given, summary)
                 _warn_of_problems(session)
+                note_missing_nodes(session)
                 _say_due(session, summary.due)
                 if received:
                     raise SilentExit(128 + received[0])

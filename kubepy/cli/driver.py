@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MANAGER_LOCK = "manager.lock"
 CHECKPOINT = "manager.checkpoint"
+NOTE_SECONDS = 2  # after which somebody at a terminal is told that there are no nodes to run on
 TAKE_OVER_SECONDS = 1.0  # how soon a waiting command notices that the process that ran the controllers is gone
 
 
@@ -144,6 +145,7 @@ class Driver:
         self._session = session
         self._manager: Manager | None = None
         self._warned = False
+        self._noted = False
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
     def wait_until(self, done: Callable[[], bool], timeout: float | None = None, about: str = "") -> bool:
@@ -157,6 +159,8 @@ class Driver:
 
         def is_over() -> bool:
             progress.show(f"waiting {progress.seconds()}s", about=about)
+            if progress.is_watched and progress.seconds() >= NOTE_SECONDS:
+                self._note_missing_nodes()
             return deadline is not None and clock.monotonic() >= deadline
 
         reconciles = self._session.reconciles
@@ -192,6 +196,13 @@ class Driver:
             return self._manager.wait_for_work(seconds)
         self._session.cluster.clock.sleep(seconds)
         return POLL_SECONDS
+
+    def _note_missing_nodes(self) -> None:
+        if not self._noted:
+            from kubepy.cli.nodes.missing import note_missing_nodes
+
+            note_missing_nodes(self._session)
+        self._noted = True
 
     def _say_that_nothing_runs(self) -> None:
         if not self._warned and self._session.cluster.store.holder(MANAGER_LOCK) is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cli.driver import build_manager, holding, settle
+from kubepy.cli.nodes.missing import REMEDY
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import integer
@@ -13,14 +14,15 @@ FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …
 
 
 @verb("init", "init [--nodes=N]", flags=FLAGS, creates=True, examples="""
-# Make a cluster in ./state
-kubepy init
+# Make a cluster with three nodes in ./state
+kubepy init --nodes=3
 
-# Make one with three nodes in another folder
-kubepy --state /tmp/lab init --nodes=3
+# Make one in another folder, and nodes of your own
+kubepy --state /tmp/lab init
+kubepy --state /tmp/lab apply -f manifests/nodes.yaml
 """)
 def init(session: Session, given: Invocation) -> None:
-    """Make a cluster: a new state folder with a default StorageClass, "standard".
+    """Make a cluster: a new state folder with a default StorageClass, "standard", and as many nodes as asked for.
 
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
     clock and a seed."""
@@ -41,6 +43,8 @@ def init(session: Session, given: Invocation) -> None:
     session.print("storageclass.storage.k8s.io/standard created")
     for name in names:
         session.print(f"node/{name} created")
+    if not names:
+        session.say(f"note: there are no nodes, so pods will stay Pending: {REMEDY}")
 
 
 def _is_bare(session: Session) -> bool:

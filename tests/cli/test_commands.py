@@ -81,6 +81,23 @@ def test_init_makes_ready_nodes_and_a_default_storage_class(bare: Kubepy) -> Non
     assert bare("get", "nodes", "-o", f"jsonpath={ready}").out == "node-1 True\nnode-2 True\n"
 
 
+NO_NODES = 'make some with "kubepy apply -f manifests/nodes.yaml", or begin with "kubepy init --nodes=3"\n'
+
+
+def test_a_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
+    assert bare("init") == Done(
+        "cluster created in state\nstorageclass.storage.k8s.io/standard created\n",
+        f"note: there are no nodes, so pods will stay Pending: {NO_NODES}", 0)
+    assert bare("controller", "--once", "-q") == Done("", "", 0)
+    for name in ("a", "b"):
+        bare("run", name, "--image=nginx")
+    for _ in range(2):
+        assert bare("controller", "--once", "-q") == Done(
+            "", f"note: 2 pods are Pending, since there are no nodes: {NO_NODES}", 0)
+    bare("create", "-f", "-", stdin="{apiVersion: v1, kind: Node, metadata: {name: n}}")
+    assert bare("controller", "--once", "-q") == Done("", "", 0)
+
+
 def test_warnings_can_count_as_errors(kubepy: Kubepy) -> None:
     kubepy("create", "cm", "a")
     done = kubepy("delete", "cm", "a", "--force", "--warnings-as-errors")

@@ -88,6 +88,15 @@ def test_a_line_is_written_over_and_taken_away(watch: Watch) -> None:
     assert terminal.screen() == ""
 
 
+def test_a_line_that_says_the_same_is_left_as_it_is(watch: Watch) -> None:
+    terminal = Terminal()
+    progress = Progress(terminal, watch)
+    for _ in range(3):
+        watch.now += PATIENCE
+        progress.show("applying", 1, 2)
+    assert terminal.getvalue() == "\rapplying 1/2"
+
+
 def test_it_is_not_drawn_for_every_object(watch: Watch) -> None:
     terminal = Terminal()
     progress = Progress(terminal, watch)
@@ -198,6 +207,14 @@ def test_every_long_command_shows_how_far_it_is(tmp_path: Path, patience: dict[s
     assert deleted.out.count(" deleted from default namespace\n") == 6
     assert {"deleting 1", "deleting 6", "waiting until gone 6/6"} <= set(deleted.drawn())
     assert look(deleted.terminal) == ""
+
+
+def test_somebody_who_waits_for_pods_is_told_that_there_are_no_nodes(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    on_a_terminal(["apply", "-f", "-"], state, stdin=AGENT.replace("DaemonSet", "StatefulSet"))
+    waited = on_a_terminal(["rollout", "status", "sts/agent", "--timeout=3s"], state)
+    assert waited.out.endswith("Waiting for 1 pods to be ready...\n")
+    assert waited.terminal.count("note: 1 pod is Pending, since there are no nodes: ") == 1
 
 
 def test_a_pipe_gets_what_kubectl_would_write(tmp_path: Path, patience: dict[str, str]) -> None:

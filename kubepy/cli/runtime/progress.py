@@ -22,8 +22,10 @@ class Progress:
         self._stream = stream
         self._now = now
         self._start = now()
-        self._due = self._start + PATIENCE if stream.isatty() else float("inf")
+        self.is_watched = stream.isatty()
+        self._due = self._start + PATIENCE if self.is_watched else float("inf")
         self._drawn = 0  # characters
+        self._shown = ""
 
     def show(self, what: str, done: int = 0, total: int = 0, about: str = "") -> None:
         """``applying 120/1500``, ``waiting 12s 3/10 pods/web``. What comes last may be cut off."""
@@ -43,14 +45,16 @@ class Progress:
         if self._drawn:
             self._stream.write("\r" + " " * self._drawn + "\r")
             self._stream.flush()
-            self._drawn = 0
+            self._drawn, self._shown = 0, ""
 
     def _draw(self, text: str) -> None:
         room = self._width() - 1  # in the last column the cursor would go to the next line
         shown = text if len(text) <= room else text[:max(room - 3, 0)] + "..."[:room]
+        if shown == self._shown:
+            return
         self._stream.write("\r" + shown.ljust(self._drawn))
         self._stream.flush()
-        self._drawn = max(self._drawn, len(shown))
+        self._drawn, self._shown = max(self._drawn, len(shown)), shown
 
     def _width(self) -> int:
         try:

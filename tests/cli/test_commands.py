@@ -94,7 +94,7 @@ def test_a_cluster_without_nodes_says_what_comes_next(bare: Kubepy) -> None:
     for _ in range(2):
         assert bare("controller", "--once", "-q") == Done(
             "", f"note: 2 pods are Pending, since there are no nodes: {NO_NODES}", 0)
-    bare("create", "-f", "-", stdin="{apiVersion: v1, kind: Node, metadata: {name: n}}")
+    bare("create", "-f", "-", stdin="{apiVersion: v1, kind: Node, metadata: {name: one}}")
     assert bare("controller", "--once", "-q") == Done("", "", 0)
 
 

@@ -272,5 +272,27 @@ def test_a_claim_that_waits_for_its_pod_needs_a_volume_or_a_provisioner() -> Non
     }
 
 
+def test_a_volume_with_zone_labels_is_used_there_only() -> None:
+    labelled = {"kind": "PersistentVolume", "status": {"phase": "Bound"},
+                "metadata": {"name": "pv", "labels": {"topology.kubernetes.io/zone": "x__y"}},
+                "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}}  # fmt: skip
+    nodes = [node(name, labels={"topology.kubernetes.io/zone": name}) for name in "xyz"]
+    there = [claim("data", bound_to="pv"), labelled]
+    assert feasible(mounting("data"), *nodes, *there) == ["x", "y"]
+    assert reasons(mounting("data"), *nodes, *there) == {"z": "node(s) had no available volume zone"}
+
+
+def test_a_claim_for_one_pod_at_a_time_is_in_use() -> None:
+    single = claim("data", bound_to="pv")
+    single["spec"]["accessModes"] = ["ReadWriteOncePod"]
+    there = {**mounting("data"), "metadata": {"name": "there", "namespace": "default", "uid": "uid-there"}}
+    there["spec"] = {**there["spec"], "nodeName": "a1"}
+    objects = [*ZONES, single, volume("pv", "a")]
+    assert feasible(mounting("data"), *objects) == ["a1"]
+    assert reasons(mounting("data"), *objects, there)["a1"] == (
+        "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another "
+        "pod")  # fmt: skip
+
+
 def test_in_a_large_cluster_some_of_the_nodes_are_enough() -> None:
     assert [nodes_to_find(number) for number in (5, 99, 100, 1000, 6000)] == [5, 99, 100, 420, 300]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kubepy.scheduler.fit import search
 from kubepy.scheduler.plugins import PLUGINS
 from kubepy.scheduler.preemption import Candidate, preempt
@@ -106,3 +108,27 @@ def test_preemption_can_make_room_beside_pods_that_refuse_each_other() -> None:
     there = pod("there", on="a", labels={"app": "lone"}, affinity=lone, priority=0)
     incoming = pod("urgent", labels={"app": "lone"}, affinity=lone, priority=9)
     assert names(candidate(incoming, node("a", labels={"host": "a"}), there).victims) == ["there"]
+
+
+def test_of_equal_nodes_the_one_whose_victims_started_last_is_taken() -> None:
+    nodes = [node("a", cpu="1"), node("b", cpu="1")]
+    there = [holding("old", 0, on="a", start="2026-11-20T10:00:00Z"),
+             holding("new", 0, on="b", start="2026-11-20T11:00:00Z")]  # fmt: skip
+    assert candidate(urgent(), *nodes, *there).node == "b"
+
+
+@pytest.mark.parametrize(("victims", "taken"), [
+    ({"a": [(9, "2")], "b": [(5, "1"), (5, "1")]}, "b"),  # the least important first victim
+    ({"a": [(5, "1"), (1, "1")], "b": [(5, "1"), (2, "1")]}, "a"),  # then the least sum
+    ({"a": [(-5, "1"), (-5, "1")], "b": [(-5, "2")]}, "b"),  # where each counts, negative ones as well
+])  # fmt: skip
+def test_which_victims_cost_least(victims: dict[str, list[tuple[int, str]]], taken: str) -> None:
+    there = [holding(f"{name}{index}", priority, cpu, on=name)
+             for name, several in victims.items() for index, (priority, cpu) in enumerate(several)]  # fmt: skip
+    assert candidate(urgent("2"), node("a", cpu="2"), node("b", cpu="2"), *there).node == taken
+
+
+@pytest.mark.parametrize(("priority", "waits"), [(1001, True), (1000, True), (999, False)])
+def test_room_that_was_promised_to_one_as_important_counts_as_taken(priority: int, waits: bool) -> None:
+    promised = pod("promised", requests={"cpu": "1"}, priority=priority, nominated="a")
+    assert bool(look(urgent(), node("a", cpu="1"), promised).feasible) is not waits

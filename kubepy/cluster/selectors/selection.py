@@ -8,8 +8,6 @@ from kubepy.cluster.selectors.fields import Term, parse_fields
 from kubepy.cluster.selectors.labels import SelectorError, parse_labels
 from kubepy.cluster.strategies.strategy import Strategy
 
-_EVERYWHERE = ("metadata.name", "metadata.namespace")
-
 
 def select(strategy: Strategy, objects: list[Object], label_selector: str, field_selector: str) -> list[Object]:
     """The objects that both selectors choose. Raises BadRequest in upstream's words."""
@@ -17,7 +15,7 @@ def select(strategy: Strategy, objects: list[Object], label_selector: str, field
         labels, terms = parse_labels(label_selector), parse_fields(field_selector)
     except SelectorError as error:
         raise errors.bad_request(str(error)) from None
-    _check_fields(strategy, terms)
+    terms = [_known(strategy, term) for term in terms]
     chosen = [obj for obj in objects if labels.matches(labels_of(obj))]
     if not terms:
         return chosen
@@ -35,14 +33,9 @@ def _fields(strategy: Strategy, obj: Object) -> dict[str, str]:
     return {**strategy.selectable_fields(obj), **own}
 
 
-def _check_fields(strategy: Strategy, terms: list[Term]) -> None:
-    """Kinds with fields of their own say "not supported", the others name the two that all have."""
-    for term in terms:
-        if term.field in _EVERYWHERE or term.field in strategy.selectable:
-            continue
-        if strategy.resource.key == "jobs.batch":
-            raise errors.bad_request(f'field label "{term.field}" not supported for Job')
-        if strategy.selectable or strategy.resource.custom:
-            raise errors.bad_request(f"field label not supported: {term.field}")
-        why = 'is not a known field selector: only "metadata.name", "metadata.namespace"'
-        raise errors.bad_request(f'"{term.field}" {why}')
+def _known(strategy: Strategy, term: Term) -> Term:
+    """The term by the field's present name. Raises BadRequest for a field that the kind is not selected by."""
+    field = strategy.selectable_aliases.get(term.field, term.field)
+    if not strategy.is_selectable(field):
+        raise errors.bad_request(strategy.not_selectable(field))
+    return term._replace(field=field)

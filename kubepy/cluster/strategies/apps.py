@@ -153,8 +153,6 @@ class DeploymentStrategy(WorkloadStrategy):
 
 
 class ReplicaSetStrategy(WorkloadStrategy):
-    selectable = ("status.replicas",)
-
     def default(self, obj: Object) -> None:
         from kubepy.cluster.defaults.apps import default_replica_set
 

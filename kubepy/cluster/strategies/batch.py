@@ -51,6 +51,9 @@ class JobStrategy(WorkloadStrategy):
         """``batch/v1`` keeps pods unless the client says otherwise, as it did before garbage collection was."""
         return "Orphan"
 
+    def not_selectable(self, field: str) -> str:
+        return f'field label "{field}" not supported for Job'
+
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         return {"status.successful": str((obj.get("status") or {}).get("succeeded", 0))}
 

@@ -21,6 +21,9 @@ class DeviceClassStrategy(Strategy):
 class ResourceSliceStrategy(DeviceClassStrategy):
     selectable = ("spec.nodeName", "spec.driver")
 
+    def not_selectable(self, field: str) -> str:
+        return f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: {field}"
+
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         errors: Errors = []
         for field in ("driver", "nodeName"):

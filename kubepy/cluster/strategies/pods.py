@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from kubepy.cluster.errors import FieldError
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.objects.pods import qos_class
@@ -14,7 +16,8 @@ class PodStrategy(Strategy):
     has_status = True
     has_generation = True
     selectable = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-                  "spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName")
+                  "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName")
+    selectable_aliases = MappingProxyType({"spec.host": "spec.nodeName"})
 
     def default(self, obj: Object) -> None:
         from kubepy.cluster.defaults.pods import default_pod
@@ -98,6 +101,7 @@ class PodStrategy(Strategy):
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         fields = super().selectable_fields(obj)
         fields["spec.hostNetwork"] = "true" if spec.get("hostNetwork") else "false"
+        fields["status.podIPs"] = ""  # may be named, but upstream never fills it in
         fields["status.podIP"] = next((one.get("ip", "") for one in status.get("podIPs") or ()), "")
         return fields
 

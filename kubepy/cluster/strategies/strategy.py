@@ -6,7 +6,8 @@ The base class serves any kind plainly. A kind's own strategy overrides what dif
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kubepy.cluster.errors import FieldError
@@ -35,6 +36,7 @@ class Strategy:
     ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
     ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
     ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
+    ``selectable_aliases``: old names of such fields.
     """
 
     has_status: ClassVar[bool] = False
@@ -42,6 +44,7 @@ class Strategy:
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
     selectable: tuple[str, ...] = ()
+    selectable_aliases: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
@@ -130,6 +133,21 @@ class Strategy:
     def default_propagation(self) -> str:
         """``Background``; what a deletion without propagationPolicy does (``DefaultGarbageCollectionPolicy``)."""
         return "Background"
+
+    def is_selectable(self, field: str) -> bool:
+        """Kinds that say what is selectable leave out the namespace where there is none; the others never do."""
+        if field == "metadata.namespace":
+            return self.resource.namespaced or not self._says_what_is_selectable()
+        return field == "metadata.name" or field in self.selectable
+
+    def not_selectable(self, field: str) -> str:
+        """The refusal of a selector by that field (``AddFieldLabelConversionFunc`` of the kind, or the common one)."""
+        if self._says_what_is_selectable():
+            return f"field label not supported: {field}"
+        return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+    def _says_what_is_selectable(self) -> bool:
+        return bool(self.selectable) or self.resource.custom
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         """The values of the ``selectable`` fields of an object; one that is missing is empty."""

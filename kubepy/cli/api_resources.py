@@ -97,6 +97,9 @@ def _described(one: Resource) -> Object:
 @verb("api-versions", "api-versions", examples="""
 # Every group and version
 kubepy api-versions
+
+# Whether there is a version
+kubepy api-versions | grep -x apps/v1
 """)
 def api_versions(session: Session, given: Invocation) -> None:
     """Print the supported API versions, in the form of "group/version"."""

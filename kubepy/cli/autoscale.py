@@ -45,6 +45,9 @@ UNITS = {"cpu": "m", "memory": "Mi"}
       flags=FLAGS, examples="""
 # Between two and ten pods
 kubepy autoscale deploy/web --min=2 --max=10 --cpu=80%
+
+# By what memory the pods use on average
+kubepy autoscale deploy/web --max=5 --memory=200Mi
 """)
 def autoscale(session: Session, given: Invocation) -> None:
     """Create an autoscaler that chooses and sets the number of pods of a deployment, replica set or stateful set.

@@ -40,6 +40,9 @@ FLAGS = [
 @verb("certificate", "certificate COMMAND", examples="""
 # Say yes to a request
 kubepy certificate approve web
+
+# Say no to another one
+kubepy certificate deny intruder
 """)
 def certificate(session: Session, given: Invocation) -> None:
     """Approve and deny certificate signing requests. Nothing here issues certificates."""
@@ -49,6 +52,9 @@ def certificate(session: Session, given: Invocation) -> None:
 @verb("approve", "approve (-f FILENAME | NAME)", flags=FLAGS, examples="""
 # Say yes to a request
 kubepy certificate approve web
+
+# Say yes to all requests of a file
+kubepy certificate approve -f requests.yaml
 """)
 def approve(session: Session, given: Invocation) -> None:
     """Approve a certificate signing request."""
@@ -58,6 +64,9 @@ def approve(session: Session, given: Invocation) -> None:
 @verb("deny", "deny (-f FILENAME | NAME)", flags=FLAGS, examples="""
 # Say no to a request
 kubepy certificate deny web
+
+# All requests of a file
+kubepy certificate deny -f requests.yaml
 """)
 def deny(session: Session, given: Invocation) -> None:
     """Deny a certificate signing request."""

@@ -33,6 +33,9 @@ DUMP_FLAGS = [
 @verb("cluster-info", "cluster-info", examples="""
 # Where the cluster is
 kubepy cluster-info
+
+# Everything in it, for a bug report
+kubepy cluster-info dump --output-directory=/tmp/dump
 """)
 def cluster_info(session: Session, given: Invocation) -> None:
     """Display the folder that is the cluster."""

@@ -10,6 +10,9 @@ from kubepy.cli.runtime.session import Session
 @verb("fsck", "fsck", examples="""
 # Check the folder after a merge
 kubepy fsck
+
+# Another folder
+kubepy --state /srv/lab/state fsck
 """)
 def fsck(session: Session, given: Invocation) -> None:
     """Check the state folder: files that cannot be objects, and whether files and index agree.

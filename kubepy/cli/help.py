@@ -9,6 +9,9 @@ from kubepy.cli.runtime.session import Session
 @verb("help", "help [COMMAND...]", examples="""
 # The flags of a command
 kubepy help rollout undo
+
+# All commands
+kubepy help
 """)
 def help_(session: Session, given: Invocation) -> None:
     """Show the help of a command."""

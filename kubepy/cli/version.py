@@ -17,6 +17,9 @@ FLAGS = [
 @verb("version", "version", flags=FLAGS, examples="""
 # The version of kubepy, and the version of Kubernetes that it keeps to
 kubepy version
+
+# For a script
+kubepy version -o json
 """)
 def version(session: Session, given: Invocation) -> None:
     """Print the client and server version information.
@@ -48,7 +51,10 @@ def _info() -> dict[str, str]:
     return {"gitVersion": KUBERNETES_VERSION, "kubepyVersion": __version__, "major": major, "minor": minor}
 
 
-@verb("options", "options")
+@verb("options", "options", examples="""
+# What every command takes
+kubepy options
+""")
 def options(session: Session, given: Invocation) -> None:
     """Print the list of flags inherited by all commands."""
     from kubepy.cli.runtime.help import options_text

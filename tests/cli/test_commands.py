@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from kubepy.cli.commands import COMMANDS, GROUPS
-from kubepy.cli.runtime.command import Invocation, Verb, load, walk
+from kubepy.cli.runtime.command import Entry, Invocation, Verb, load, walk
 from kubepy.cli.runtime.errors import CliError, guarded
+from kubepy.cli.runtime.flags import Parser
+from kubepy.cli.runtime.session import GLOBAL_FLAGS
 from tests.cli.conftest import Done, Kubepy
 
 
@@ -148,14 +152,42 @@ def test_what_has_no_meaning_here_says_so_in_one_line(bare: Kubepy, verb: str) -
     assert done.err.count("\n") == 1
 
 
-def test_every_command_that_is_there_has_help_with_examples() -> None:
-    for name, entry in walk(COMMANDS):
-        if not entry.target or not entry.summary:
-            continue
-        command = load(name, entry)
-        assert isinstance(command, Verb)
-        assert command.help, name
-        assert command.examples or command.help.startswith("Not supported") or name == "options", name
+DOCUMENTED = [(name, entry) for name, entry in walk(COMMANDS) if entry.target and entry.summary]
+SINGLE = ("alpha", "options")  # what there is only one way to call
+
+
+@pytest.mark.parametrize(("name", "entry"), [pytest.param(*one, id=one[0]) for one in DOCUMENTED])
+def test_help_shows_examples_that_the_command_can_read(bare: Kubepy, name: str, entry: Entry) -> None:
+    command = load(name.split()[-1], entry)
+    shown = bare(*name.split(), "--help")
+    assert (shown.err, shown.status) == ("", 0)
+    if command.help.startswith("Not supported"):
+        return
+    lines = [line.strip() for line in command.examples.splitlines() if line.strip()]
+    assert len([line for line in lines if line.startswith("#")]) >= (1 if name in SINGLE else 2)
+    assert all(line in shown.out for line in lines)
+    for line in command.examples.replace("\\\n", " ").splitlines():
+        for call in [] if line.strip().startswith("#") else calls(line.strip()):
+            assert read_as_far_as_flags(call), call
+
+
+def calls(line: str) -> list[list[str]]:
+    """The words of each call of kubepy in a line of shell."""
+    parts = re.split(r"\| |&& |<\(|\$\(", line.replace(")", " "))
+    found = [shlex.split(part.partition(" > ")[0].replace('"', ""), comments=True) for part in parts]
+    return [words[1:] for words in found if words[:1] == ["kubepy"]]
+
+
+def read_as_far_as_flags(words: list[str]) -> bool:
+    """Whether the words name a command that has their flags."""
+    command = Verb("kubepy", "kubepy", None, entries=COMMANDS)
+    while (at := Parser([*command.flags, *GLOBAL_FLAGS]).first_word(words)) is not None:
+        name = command.canonical(words[at])
+        if not name:
+            break
+        command, words = load(name, command.entries[name]), [*words[:at], *words[at + 1:]]
+    Parser([*command.flags, *GLOBAL_FLAGS]).parse(words)
+    return command.run is not None
 
 
 def test_no_flag_is_hidden_behind_what_an_invocation_has_of_its_own() -> None:

@@ -44,6 +44,9 @@ VIEW_FLAGS = [
       flags=VIEW_FLAGS, examples="""
 # What was applied last, as JSON
 kubepy apply view-last-applied ds/nginx-ds -o json
+
+# As JSON
+kubepy apply view-last-applied deploy/web -o json
 """)
 def view(session: Session, given: Invocation) -> None:
     """View the latest last-applied-configuration annotations by type/name or file."""
@@ -85,6 +88,9 @@ SET_FLAGS = [
 @verb("set-last-applied", "set-last-applied -f FILENAME", flags=SET_FLAGS, examples="""
 # Let the next apply compare with this file
 kubepy apply set-last-applied -f manifests/nginx-ds.yaml --create-annotation
+
+# Also of an object that was never applied
+kubepy apply set-last-applied -f web.yaml --create-annotation
 """)
 def set_(session: Session, given: Invocation) -> None:
     """Set the latest last-applied-configuration annotations by setting it to match the contents of a file.
@@ -151,6 +157,9 @@ NO_ANNOTATIONS = ("no last-applied-configuration annotation found on resources, 
 @verb("edit-last-applied", "edit-last-applied (TYPE/NAME | -f FILENAME)", flags=EDIT_FLAGS, examples="""
 # Change what counts as applied last, with $EDITOR
 kubepy apply edit-last-applied ds/nginx-ds
+
+# As JSON
+kubepy apply edit-last-applied deploy/web -o json
 """)
 def edit(session: Session, given: Invocation) -> None:
     """Edit the latest last-applied-configuration annotations of resources from the default editor.

@@ -95,6 +95,9 @@ def _resource(session: Session, word: str) -> Resource | None:
 @verb("whoami", "whoami", flags=output_flags(), examples="""
 # The user that requests are made by
 kubepy auth whoami
+
+# As another user
+kubepy auth whoami --as=ann -o yaml
 """)
 def whoami(session: Session, given: Invocation) -> None:
     """Check self subject attributes.

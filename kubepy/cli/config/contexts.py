@@ -45,6 +45,9 @@ def unexpected_args(session: Session, given: Invocation, text: str = "Unexpected
 @verb("current-context", "current-context", examples="""
 # The name of the context that commands use
 kubepy config current-context
+
+# Where commands work
+kubepy cluster-info --context="$(kubepy config current-context)"
 """)
 def current_context(session: Session, given: Invocation) -> None:
     """Display the current-context."""
@@ -83,6 +86,9 @@ def _line(config: Kubeconfig, name: str) -> str:
 @verb("use-context", "use-context CONTEXT_NAME", examples="""
 # Commands work on the folder and in the namespace of this context
 kubepy config use-context staging
+
+# Back to this folder
+kubepy config use-context kubepy
 """)
 def use_context(session: Session, given: Invocation) -> None:
     """Set the current-context."""
@@ -142,6 +148,9 @@ def with_context(config: Kubeconfig, name: str, given: Invocation) -> Kubeconfig
 @verb("rename-context", "rename-context CONTEXT_NAME NEW_NAME", examples="""
 # Another name for a context
 kubepy config rename-context lab old-lab
+
+# The current context stays current under its new name
+kubepy config rename-context kubepy home
 """)
 def rename_context(session: Session, given: Invocation) -> None:
     """Rename a context; if it is the current one, it stays so."""
@@ -164,6 +173,9 @@ def rename_context(session: Session, given: Invocation) -> None:
 @verb("delete-context", "delete-context NAME", examples="""
 # Forget a context; its folder stays
 kubepy config delete-context lab
+
+# In another folder's contexts
+kubepy --state /srv/home/state config delete-context lab
 """)
 def delete_context(session: Session, given: Invocation) -> None:
     """Delete a context. The state folder that it names stays as it is."""

@@ -42,6 +42,9 @@ USER_FLAGS = [
 @verb("get-clusters", "get-clusters", examples="""
 # The names of all clusters
 kubepy config get-clusters
+
+# Where each of them is
+kubepy config view -o jsonpath='{.clusters[*].cluster.server}'
 """)
 def get_clusters(session: Session, given: Invocation) -> None:
     """Display the clusters that contexts may name."""
@@ -51,6 +54,9 @@ def get_clusters(session: Session, given: Invocation) -> None:
 @verb("get-users", "get-users", examples="""
 # The names of all users
 kubepy config get-users
+
+# In another folder's contexts
+kubepy --state /srv/home/state config get-users
 """)
 def get_users(session: Session, given: Invocation) -> None:
     """Display the users that contexts may name. They mean nothing here."""
@@ -60,6 +66,9 @@ def get_users(session: Session, given: Invocation) -> None:
 @verb("set-cluster", "set-cluster NAME [--server=FOLDER]", flags=CLUSTER_FLAGS, examples="""
 # A name for a state folder, for contexts to use
 kubepy config set-cluster lab --server=/srv/lab/state
+
+# A server elsewhere, as a script written for kubectl sets it: this folder
+kubepy config set-cluster ci --server=https://10.0.0.1
 """)
 def set_cluster(session: Session, given: Invocation) -> None:
     """Set a cluster: a name for a state folder. What is not named stays as it is."""
@@ -115,6 +124,9 @@ def _filled(entry: Entry) -> Entry:
       flags=USER_FLAGS, examples="""
 # A user, as a script written for kubectl makes one
 kubepy config set-credentials robot --token=secret
+
+# With a certificate
+kubepy config set-credentials admin --client-certificate=admin.crt --client-key=admin.key --embed-certs
 """)
 def set_credentials(session: Session, given: Invocation) -> None:
     """Set a user. It means nothing here: whoever may read and write the folder may do everything."""
@@ -185,6 +197,9 @@ def _changed(pairs: dict[str, str], changes: list[str]) -> dict[str, str]:
 @verb("delete-cluster", "delete-cluster NAME", examples="""
 # Forget the name of a cluster; the folder stays
 kubepy config delete-cluster lab
+
+# In another folder's contexts
+kubepy --state /srv/home/state config delete-cluster lab
 """)
 def delete_cluster(session: Session, given: Invocation) -> None:
     """Delete a cluster. The state folder that it names stays as it is."""
@@ -201,6 +216,9 @@ def delete_cluster(session: Session, given: Invocation) -> None:
 @verb("delete-user", "delete-user NAME", examples="""
 # Forget a user
 kubepy config delete-user robot
+
+# In another folder's contexts
+kubepy --state /srv/home/state config delete-user robot
 """)
 def delete_user(session: Session, given: Invocation) -> None:
     """Delete a user."""

@@ -62,6 +62,9 @@ def set_(session: Session, given: Invocation) -> None:
 @verb("unset", "unset PROPERTY_NAME", examples="""
 # A context without a namespace of its own
 kubepy config unset contexts.lab.namespace
+
+# No current context
+kubepy config unset current-context
 """)
 def unset(session: Session, given: Invocation) -> None:
     """Unset an individual value of the contexts, clusters and users."""

@@ -69,6 +69,9 @@ def configmap(session: Session, given: Invocation, name: str) -> Object:
            failure="failed to create secret ", examples="""
 # Of literals
 kubepy create secret generic login --from-literal=user=admin --from-literal=password=secret
+
+# Of a file, under a name that changes with its content
+kubepy create secret generic ssh --from-file=id=~/.ssh/id_rsa --append-hash
 """)
 def generic_secret(session: Session, given: Invocation, name: str) -> Object:
     """Create a secret based on a file, directory, or specified literal value."""
@@ -88,6 +91,9 @@ def generic_secret(session: Session, given: Invocation, name: str) -> Object:
 ], failure="failed to create secret ", examples="""
 # Of a certificate and its key
 kubepy create secret tls web --cert=tls.crt --key=tls.key
+
+# Only show it
+kubepy create secret tls web --cert=tls.crt --key=tls.key --dry-run=client -o yaml
 """)
 def tls_secret(session: Session, given: Invocation, name: str) -> Object:
     """Create a TLS secret from the given public/private key pair, which must belong together."""
@@ -123,6 +129,9 @@ def _read_pem(path: str) -> bytes:
            ], failure="failed to create secret ", examples="""
 # For a registry
 kubepy create secret docker-registry hub --docker-username=me --docker-password=secret
+
+# Of what docker login has written
+kubepy create secret docker-registry hub --from-file=$HOME/.docker/config.json
 """)
 def docker_registry_secret(session: Session, given: Invocation, name: str) -> Object:
     """Create a new secret for use with Docker registries."""

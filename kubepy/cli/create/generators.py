@@ -12,14 +12,26 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 
 
-@generator("namespace", "namespace NAME", examples="# A namespace\nkubepy create namespace edge")
+@generator("namespace", "namespace NAME", examples="""
+# A namespace
+kubepy create namespace edge
+
+# Only show it
+kubepy create namespace edge --dry-run=client -o yaml
+""")
 def namespace(session: Session, given: Invocation, name: str) -> Object:
     """Create a namespace with the specified name."""
     return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}, "spec": {}, "status": {}}
 
 
 @generator("serviceaccount", "serviceaccount NAME", failure="failed to create serviceaccount: ",
-           examples="# A service account\nkubepy create serviceaccount robot")
+           examples="""
+# A service account
+kubepy create serviceaccount robot
+
+# In a namespace
+kubepy create serviceaccount robot -n edge
+""")
 def serviceaccount(session: Session, given: Invocation, name: str) -> Object:
     """Create a service account with the specified name."""
     return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata(session, name)}
@@ -35,6 +47,9 @@ def serviceaccount(session: Session, given: Invocation, name: str) -> Object:
 ], failure="failed to create deployment: ", examples="""
 # Three pods of one image
 kubepy create deployment web --image=nginx:1.25 --replicas=3
+
+# Another command than the image's own, and a port
+kubepy create deployment web --image=nginx:1.25 --port=80 -- nginx-debug -g 'daemon off;'
 """)
 def deployment(session: Session, given: Invocation, name: str) -> Object:
     """Create a deployment with the specified name."""
@@ -79,6 +94,9 @@ def _container_name(session: Session, image: str) -> str:
 ], failure="failed to create job: ", examples="""
 # A job that says hello
 kubepy create job hello --image=busybox -- echo hello
+
+# What a cron job would run, now
+kubepy create job nightly-now --from=cronjob/nightly
 """)
 def job(session: Session, given: Invocation, name: str) -> Object:
     """Create a job with the specified name."""
@@ -120,6 +138,9 @@ def _job_from_cronjob(session: Session, given: Invocation, name: str, source: st
            ], failure="failed to create cronjob: ", examples="""
 # A job every night
 kubepy create cronjob nightly --image=busybox --schedule='0 3 * * *'
+
+# Every five minutes, with a command
+kubepy create cronjob ping --image=busybox --schedule='*/5 * * * *' -- ping -c1 db
 """)
 def cronjob(session: Session, given: Invocation, name: str) -> Object:
     """Create a cron job with the specified name."""
@@ -138,6 +159,9 @@ def cronjob(session: Session, given: Invocation, name: str) -> Object:
 ], failure="failed to create quota: ", examples="""
 # At most three pods
 kubepy create quota small --hard=pods=3
+
+# At most ten pods without resource requests
+kubepy create quota best-effort --hard=pods=10 --scopes=BestEffort
 """)
 def quota(session: Session, given: Invocation, name: str) -> Object:
     """Create a resource quota with the specified name, hard limits, and optional scopes."""
@@ -175,6 +199,9 @@ def _scope(part: str) -> str:
 ], failure="failed to create poddisruptionbudgets: ", examples="""
 # Keep one pod of web running
 kubepy create poddisruptionbudget web --selector=app=web --min-available=1
+
+# At most half of them missing at a time
+kubepy create poddisruptionbudget web --selector=app=web --max-unavailable=50%
 """)
 def poddisruptionbudget(session: Session, given: Invocation, name: str) -> Object:
     """Create a pod disruption budget with the specified name, selector, and desired minimum available pods."""
@@ -215,6 +242,9 @@ def _selector(text: str) -> Object:
 ], failure="failed to create priorityclass: ", examples="""
 # A priority above the default one
 kubepy create priorityclass high --value=1000
+
+# The one of pods that name none, which never drives others away
+kubepy create priorityclass low --value=-10 --global-default --preemption-policy=Never
 """)
 def priorityclass(session: Session, given: Invocation, name: str) -> Object:
     """Create a priority class with the specified name, value, globalDefault and description."""

@@ -197,6 +197,9 @@ SUBJECT_FLAGS = [
 ], failure="failed to create rolebinding: ", examples="""
 # A role for two users
 kubepy create rolebinding readers --role=reader --user=ann --user=bob
+
+# A cluster role, for a service account in this namespace only
+kubepy create rolebinding agent --clusterrole=view --serviceaccount=edge:agent
 """)
 def rolebinding(session: Session, given: Invocation, name: str) -> Object:
     """Create a role binding for a particular role or cluster role."""
@@ -211,6 +214,9 @@ def rolebinding(session: Session, given: Invocation, name: str) -> Object:
            required=["clusterrole"], failure="failed to create clusterrolebinding: ", examples="""
 # A cluster role for a service account
 kubepy create clusterrolebinding agent --clusterrole=node-reader --serviceaccount=edge:agent
+
+# For a group
+kubepy create clusterrolebinding admins --clusterrole=cluster-admin --group=ops
 """)
 def clusterrolebinding(session: Session, given: Invocation, name: str) -> Object:
     """Create a cluster role binding for a particular cluster role."""

@@ -27,6 +27,9 @@ def service_generator(name: str, usage: str, **more: Any) -> Callable[[Generate]
 @service_generator("clusterip", "clusterip NAME [--tcp=<port>:<targetPort>]", flags=[TCP, CLUSTER_IP], examples="""
 # A service in front of the pods labelled app=web
 kubepy create service clusterip web --tcp=80:8080
+
+# A headless one
+kubepy create service clusterip db --clusterip=None
 """)
 def clusterip(session: Session, given: Invocation, name: str) -> Object:
     """Create a ClusterIP service with the specified name."""
@@ -40,6 +43,9 @@ def clusterip(session: Session, given: Invocation, name: str) -> Object:
 ], examples="""
 # A service on a port of every node
 kubepy create service nodeport web --tcp=80 --node-port=30080
+
+# On a port that is chosen
+kubepy create service nodeport web --tcp=80:http
 """)
 def nodeport(session: Session, given: Invocation, name: str) -> Object:
     """Create a NodePort service with the specified name."""
@@ -50,6 +56,9 @@ def nodeport(session: Session, given: Invocation, name: str) -> Object:
 @service_generator("loadbalancer", "loadbalancer NAME [--tcp=port:targetPort]", flags=[TCP], examples="""
 # A service of type LoadBalancer
 kubepy create service loadbalancer web --tcp=80
+
+# With two ports
+kubepy create service loadbalancer web --tcp=80 --tcp=443:https
 """)
 def loadbalancer(session: Session, given: Invocation, name: str) -> Object:
     """Create a LoadBalancer service with the specified name."""
@@ -62,6 +71,9 @@ def loadbalancer(session: Session, given: Invocation, name: str) -> Object:
 ], required=["external-name"], examples="""
 # A name for something outside
 kubepy create service externalname db --external-name=db.example.org
+
+# Only show it
+kubepy create service externalname db --external-name=db.example.org --dry-run=client -o yaml
 """)
 def externalname(session: Session, given: Invocation, name: str) -> Object:
     """Create an ExternalName service with the specified name."""

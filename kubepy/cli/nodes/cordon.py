@@ -29,6 +29,9 @@ def cordon(session: Session, given: Invocation) -> None:
 @verb("uncordon", "uncordon NODE", flags=FLAGS, examples="""
     # Let pods come to a node again
     kubepy uncordon node-1
+
+    # All nodes with a label
+    kubepy uncordon -l zone=a
 """)
 def uncordon(session: Session, given: Invocation) -> None:
     """Mark node as schedulable."""

@@ -17,6 +17,9 @@ from kubepy.cli.runtime.session import Session
 ], examples="""
 # Every program on the PATH whose name begins with kubepy-
 kubepy plugin list
+
+# Their names only
+kubepy plugin list --name-only
 """)
 def list_(session: Session, given: Invocation) -> None:
     """List the plugins: programs on the PATH whose names begin with "kubepy-".

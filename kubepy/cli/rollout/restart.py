@@ -47,6 +47,9 @@ def restart(session: Session, given: Invocation) -> None:
 @verb("pause", "pause RESOURCE", flags=FLAGS, examples="""
     # Collect changes of a Deployment without rolling each of them out
     kubepy rollout pause deployment/web
+
+    # All deployments with a label
+    kubepy rollout pause deploy -l tier=front
 """)
 def pause(session: Session, given: Invocation) -> None:
     """Mark the provided resource as paused: changes of it are not rolled out until it is resumed."""
@@ -64,6 +67,9 @@ def pause(session: Session, given: Invocation) -> None:
 @verb("resume", "resume RESOURCE", flags=FLAGS, examples="""
     # Roll out what has been collected
     kubepy rollout resume deployment/web
+
+    # All deployments with a label
+    kubepy rollout resume deploy -l tier=front
 """)
 def resume(session: Session, given: Invocation) -> None:
     """Resume a paused resource."""

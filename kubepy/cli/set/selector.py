@@ -12,6 +12,9 @@ from kubepy.cluster.objects.meta import Object
 EXAMPLES = """
     # Point a service to the blue pods
     kubepy set selector svc/web 'app=web,colour=blue'
+
+    # Change a manifest without looking at the cluster
+    kubepy set selector -f svc.yaml 'app=web' --local -o yaml
 """
 
 FLAGS = [

@@ -12,6 +12,9 @@ from kubepy.cluster.objects.meta import Object
 EXAMPLES = """
     # Run the pods of a deployment as another service account
     kubepy set serviceaccount deployment/web runner
+
+    # Only show what that would change
+    kubepy set serviceaccount deployment/web runner --dry-run=client -o yaml
 """
 
 

@@ -27,6 +27,9 @@ FLAGS = [
       "[--serviceaccount=namespace:serviceaccountname]", flags=FLAGS, examples="""
     # One more user and service account for a cluster role
     kubepy set subject clusterrolebinding agent --user=ann --serviceaccount=edge:agent
+
+    # One more group for every role binding of a namespace
+    kubepy set subject rolebindings --all --group=ops -n edge
 """)
 def subject(session: Session, given: Invocation) -> None:
     """Update the user, group, or service account in a role binding or cluster role binding."""

@@ -55,7 +55,7 @@ class Manager:
         self._names = [one.name for one in reconcilers]
         self._queues = {one.name: one.queue for one in reconcilers}
         self._handlers = _handlers_by_resource(reconcilers)
-        self._turn = 0  # whose turn it is
+        self._turn = len(reconcilers) - 1  # whose turn it is; the first one comes next
         self._left = 0  # how many keys are left in it
         self._revision = 0  # everything up to it has been delivered, or is in the inbox
         self._delivered = 0  # everything up to it has been delivered

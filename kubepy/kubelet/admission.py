@@ -32,8 +32,8 @@ class Rejection(NamedTuple):
     message: str
 
 
-def is_placed_by_scheduler(pod: Mapping[str, Any]) -> bool:
-    """Whether the scheduler has found that the pod fits."""
+def is_scheduled(pod: Mapping[str, Any]) -> bool:
+    """Whether the scheduler has found that the pod fits, or its kubelet has."""
     condition = get_condition(pod, "PodScheduled")
     return condition is not None and condition.get("status") == "True"
 

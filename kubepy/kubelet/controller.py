@@ -19,7 +19,7 @@ from kubepy.cluster.objects.meta import (
 from kubepy.cluster.objects.pods import is_pod_terminal, node_name
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.kubelet.addresses import PodAddresses
-from kubepy.kubelet.admission import Rejection, is_placed_by_scheduler, rejection
+from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.annotations import OUTCOME, POD_OUTCOME
 from kubepy.kubelet.endings import Endings
 from kubepy.kubelet.nodes import internal_ip, is_registration_due, register
@@ -34,7 +34,6 @@ from kubepy.kubelet.stages import (
     Step,
     deadline_of,
     next_step,
-    shown_outcome,
 )
 from kubepy.kubelet.statuses import (
     DEADLINE_MESSAGE,
@@ -140,7 +139,7 @@ class Kubelet:
 
     def _rejection(self, pod: Object, node: Object) -> Rejection | None:
         """Why the node does not take a pod that names it. One that reports nothing takes everything."""
-        if is_placed_by_scheduler(pod) or not (node.get("status") or {}).get("allocatable"):
+        if is_scheduled(pod) or not (node.get("status") or {}).get("allocatable"):
             return None
         return rejection(pod, node, self._taken(pod, name_of(node)))
 
@@ -150,7 +149,7 @@ class Kubelet:
             other = self._informers.get(*key)
             if other is None or uid_of(other) == uid_of(pod) or is_pod_terminal(other):
                 continue
-            if is_placed_by_scheduler(other) or shown_outcome(other) != PENDING:
+            if is_scheduled(other):
                 yield other
 
     def _must_wait(self, key: Key, pod: Object) -> bool:

@@ -253,6 +253,21 @@ def test_a_parallel_set_mends_itself(lab: StatefulLab) -> None:
     assert lab.set()["status"] | {"collisionCount": 0} == lab.set()["status"]
 
 
+def test_an_update_is_not_complete_while_a_pod_beyond_the_range_hangs(lab: StatefulLab) -> None:
+    lab.make(stateful_set(podManagementPolicy="Parallel"))
+    lab.run()
+    set_ready(lab, "db-2", "False")
+    lab.change("pods", "db-2", lambda pod: pod["metadata"].update(annotations={"kubepy.dev/termination": "stuck"}),
+               "default")
+    lab.edit(replicas=2)
+    lab.retemplate("db:2")
+    lab.run()
+    status = lab.set()["status"]
+    assert lab.images() == {0: "db:2", 1: "db:2", 2: "db:1"}
+    assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (3, 2, 2)
+    assert status["currentRevision"] != status["updateRevision"]
+
+
 def test_on_delete_waits_for_hands_and_never_has_a_new_current_revision(lab: StatefulLab) -> None:
     lab.make(stateful_set(updateStrategy={"type": "OnDelete"}))
     lab.run()

@@ -199,11 +199,13 @@ def wait_until_gone(session: Session, infos: list[Info], timeout: float) -> None
     deadline = clock.monotonic() + timeout
     for number, info in enumerate(infos, 1):
         session.progress.show("waiting until gone", number, len(infos))
-        if _is_gone(session, info):
-            continue
-        about = f"{number}/{len(infos)} {info.object_name}"
-        if not session.driver.wait_until(partial(_is_gone, session, info), deadline - clock.monotonic(), about):
+        if not is_gone(session, info, deadline - clock.monotonic(), f"{number}/{len(infos)} {info.object_name}"):
             raise CliError(f"timed out waiting for the condition on {info.object_name}")
+
+
+def is_gone(session: Session, info: Info, timeout: float, about: str = "") -> bool:
+    """Whether an object is gone, or another has its name, before the time is over. ``about``: what is waited for."""
+    return _is_gone(session, info) or session.driver.wait_until(partial(_is_gone, session, info), timeout, about)
 
 
 def _is_gone(session: Session, info: Info) -> bool:

@@ -12,15 +12,13 @@ import shutil
 import subprocess
 from typing import Any
 
-from kubepy.cli.apply.command import Options, patch_to, warn_if_deleting
+from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
-from kubepy.cli.delete import Options as DeleteOptions
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, SilentExit, guarded, is_status
 from kubepy.cli.runtime.flags import boolean, integer, string_array
 from kubepy.cli.runtime.flagsets import (
     CLIENT_SIDE_APPLY,
-    NONE,
     SERVER,
     field_manager_flag,
     filename_flags,
@@ -34,6 +32,7 @@ from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.runtime.resources import Info, Result, find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_folder
+from kubepy.cluster.client import NO_OPTIONS
 from kubepy.cluster.objects.meta import Object
 
 FLAGS = [
@@ -130,7 +129,7 @@ def would_be(session: Session, given: Invocation, info: Info, manifest: Object) 
                                     dry_run=True, field_manager=manager, force=given.force_conflicts)
     if info.object is None:
         return session.client.create(info.resource.key, manifest, namespace=info.namespace, dry_run=True)
-    options = Options(SERVER, "Ignore", manager, True, False, DeleteOptions(-1, False, "Background", NONE, False), 0)
+    options = Options(SERVER, "Ignore", manager, True, False, NO_OPTIONS, 0)
     return patch_to(session, info, info.content, without_annotation(manifest), options).object
 
 

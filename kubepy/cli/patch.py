@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, is_status
@@ -19,12 +21,13 @@ from kubepy.cli.runtime.flagsets import (
     subresource_flag,
 )
 from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.record import cause
 from kubepy.cli.runtime.resources import Info, find
 from kubepy.cli.runtime.session import Session
+from kubepy.cluster.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cluster.objects.meta import Object
 
-TYPES = {"json": "application/json-patch+json", "merge": "application/merge-patch+json",
-         "strategic": "application/strategic-merge-patch+json"}
+TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 FLAGS = [
     string("patch", "p", help="The patch to be applied to the resource, as JSON or YAML."),
     string("patch-file", help="A file containing a patch to be applied to the resource."),
@@ -53,22 +56,22 @@ def patch(session: Session, given: Invocation) -> None:
     JSON and YAML formats are accepted."""
     strategy = dry_run(session, given)
     validate(given, strategy)
-    content = read_patch(session, given)
-    patch_type = TYPES[given.type.lower()]
+    content = read_patch(given)
     seen = 0
 
     def patch_one(info: Info) -> None:
         nonlocal seen
         seen += 1
         if given.local or strategy == CLIENT:
-            patched = patched_locally(info, content, patch_type)
+            patched = patched_locally(info, content)
         else:
-            patched = send(session, given, info, content, patch_type, strategy)
+            patched = send(session, given, info, content, dry_run=strategy == SERVER)
         # Upstream sets the operation after it has added "(dry run)" to it, so that a dry run does not say so.
         operation = "patched (no change)" if patched == info.object else "patched"
+        if given.record and not (given.local or strategy == CLIENT):
+            patched = _recorded(session, given, info, patched, dry_run=strategy == SERVER)
         printer_for(session, given, operation)(patched)
 
-    printer_for(session, given)  # a wrong format is told before anything is written
     find(session, given, local=given.local).visit(patch_one)
     if not seen:
         raise CliError("no objects passed to patch")
@@ -83,66 +86,166 @@ def validate(given: Invocation, strategy: str) -> None:
         raise CliError("cannot specify --local and server resources")
     if given.local and strategy == SERVER:
         raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
-    if given.type.lower() not in TYPES:
+    if given.type and given.type.lower() not in TYPES:
         raise CliError(f'--type must be one of [json merge strategic], not "{given.type}"')
 
 
-def read_patch(session: Session, given: Invocation) -> Any:
-    """The patch: JSON when it begins with ``{``, else YAML. Raises CliError, and Status as the server would."""
-    text = given.patch
-    if given.patch_file:
-        try:
-            with open(given.patch_file, encoding="utf-8") as file:
-                text = file.read()
-        except OSError as error:
-            raise CliError(f"unable to read patch file: open {given.patch_file}: "
-                           f"{(error.strerror or str(error)).lower()}") from None
-    return _json(text) if text.lstrip().startswith("{") else _yaml(given, text)
+# --- reading ------------------------------------------------------------------------------------------------------
 
 
-def _json(text: str) -> Any:
-    from kubepy.cluster.errors import bad_request
+class Content(NamedTuple):
+    """A patch. ``broken`` is why it is no JSON, "" if it is; ``repeated`` are the keys that maps in it have twice."""
+
+    type: str
+    value: Any
+    broken: str = ""
+    repeated: tuple[str, ...] = ()
+
+
+def read_patch(given: Invocation) -> Content:
+    """The patch: JSON when it begins with ``{``, else YAML. Raises CliError, but leaves broken JSON to the server."""
     from kubepy.storage.yaml import YamlError, read_json
 
+    patch_type = TYPES[given.type.lower() or "strategic"]
+    text = _file_text(given.patch_file) if given.patch_file else given.patch
+    if not text.lstrip().startswith("{"):
+        return Content(patch_type, _yaml(given, text))
     try:
-        return read_json(text)
+        return Content(patch_type, read_json(text), "", tuple(repeated_keys(text)))
     except YamlError as error:
-        raise bad_request(str(error)) from None
+        return Content(patch_type, None, str(error))
+
+
+def _file_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except IsADirectoryError:
+        raise CliError(f"unable to read patch file: read {path}: is a directory") from None
+    except OSError as error:
+        raise CliError(f"unable to read patch file: open {path}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _yaml(given: Invocation, text: str) -> Any:
+    from kubepy.cluster.values.goformat import quote
     from kubepy.storage.yaml import YamlError, load_all
 
     try:
         return next((document.object for document in load_all(text)), None)
     except YamlError as error:
         why = str(error).removeprefix("error converting YAML to JSON: ")
-        raise CliError(f'unable to parse "{given.patch}": {why}') from None
+        raise CliError(f"unable to parse {quote(given.patch)}: {why}") from None
 
 
-def send(session: Session, given: Invocation, info: Info, content: Any, patch_type: str, strategy: str) -> Object:
+class _Pairs(list[tuple[str, Any]]):
+    """A map of a JSON text, as its keys and values."""
+
+
+def repeated_keys(text: str) -> Iterator[str]:
+    """The paths of keys that a map in a JSON text has more than once."""
+    return _repeated(json.loads(text, object_pairs_hook=_Pairs), "")
+
+
+def _repeated(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for key, one in value:
+            place = f"{path}.{key}" if path else key
+            if key in seen:
+                yield place
+            seen.add(key)
+            yield from _repeated(one, place)
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _repeated(one, f"{path}[{index}]")
+
+
+# --- patching -----------------------------------------------------------------------------------------------------
+
+
+def send(session: Session, given: Invocation, info: Info, content: Content, *, dry_run: bool) -> Object:
+    """Let the server patch an object. Raises Status, CliError."""
+    if content.broken:
+        from kubepy.cluster.errors import bad_request
+
+        raise bad_request(content.broken if content.type == TYPES["strategic"] else
+                          f"error decoding patch: {content.broken}")
+    for path in content.repeated:
+        session.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field "{path}"')
     try:
-        return session.client.patch(info.resource.key, info.name, content, patch_type, namespace=info.namespace,
-                                    subresource=given.subresource, dry_run=strategy == SERVER,
+        return session.client.patch(info.resource.key, info.name, content.value, content.type,
+                                    namespace=info.namespace, subresource=given.subresource, dry_run=dry_run,
                                     field_manager=given.field_manager, field_validation="Warn")
     except Exception as error:
         if not is_status(error, "UnsupportedMediaType"):
             raise
         kind = f"{info.resource.api_version}, Kind={info.resource.kind}"
-        raise CliError(f"{patch_type} is not supported by {kind}: {error}") from None
+        raise CliError(f"{content.type} is not supported by {kind}: {error}") from None
 
 
-def patched_locally(info: Info, content: Any, patch_type: str) -> Object:
-    """The object with the patch applied, without the cluster."""
-    from kubepy.cluster.patches import documents as patches
+def _recorded(session: Session, given: Invocation, info: Info, patched: Object, *, dry_run: bool) -> Object:
+    """The object with the command line as its change cause, which is a patch of its own."""
+    return session.client.patch(info.resource.key, info.name, cause(given), MERGE_PATCH, namespace=info.namespace,
+                                subresource=given.subresource, dry_run=dry_run, field_manager=given.field_manager)
+
+
+def patched_locally(info: Info, content: Content) -> Object:
+    """The object with the patch applied, without the cluster. Raises CliError."""
+    from kubepy.cluster.errors import Status
+
+    try:
+        patched: Object = _patched_locally(info, content)
+    except Status as error:
+        raise CliError(str(error.__cause__ or error)) from None
+    from kubepy.cli.runtime.manifests import shape_problem
+
+    if problem := shape_problem(patched):
+        raise CliError(problem)
+    return patched
+
+
+def _patched_locally(info: Info, content: Content) -> Any:
+    if content.type == TYPES["json"]:
+        return _with_operations(info.content, content)
+    if content.type == TYPES["merge"]:
+        return _merged(info.content, content)
+    from kubepy.cluster.patches.documents import strategic_merge_patch
     from kubepy.cluster.schema.openapi import schema_for
 
-    if patch_type == TYPES["json"]:
-        return patches.json_patch(info.content, content)
-    if patch_type == TYPES["merge"]:
-        return patches.merge_patch(info.content, content)
     schema = schema_for(info.resource.api_version, info.resource.kind)
     if schema is None:
         raise CliError(f"strategic merge patch is not supported for {info.resource.api_version}, "
                        f"Kind={info.resource.kind} locally, try --type merge")
-    return patches.strategic_merge_patch(info.content, content, schema)
+    if content.broken or not isinstance(content.value, dict | None):
+        raise CliError("invalid JSON document")
+    return strategic_merge_patch(info.content, content.value or {}, schema)
+
+
+def _with_operations(obj: Object, content: Content) -> Any:
+    from kubepy.cli.runtime.manifests import go_type_name
+    from kubepy.cluster.objects.meta import clone
+    from kubepy.cluster.patches.json_patch import OperationError, Patcher
+
+    if content.broken or not isinstance(content.value, list | None):
+        raise CliError(content.broken or f"json: cannot unmarshal {go_type_name(content.value)} into Go value of type "
+                       "jsonpatch.Patch")
+    patcher = Patcher(clone(obj))
+    for operation in content.value or ():
+        if not isinstance(operation, dict):
+            raise CliError(f"json: cannot unmarshal {go_type_name(operation)} into Go value of type "
+                           "jsonpatch.Operation")
+        try:
+            patcher.apply(operation)
+        except OperationError as error:
+            key = str(error).partition("doc is missing key: ")[2]
+            raise CliError(f"Object to be patched is missing field ({key})" if key else str(error)) from None
+    return patcher.document
+
+
+def _merged(obj: Object, content: Content) -> Any:
+    """What is no map takes the place of the object, as far as it goes."""
+    from kubepy.cluster.patches.documents import merge_patch
+
+    if content.broken or not isinstance(content.value, dict | list):
+        raise CliError("Invalid JSON Patch")
+    return merge_patch(obj, content.value) if isinstance(content.value, dict) else content.value

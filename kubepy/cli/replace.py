@@ -15,7 +15,6 @@ from kubepy.cli.runtime.flagsets import (
     field_validation,
     output_flags,
     raw_flag,
-    record_flag,
     refuse_raw,
     require_files,
     save_config_flag,
@@ -36,7 +35,6 @@ FLAGS = [
     field_manager_flag("kubectl-replace"),
     save_config_flag(),
     subresource_flag("replace"),
-    record_flag(),
     raw_flag(),
 ]
 FORCE_TIMEOUT = 300.0

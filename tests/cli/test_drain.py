@@ -67,10 +67,12 @@ def test_every_obstacle_is_named_at_once(node: Kubepy) -> None:
 
 def test_a_dry_run_says_once_what_it_would_do(node: Kubepy) -> None:
     make(node, BARE)
-    assert node("drain", "node-1", "--force", "--dry-run") == Done(
-        "node/node-1 cordoned (dry run)\nevicting pod default/lone (dry run)\nnode/node-1 drained (dry run)\n",
-        "--dry-run is deprecated and can be replaced with --dry-run=client.\n"
-        "Warning: deleting Pods that declare no controller: default/lone\n", 0)
+    done = node("drain", "node-1", "--force", "--dry-run")
+    assert (done.out, done.status) == (
+        "node/node-1 cordoned (dry run)\nevicting pod default/lone (dry run)\nnode/node-1 drained (dry run)\n", 0)
+    log, warning = done.err.splitlines()
+    assert log.endswith("helpers.go:719] --dry-run is deprecated and can be replaced with --dry-run=client.")
+    assert warning == "Warning: deleting Pods that declare no controller: default/lone"
     assert node("get", "pods", "-o", "name").out == "pod/lone\n"
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.patches import documents as patch
+from kubepy.cluster.patches.json_patch import OperationError, Patcher
 from kubepy.cluster.schema.openapi import schema_for
 
 DEPLOYMENT = schema_for("apps/v1", "Deployment")
@@ -29,6 +30,10 @@ def named(*names):
     ([{"op": "add", "path": "/a/-1", "value": 3}], {"a": [1, 2, 3], "b": {"k": "v"}}),
     ([{"op": "test", "path": "/c", "value": None}], {"a": [1, 2], "b": {"k": "v"}}),
     ([{"op": "add", "path": "/b/x~1y~0", "value": 1}], {"a": [1, 2], "b": {"k": "v", "x/y~": 1}}),
+    ([{"op": "copy", "from": "/b/none", "path": "/b/k"}], {"a": [1, 2], "b": {"k": None}}),
+    ([{"op": "add", "path": "a/c", "value": 1}], {"a": [1, 2], "b": {"k": "v"}, "c": 1}),
+    ([{"op": "add", "path": "/b/x"}], {"a": [1, 2], "b": {"k": "v", "x": None}}),
+    ([{"op": "test", "path": "/b", "value": {"k": "v"}}], {"a": [1, 2], "b": {"k": "v"}}),
     ([{"op": "move", "from": "/b/k", "path": "/b/m"}, {"op": "copy", "from": "/b/m", "path": "/b/c"}],
      {"a": [1, 2], "b": {"m": "v", "c": "v"}}),
 ])
@@ -48,12 +53,43 @@ def test_json_patch_applies_what_the_server_takes(operations, result):
     {"op": "remove"},
     {"path": "/a"},
     {"op": "replace", "path": "", "value": [1]},
+    {"op": "add", "path": "/a/2", "value": 1},
+    {"op": "add", "path": "/a/-3", "value": 1},
+    {"op": "add", "path": "/a/x", "value": 1},
+    {"op": "remove", "path": "/a/-"},
+    {"op": "test", "path": "/a/0", "value": True},
+    {"op": "test", "path": "/a/0", "value": 1.0},
+    {"op": "move", "from": "/b", "path": "/c"},
 ])
 def test_a_failing_json_patch_operation_is_invalid_without_saying_which(operation):
     with pytest.raises(Status) as refused:
         patch.json_patch({"a": [1]}, [operation])
     assert (refused.value.code, refused.value.reason) == (422, "Invalid")
     assert refused.value.message == "the server rejected our request due to an error in our request"
+
+
+@pytest.mark.parametrize(("operation", "why"), [
+    ({"op": "add", "path": "/b/c", "value": 1}, 'add operation does not apply: doc is missing path: "/b/c": missing '
+     "value"),
+    ({"op": "add", "path": "/a/x"}, "error in add for path: '/a/x': value was not a proper array index: 'x': "
+     'strconv.Atoi: parsing "x": invalid syntax'),
+    ({"op": "add", "path": "/a/5"}, "error in add for path: '/a/5': Unable to access invalid index: 5: invalid index "
+     "referenced"),
+    ({"op": "remove", "path": "/b"}, "error in remove for path: '/b': Unable to remove nonexistent key: b: missing "
+     "value"),
+    ({"op": "replace", "path": "/a/9"}, "replace operation does not apply: doc is missing key: /a/9: missing value"),
+    ({"op": "replace"}, "replace operation failed to decode path: operation missing path field: missing value"),
+    ({"op": "test", "path": "/a/0", "value": 2}, "testing value /a/0 failed: test failed"),
+    ({"op": "move", "from": "/b", "path": "/c"}, "error in move for path: 'b': Unable to remove nonexistent key: b: "
+     "missing value"),
+    ({"op": "copy", "from": "/b/c", "path": "/c"}, "copy operation does not apply: doc is missing from path: /b/c: "
+     "missing value"),
+    ({"op": "what"}, "Unexpected kind: what"),
+])
+def test_which_operation_failed_and_why_is_known_before_the_server_hides_it(operation, why):
+    with pytest.raises(OperationError) as failed:
+        Patcher({"a": [1]}).apply(operation)
+    assert str(failed.value) == why
 
 
 def test_what_is_no_list_of_operations_is_a_bad_request():
@@ -140,8 +176,8 @@ def test_maps_are_replaced_and_deleted_by_directive():
     ([{"$patch": "explode", "name": "a"}], 500, "unknown patch type: explode in map: map[$patch:explode name:a]"),
     ([{"image": "x"}], 500, "map: map[image:x] does not contain declared merge key: name"),
     ([{"$patch": "merge", "name": "a"}], 500, "merging lists cannot yet be specified in the patch"),
-    (["a"], 500, "list element types are not identical: [map[name:a]] [a]"),
-    ([["a"]], 500, "list element types are not identical: [map[name:a]] [[a]]"),
+    (["a"], 500, "list element types are not identical: [[map[name:a]] [a]]"),
+    ([["a"]], 500, "list element types are not identical: [[map[name:a]] [[a]]]"),
 ])
 def test_bad_directives_are_told_in_upstreams_words(change, code, message):
     with pytest.raises(Status) as refused:

@@ -6,21 +6,17 @@ Upstream: ``kubectl/pkg/cmd/apply/{apply,patcher}.go``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
-from kubepy.cli.delete import Options as DeleteOptions
-from kubepy.cli.delete import complete as delete_options
-from kubepy.cli.delete import delete_object, deletion_flags, wait_until_gone
+from kubepy.cli.delete import deletion_flags, propagation_policy
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, is_expected, is_status, raise_all, with_source
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     CLIENT_SIDE_APPLY,
-    NONE,
     SERVER,
     dry_run,
     dry_run_flag,
@@ -37,13 +33,13 @@ from kubepy.cli.runtime.flagsets import (
     subresource_flag,
     validate_flag,
 )
-from kubepy.cli.runtime.last_applied import ANNOTATION, modified_configuration, original_configuration
+from kubepy.cli.runtime.last_applied import ANNOTATION, modified_configuration
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import Info, Result, find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted
-from kubepy.cluster.values.goformat import to_json
+from kubepy.cluster.client import DeleteOptions
+from kubepy.cluster.objects.meta import Object, annotations_of
 
 FLAGS = [
     *deletion_flags("that contains the configuration to apply", wait=False),
@@ -63,27 +59,6 @@ FLAGS = [
 NO_ANNOTATION = ("Warning: resource {} is missing the {} annotation which is required by kubepy apply. kubepy apply "
                  "should only be used on resources created declaratively by either kubepy create --save-config or "
                  "kubepy apply. The missing annotation will be patched automatically.")
-APPLY_WAIT = 7 * 24 * 3600.0
-
-
-class Options(NamedTuple):
-    dry_run: str
-    validation: str
-    manager: str
-    overwrite: bool
-    force: bool
-    deletion: DeleteOptions
-    timeout: float
-    server_side: bool = False
-    force_conflicts: bool = False
-    subresource: str = ""
-
-
-class Patched(NamedTuple):
-    """``patch`` is {} when there was nothing to change."""
-
-    patch: Object
-    object: Object
 
 
 @verb("apply", "apply (-f FILENAME | -k DIRECTORY)", flags=FLAGS, creates=True, examples="""
@@ -112,7 +87,7 @@ def apply(session: Session, given: Invocation) -> None:
     infos, errors = _read(session, find(session, given, validation=options.validation))
     if not infos and not errors:
         raise CliError("no objects passed to apply")
-    printers = _printers(session, given, options)
+    prints_each = given.output in ("", "name") and not given.template
     for number, info in enumerate(infos, 1):
         session.progress.show("applying", number, len(infos))
         visited.add_namespace(info)
@@ -126,10 +101,10 @@ def apply(session: Session, given: Invocation) -> None:
             errors.append(error)
             continue
         visited.add(info.content)
-        if printers:
-            printers[operation](info.content)
+        if prints_each:
+            printer_for(session, given, operation, options.dry_run)(info.content)
     raise_all(errors)
-    if not printers:
+    if not prints_each:
         _print_objects(printer_for(session, given), infos)
     if given.prune:
         _prune(session, given, options, leftovers(session, visited, allowed, given.selector))
@@ -147,10 +122,12 @@ def _read(session: Session, result: Result) -> tuple[list[Info], list[Exception]
 
 def complete(session: Session, given: Invocation) -> Options:
     strategy = dry_run(session, given)
+    deletion = DeleteOptions(grace_period_seconds=given.grace_period if given.grace_period >= 0 else None,
+                             propagation_policy=propagation_policy(session, given.cascade))
     require_files(given)
-    deletion = delete_options(session, given)
     return Options(strategy, field_validation(given), server_side_manager(given), given.overwrite, given.force,
-                   deletion, given.timeout, given.server_side, given.force_conflicts, given.subresource)
+                   deletion, given.timeout, given.openapi_patch, given.server_side, given.force_conflicts,
+                   given.subresource)
 
 
 def validate(given: Invocation, options: Options) -> None:
@@ -179,19 +156,11 @@ def validate(given: Invocation, options: Options) -> None:
 def _prune(session: Session, given: Invocation, options: Options, pruned: Iterable[Info]) -> None:
     """Delete what is left over, with a line for each."""
     printer = printer_for(session, given, "pruned", options.dry_run)
+    asked = options.deletion._replace(dry_run=options.dry_run == SERVER)
     for info in pruned:
         if options.dry_run != CLIENT:
-            delete_object(session, Info(info.resource, info.namespace, info.name), options.deletion)
+            session.client.delete(info.resource.key, info.name, namespace=info.namespace, options=asked)
         printer(info.content)
-
-
-def _printers(session: Session, given: Invocation, options: Options) -> dict[str, Printer]:
-    """A printer for each operation; none when whole objects are asked for, which are printed at the end."""
-    if given.template or given.output not in ("", "name"):
-        printer_for(session, given)  # a wrong format is told before anything is written
-        return {}
-    return {name: printer_for(session, given, name, options.dry_run)
-            for name in ("created", "configured", "unchanged", "serverside-applied")}
 
 
 def _print_objects(printer: Printer, infos: list[Info]) -> None:
@@ -228,11 +197,6 @@ def apply_one(session: Session, info: Info, options: Options) -> str:
     return "configured" if patched.patch else "unchanged"
 
 
-def warn_if_deleting(session: Session, info: Info) -> None:
-    if info.object is not None and is_being_deleted(info.object):
-        session.say(f"Warning: Detected changes to resource {info.name} which is currently being deleted.")
-
-
 def _exists(session: Session, info: Info) -> bool:
     """Read the object's current state into the Info, if there is one."""
     try:
@@ -267,64 +231,3 @@ def _pruned(value: object) -> object:
     if isinstance(value, dict):
         return without_nulls(value)
     return [_pruned(item) for item in value] if isinstance(value, list) else value
-
-
-def patch_to(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patched:
-    """Patch the current object to the configuration. Raises with patch, object and file in the message."""
-    patch: Object = {}
-    try:
-        patch, patch_type = three_way_patch(info, current, modified, overwrite=options.overwrite)
-        if not patch:
-            return Patched(patch, current)
-        if options.dry_run == CLIENT:
-            return Patched(patch, _patched_locally(info, current, patch, patch_type))
-        return Patched(patch, _send(session, info, modified, patch, patch_type, options))
-    except Exception as error:
-        action = f"applying patch:\n{to_json(patch)}\nto:\n{info}\nfor:"
-        raise with_source(error, action, info.source) from None
-
-
-def three_way_patch(info: Info, current: Object, modified: Object, *, overwrite: bool = True) -> tuple[Object, str]:
-    """The patch from what was applied last and is there now to the configuration, and its content type."""
-    from kubepy.cluster.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-    from kubepy.cluster.patches.documents import PatchError, three_way_json_merge, three_way_strategic
-    from kubepy.cluster.schema.openapi import schema_for
-
-    original = original_configuration(current)
-    schema = None if info.resource.custom else schema_for(info.resource.api_version, info.resource.kind)
-    try:
-        if schema is None:
-            return three_way_json_merge(original, modified, current), MERGE_PATCH
-        return three_way_strategic(original, modified, current, schema, overwrite=overwrite), STRATEGIC_MERGE_PATCH
-    except PatchError as error:
-        texts = [json.dumps(one) for one in (original, modified, current)]
-        raise CliError("creating patch with:\noriginal:\n{}\nmodified:\n{}\ncurrent:\n{}\nfor: {}".format(
-            *texts, error)) from None
-
-
-def _patched_locally(info: Info, current: Object, patch: Object, patch_type: str) -> Object:
-    from kubepy.cluster.client import MERGE_PATCH
-    from kubepy.cluster.patches.documents import merge_patch, strategic_merge_patch
-    from kubepy.cluster.schema.openapi import schema_for
-
-    if patch_type == MERGE_PATCH:
-        return merge_patch(current, patch)
-    return strategic_merge_patch(current, patch, schema_for(info.resource.api_version, info.resource.kind))
-
-
-def _send(session: Session, info: Info, modified: Object, patch: Object, patch_type: str, options: Options) -> Object:
-    try:
-        return session.client.patch(info.resource.key, info.name, patch, patch_type, namespace=info.namespace,
-                                    dry_run=options.dry_run == SERVER, field_manager=options.manager,
-                                    field_validation=options.validation)
-    except Exception as error:
-        if options.force and is_status(error, "Conflict", "Invalid"):
-            return _delete_and_create(session, info, modified, options)
-        raise with_source(error, "patching", info.source) from None
-
-
-def _delete_and_create(session: Session, info: Info, modified: Object, options: Options) -> Object:
-    """``--force``: what cannot be changed is made anew."""
-    delete_object(session, info, options.deletion._replace(dry_run=NONE))
-    wait_until_gone(session, [info], options.timeout or APPLY_WAIT)
-    return session.client.create(info.resource.key, modified, namespace=info.namespace, field_manager=options.manager)

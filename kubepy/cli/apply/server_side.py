@@ -5,8 +5,7 @@ Upstream: ``kubectl/pkg/cmd/apply/apply.go`` (applyOneObject), ``client-go/util/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kubepy.cli.apply.patching import Options, warn_if_deleting
 from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flagsets import SERVER, SERVER_SIDE_APPLY
 from kubepy.cli.runtime.last_applied import ANNOTATION
@@ -14,9 +13,6 @@ from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import APPLY_PATCH
 from kubepy.cluster.objects.meta import Object, annotations_of
-
-if TYPE_CHECKING:
-    from kubepy.cli.apply.command import Options
 
 LAST_APPLIED_MANAGER = "kubectl-last-applied"
 ANNOTATION_PATH = ("metadata", "annotations", ANNOTATION)
@@ -36,8 +32,6 @@ See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts"
 
 def apply_on_server(session: Session, info: Info, options: Options) -> None:
     """Apply an object of a file; the Info takes what came of it. Raises CliError for conflicts, and Status."""
-    from kubepy.cli.apply.command import warn_if_deleting
-
     manifest = info.content
     try:
         info.refresh(_send(session, info, manifest, options, options.manager))

@@ -100,9 +100,9 @@ def created(session: Session, given: Invocation, info: Info, strategy: str, vali
     from kubepy.cli.runtime.last_applied import save_last_applied
     from kubepy.cli.runtime.record import record
 
+    save_last_applied(info.content, create=given.save_config)
     if given.record:
         record(info.content, given)
-    save_last_applied(info.content, create=given.save_config)
     if strategy == CLIENT:
         return info.content
     try:

@@ -132,24 +132,25 @@ NONE, CLIENT, SERVER = "none", "client", "server"
 
 def dry_run(session: Session, given: Invocation) -> str:
     """``none``, ``client`` or ``server``; the old boolean values warn."""
-    strategy = _dry_run(session, given.dry_run)
+    strategy, place, complaint = _dry_run(given.dry_run)
     if strategy != NONE:
         session.rehearse()
+    if complaint:
+        session.log(place, complaint)
     return strategy
 
 
-def _dry_run(session: Session, value: str) -> str:
+def _dry_run(value: str) -> tuple[str, str, str]:
+    """The strategy, and what is to be said of the value, and where kubectl says it."""
     if value in (NONE, CLIENT, SERVER):
-        return value
+        return value, "", ""
     if value == "unchanged":
-        session.say("--dry-run is deprecated and can be replaced with --dry-run=client.")
-        return CLIENT
+        return CLIENT, "helpers.go:719", "--dry-run is deprecated and can be replaced with --dry-run=client."
     try:
-        meant = CLIENT if parse_bool(value) else NONE
+        meant, place = (CLIENT, "helpers.go:733") if parse_bool(value) else (NONE, "helpers.go:736")
     except ValueError:
         raise CliError(f'Invalid dry-run value ({value}). Must be "none", "server", or "client".') from None
-    session.say(f"--dry-run={value} is deprecated (boolean value) and can be replaced with --dry-run={meant}.")
-    return meant
+    return meant, place, f"--dry-run={value} is deprecated (boolean value) and can be replaced with --dry-run={meant}."
 
 
 def field_validation(given: Invocation) -> str:

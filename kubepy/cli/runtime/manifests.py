@@ -199,7 +199,7 @@ def shape_problem(content: Any) -> str:
 
 def _items_problem(items: Any) -> str:
     if not isinstance(items, list | None):
-        return _unmarshal(items, "decodeList.items", "[]jsontext.Value")
+        return _unmarshal(items, "decodeList.items", "[]json.RawMessage")
     for item in items or ():
         if not isinstance(item, dict):
             return f"json: cannot unmarshal {go_type_name(item)} into Go value of type map[string]interface {{}}"

@@ -14,6 +14,11 @@ def record(obj: Object, given: Invocation) -> None:
     metadata["annotations"] = {**(metadata.get("annotations") or {}), CHANGE_CAUSE: command_line(given)}
 
 
+def cause(given: Invocation) -> Object:
+    """The merge patch that does the same in the cluster."""
+    return {"metadata": {"annotations": {CHANGE_CAUSE: command_line(given)}}}
+
+
 def command_line(given: Invocation) -> str:
     """The command with its words and, behind them, the flags in the order they were given in."""
     program = given.path.partition(" ")[0]

@@ -107,6 +107,7 @@ class Session:
         self._state = ""
         self._reconcile = ""
         self._warned: dict[str, None] = {}
+        self._logged: set[tuple[str, str]] = set()
         self._warnings_as_errors = False
         self._progress: Progress | None = None
 
@@ -262,7 +263,10 @@ class Session:
             self.say(f"Warning: {text}")
 
     def log(self, place: str, text: str) -> None:
-        """A warning on stderr as Go's klog writes it: month, day, time, process, place."""
+        """A warning on stderr as Go's klog writes it: month, day, time, process, place. Each only once."""
+        if (place, text) in self._logged:
+            return
+        self._logged.add((place, text))
         now = self.cluster.clock.now()
         self.say(f"W{now:%m%d %H:%M:%S.%f} {os.getpid():7} {place}] {text}")
 

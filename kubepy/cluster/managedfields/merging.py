@@ -17,7 +17,7 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
 
     Raises TypedError; of items that the live list has twice, the configuration's replace both.
     """
-    if config is ABSENT or (config is None and live and isinstance(live, dict | list)):
+    if config is ABSENT or (config is None and live and _is_granular(live, schema)):
         return live
     if isinstance(config, dict) and isinstance(live, dict) and not is_atomic(schema, config):
         names = [*live, *(name for name in config if name not in live)]
@@ -26,6 +26,10 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
     if isinstance(config, list) and isinstance(live, list) and schema is not None and not is_atomic(schema, config):
         return _merge_lists(live, config, schema, path)
     return config
+
+
+def _is_granular(value: Any, schema: Schema | None) -> bool:
+    return isinstance(value, dict | list) and not is_atomic(schema, value)
 
 
 def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path) -> list[Any]:

@@ -161,17 +161,22 @@ class Comparer:
     def compare(self, old: Any, new: Any, schema: Schema | None, path: Path) -> None:
         if old is new or old == new:
             return
-        kinds = {type(one) for one in (old, new) if isinstance(one, dict | list)}
-        whole = not kinds or any(is_atomic(schema, one) for one in (old, new) if isinstance(one, dict | list))
-        if whole or all(_is_empty(one) for one in (old, new)):
+        before, after = _kind_of(old, schema), _kind_of(new, schema)
+        kinds = {before} if new is ABSENT else {after} if old is ABSENT else {before, after}
+        wholes = [self._compare_as(kind, old, new, schema, path) for kind in kinds]
+        if any(wholes) or old is ABSENT or new is ABSENT:
             self._leaf(old, new, path)
-            return
-        if dict in kinds:
-            self._maps(_as(dict, old), _as(dict, new), schema, path)
-        if list in kinds and schema is not None:
-            self._lists(_as(list, old), _as(list, new), schema, path)
-        if old is ABSENT or new is ABSENT:
-            self._leaf(old, new, path)
+
+    def _compare_as(self, kind: type, old: Any, new: Any, schema: Schema | None, path: Path) -> bool:
+        """Compare what is within values of a kind; what is of another kind is empty. Whether they count as a whole."""
+        before, after = _as(kind, old), _as(kind, new)
+        if kind is object or not (before or after) or is_atomic(schema, before or after):
+            return True
+        if kind is dict:
+            self._maps(before, after, schema, path)
+        elif schema is not None:
+            self._lists(before, after, schema, path)
+        return False
 
     def _leaf(self, old: Any, new: Any, path: Path) -> None:
         if path:
@@ -208,13 +213,17 @@ def compare(old: Any, new: Any, schema: Schema | None) -> Comparison:
     return Comparison(frozenset(comparer.removed), frozenset(comparer.modified), frozenset(comparer.added))
 
 
-def _as(kind: type[Any], value: Any) -> Any:
+def _kind_of(value: Any, schema: Schema | None) -> type:
+    """``dict``, ``list``, or ``object`` for scalars; null is of the kind of its type, a map where anything goes."""
+    if value is None or value is ABSENT:
+        kind = "" if schema is None else schema.type
+        return {"array": list, "object": dict, "": dict}.get(kind, object)
+    return type(value) if isinstance(value, dict | list) else object
+
+
+def _as(kind: type, value: Any) -> Any:
     """The value if it is of the kind, else an empty one."""
     return value if isinstance(value, kind) else kind()
-
-
-def _is_empty(value: Any) -> bool:
-    return value is ABSENT or value is None or value in ({}, [])
 
 
 def _by_element(schema: Schema, values: list[Any], path: Path) -> dict[str, list[Any]]:

@@ -8,8 +8,7 @@ Applying (the server's side) raises :class:`~kubepy.cluster.errors.Status`; comp
 from __future__ import annotations
 
 import copy
-import json
-from typing import Any
+from typing import Any, cast
 
 from kubepy.cluster.errors import Status, bad_request
 from kubepy.cluster.objects.meta import Object
@@ -24,11 +23,17 @@ _JSON_WORDS = {dict: "object", list: "array", str: "string", bool: "bool", int: 
 
 
 class PatchError(Exception):
-    """A patch that cannot be computed or applied. ``code``: the HTTP status that the server answers with."""
+    """A patch that cannot be computed or applied.
 
-    def __init__(self, message: str, code: int = 500) -> None:
+    ``code``: the HTTP status that the server answers with. ``in_openapi`` and ``in_openapi_v3``: what is said where
+    types are known from OpenAPI documents rather than from Go.
+    """
+
+    def __init__(self, message: str, code: int = 500, in_openapi: str = "", in_openapi_v3: str = "") -> None:
         super().__init__(message)
         self.code = code
+        self.in_openapi = in_openapi or message
+        self.in_openapi_v3 = in_openapi_v3 or message
 
 
 # --- applying -----------------------------------------------------------------------------------------------------
@@ -36,38 +41,38 @@ class PatchError(Exception):
 
 def json_patch(obj: Object, operations: Any) -> Object:
     """Apply an RFC 6902 patch. Raises Status: BadRequest for what is no patch, Invalid when an operation fails."""
-    import jsonpatch
-    from jsonpointer import JsonPointerException
+    from kubepy.cluster.patches.json_patch import OperationError, Patcher
 
     _check_operations(operations)
-    document: Any = copy.deepcopy(obj)
-    copied = 0
-    for operation in operations:
-        try:
-            operation = _lenient(document, operation)
-            if operation["op"] == "copy":
-                copied += _size(document, operation["from"])
-            if copied > MAX_COPIED_BYTES:
-                raise _rejected()
-            document = jsonpatch.apply_patch(document, [operation], in_place=True)
-        except (jsonpatch.JsonPatchException, JsonPointerException, KeyError, TypeError) as error:
-            raise _rejected() from error
-    return _patched_object(document)
+    operations = operations or []
+    patcher = Patcher(copy.deepcopy(obj), MAX_COPIED_BYTES)
+    try:
+        for operation in operations:
+            patcher.apply(operation)
+    except OperationError as error:
+        raise _rejected() from error
+    return cast(Object, patcher.document)
 
 
 def _check_operations(operations: Any) -> None:
-    if not isinstance(operations, list):
+    if not isinstance(operations, list | None):
         raise _undecodable(operations, "[]handlers.jsonPatchOp")
-    if len(operations) > MAX_JSON_PATCH_OPERATIONS:
+    if operations and len(operations) > MAX_JSON_PATCH_OPERATIONS:
         why = f"The allowed maximum operations in a JSON patch is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
         raise Status(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
-    for operation in operations:
+    for operation in operations or ():
         if not isinstance(operation, dict):
             raise _undecodable(operation, "handlers.jsonPatchOp")
         for key in ("op", "path", "from"):
             if not isinstance(operation.get(key, ""), str):
                 raise bad_request(f"error decoding patch: json: cannot unmarshal {_json_word(operation[key])} into "
                                   f"Go struct field jsonPatchOp.{key} of type string")
+
+
+def unknown_operation_fields(operations: Any) -> list[str]:
+    """What strict decoding says of the fields of operations."""
+    return [f'json patch unknown field "[{index}].{key}"' for index, operation in enumerate(operations or ())
+            for key in operation if key not in ("op", "path", "from", "value")]
 
 
 def _undecodable(value: Any, go_type: str) -> Status:
@@ -84,64 +89,10 @@ def _rejected() -> Status:
     return Status(422, "Invalid", "the server rejected our request due to an error in our request")
 
 
-def _lenient(document: Any, operation: dict[str, Any]) -> dict[str, Any]:
-    """The operation in RFC 6902's words, where the server's library takes more than the RFC allows.
-
-    ``replace`` of an absent key of a map adds it, ``test`` for null holds where there is nothing, and an index may be
-    negative. Raises KeyError for an operation without what it needs.
-    """
-    path = _non_negative(document, operation["path"], adding=operation["op"] == "add")
-    operation = {"value": None, **operation, "path": path}
-    if operation["op"] in ("move", "copy"):
-        operation["from"] = _non_negative(document, operation["from"], adding=False)
-    parent, key = _parent(document, operation["path"])
-    if isinstance(parent, dict) and key not in parent:
-        if operation["op"] == "replace":
-            return {**operation, "op": "add"}
-        if operation["op"] == "test" and operation.get("value") is None:
-            return {"op": "test", "path": "", "value": document}
-    return operation
-
-
-def _parts(pointer: str) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-
-
-def _parent(document: Any, pointer: str) -> tuple[Any, str]:
-    """What holds the place that a pointer names, and its last part; (None, "") where there is no such place."""
-    *way, last = _parts(pointer) or [""]
-    for part in way:
-        if isinstance(document, dict):
-            document = document.get(part)
-        elif isinstance(document, list) and part.isdecimal() and int(part) < len(document):
-            document = document[int(part)]
-        else:
-            return None, ""
-    return document, last
-
-
-def _non_negative(document: Any, pointer: str, adding: bool) -> str:
-    """A pointer with its last index counted from the start: ``-1`` is the last element, or when adding, after it."""
-    parent, last = _parent(document, pointer)
-    if not isinstance(parent, list) or not last.startswith("-") or not last[1:].isdecimal():
-        return pointer
-    return f"{pointer.rpartition('/')[0]}/{int(last) + len(parent) + adding}"
-
-
-def _size(document: Any, pointer: str) -> int:
-    parent, last = _parent(document, pointer)
-    value = parent[int(last) if isinstance(parent, list) else last] if parent is not None else None
-    return len(json.dumps(value))
-
-
-def _patched_object(document: Any) -> Object:
-    if not isinstance(document, dict):
-        raise _rejected()
-    return document
-
-
 def merge_patch(obj: Object, patch: Any) -> Object:
     """Apply an RFC 7386 patch. Raises Status: BadRequest for what is no JSON object."""
+    if patch is None:
+        raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):
         raise _undecodable(patch, "map[string]interface {}")
     return _merged(copy.deepcopy(obj), copy.deepcopy(patch))
@@ -172,10 +123,10 @@ def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Obj
 
     if schema is None:
         raise unsupported_strategic_merge_patch()
-    if not isinstance(patch, dict):
+    if not isinstance(patch, dict | None):
         raise bad_request(f"json: cannot unmarshal {_json_word(patch)} into Go value of type map[string]interface {{}}")
     try:
-        return strategic.apply(obj, patch, schema)
+        return strategic.apply(obj, patch or {}, schema)
     except PatchError as error:
         raise _as_status(error) from error
 

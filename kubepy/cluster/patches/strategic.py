@@ -38,17 +38,20 @@ def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
     """The patch tags of a field (``LookupPatchMetadataForStruct`` and ``…ForSlice``). Raises PatchError."""
     field = schema.field(key)
     if field is None:
-        raise PatchError(_no_such_field(schema, key))
+        raise _no_such_field(schema, key)
     strategies = field.patch_strategies
     others = [one for one in strategies if one != "retainKeys"]
     below = (field.items() or field) if of_list else field
     return PatchMeta(below, others[0] if others else "", field.merge_key, "retainKeys" in strategies)
 
 
-def _no_such_field(schema: Schema, key: str) -> str:
+def _no_such_field(schema: Schema, key: str) -> PatchError:
+    name, in_v3 = schema.name, f'unable to find api field "{key}"'
     if schema.values() is not None:
-        return "merging an object in json but data type is not struct, instead is: map"
-    return f'unable to find api field in struct {schema.go_name} for the json field "{key}"'
+        return PatchError("merging an object in json but data type is not struct, instead is: map", 500,
+                          f'LookupPatchMetaError({name}): invalid type for {name}: got "map", expected "kind"', in_v3)
+    return PatchError(f'unable to find api field in struct {schema.go_name} for the json field "{key}"', 500,
+                      f"LookupPatchMetaError({name}): {in_v3} in {name}", in_v3)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -69,7 +72,7 @@ def element_type(*lists: List) -> type:
         if found is None and isinstance(one, list):
             raise PatchError("lists of lists are not supported", 422)
         if found not in (None, type(one)):
-            raise PatchError(f"list element types are not identical: {' '.join(map(format_value, lists))}")
+            raise PatchError(f"list element types are not identical: {format_value(list(lists))}")
         found = type(one)
     if found is None:
         raise PatchError("no elements in any of the given slices")
@@ -175,10 +178,15 @@ def _merge_deletions(original: Object, key: str, value: Any, schema: Schema, app
     if value is None:
         original.pop(name, None)
     elif isinstance(current, list) and isinstance(value, list):
-        lookup(schema, name, of_list=True)
-        if current or value:
-            element_type(current, value)
-        original[name] = [one for one in current if not any(same(one, gone) for gone in value)]
+        meta = lookup(schema, name, of_list=True)
+        original[name] = _without_values(current, value, meta) if current or value else current
+
+
+def _without_values(current: List, gone: List, meta: PatchMeta) -> List:
+    """Scalars without those; of maps, which cannot be named by their values, nothing goes."""
+    if element_type(current, gone) is dict:
+        return merge_lists(current, gone, meta, applying=True)
+    return [one for one in current if not any(same(one, other) for other in gone)]
 
 
 def _directed_list(key: str, prefix: str, what: str) -> str:
@@ -311,10 +319,24 @@ def _interleave(merged: List, named: List, order: List, live: List, merge_key: s
 
 
 def _sorted(elements: List, order: List, merge_key: str) -> List:
-    """Elements in that order; the deletions among them (in a patch) come last."""
+    """Elements in that order; the deletions among them (in a patch) come last.
+
+    Insertion by insertion, as Go sorts: where one that the order does not name ends up follows from that.
+    """
     gone = [one for one in elements if _is_directive(one)]
-    return sorted((one for one in elements if not _is_directive(one)),
-                  key=lambda one: index_of(order, one, merge_key)) + gone
+    found: List = []
+    for one in (one for one in elements if not _is_directive(one)):
+        place = len(found)
+        while place and _is_before(one, found[place - 1], order, merge_key):
+            place -= 1
+        found.insert(place, one)
+    return found + gone
+
+
+def _is_before(left: Any, right: Any, order: List, merge_key: str) -> bool:
+    """Whether the order has one before the other; what it does not name is before anything, and behind it too."""
+    first, second = index_of(order, left, merge_key), index_of(order, right, merge_key)
+    return first < second if first >= 0 and second >= 0 else True
 
 
 def index_of(elements: List, wanted: Any, merge_key: str) -> int:

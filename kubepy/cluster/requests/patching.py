@@ -48,6 +48,10 @@ def patch_object(server: Server, session: Session, target: Target, patch: Any, p
 
 def _decoded(server: Server, target: Target, patched: Object, patch: Any, patch_type: str,
              field_validation: str) -> Object:
+    if patch_type == JSON_PATCH and field_validation == "Warn":
+        from kubepy.cluster.patches.documents import unknown_operation_fields
+
+        server.warn_all(unknown_operation_fields(patch))
     result = _strategic_result(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json_result(patched)
     new = decode_patched(server, target.resource, patched, field_validation, result)
     match_namespace(new, target)

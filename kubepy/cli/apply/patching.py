@@ -1,0 +1,211 @@
+"""The patch that makes the cluster as a manifest says, and what is done with it.
+
+Upstream: ``kubectl/pkg/cmd/apply/patcher.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubepy.cli.delete import is_gone
+from kubepy.cli.runtime.errors import CliError, is_expected, is_status, with_source
+from kubepy.cli.runtime.flagsets import CLIENT, SERVER
+from kubepy.cli.runtime.last_applied import ANNOTATION
+from kubepy.cli.runtime.resources import Info
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, DeleteOptions
+from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted
+from kubepy.cluster.schema.openapi import Schema
+from kubepy.cluster.values.goformat import to_json
+
+if TYPE_CHECKING:
+    from kubepy.cluster.patches.documents import PatchError
+
+
+class Options(NamedTuple):
+    """What the flags of apply ask for."""
+
+    dry_run: str
+    validation: str
+    manager: str
+    overwrite: bool
+    force: bool
+    deletion: DeleteOptions
+    timeout: float
+    openapi_patch: bool = True
+    server_side: bool = False
+    force_conflicts: bool = False
+    subresource: str = ""
+
+
+class Patch(NamedTuple):
+    """``content`` is {} when there is nothing to change."""
+
+    content: Object
+    type: str
+
+
+class Patched(NamedTuple):
+    """What was sent, {} for nothing, and the object as it is now."""
+
+    patch: Object
+    object: Object
+
+
+class _PatchingError(Exception):
+    """What went wrong, and the text of the patch that was to be applied ("" if there was none)."""
+
+    def __init__(self, error: Exception, patch: str) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.patch = patch
+
+
+def patch_to(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patched:
+    """Patch the current object to the configuration. Raises with patch, object and file in the message."""
+    try:
+        if options.dry_run == CLIENT:
+            return _patched_locally(session, info, current, modified, options)
+        return _patched(session, info, current, modified, options)
+    except _PatchingError as failed:
+        action = f"applying patch:\n{failed.patch}\nto:\n{info}\nfor:"
+        raise with_source(failed.error, action, info.source) from None
+
+
+def warn_if_deleting(session: Session, info: Info) -> None:
+    if info.object is not None and is_being_deleted(info.object):
+        session.say(f"Warning: Detected changes to resource {info.name} which is currently being deleted.")
+
+
+# --- the patch ----------------------------------------------------------------------------------------------------
+
+
+def _patch(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patch:
+    """The patch from what was applied last and is there now to the configuration. Raises CliError."""
+    from kubepy.cluster.patches.documents import PatchError
+    from kubepy.cluster.schema.openapi import schema_for
+
+    schema = None if info.resource.custom else schema_for(info.resource.api_version, info.resource.kind)
+    original = annotations_of(current).get(ANNOTATION, "")
+    try:
+        return _three_way(original, modified, current, schema, overwrite=options.overwrite)
+    except PatchError as error:
+        live = session.client.with_managed_fields(current)
+        told = _told(error, lambda: _three_way(original, modified, live, schema, overwrite=options.overwrite))
+        if schema and options.openapi_patch:
+            session.say(f"warning: error calculating patch from openapi v3 spec: {told.in_openapi_v3}")
+            session.say(f"warning: error calculating patch from openapi spec: {told.in_openapi}")
+        raise CliError(f"creating patch with:\noriginal:\n{original}\nmodified:\n{to_json(modified)}\n\ncurrent:\n"
+                       f"{to_json(live)}\n\nfor: {told}") from None
+
+
+def _told(error: PatchError, again: Callable[[], Patch]) -> PatchError:
+    """The same error where the object has all its managers, which messages show."""
+    from kubepy.cluster.patches.documents import PatchError
+
+    try:
+        again()
+    except PatchError as found:
+        return found
+    return error
+
+
+def _three_way(original: str, modified: Object, current: Object, schema: Schema | None, *, overwrite: bool) -> Patch:
+    """Raises PatchError."""
+    from kubepy.cluster.patches.documents import three_way_json_merge, three_way_strategic
+
+    last = _parsed(original, "Invalid JSON Document" if schema is None else "invalid JSON document")
+    if schema is None:
+        return Patch(three_way_json_merge(last, modified, current), MERGE_PATCH)
+    return Patch(three_way_strategic(last, modified, current, schema, overwrite=overwrite), STRATEGIC_MERGE_PATCH)
+
+
+def _parsed(original: str, invalid: str) -> Object | None:
+    """The configuration in an annotation, None if there is none. Raises PatchError for what is no JSON object."""
+    import json
+
+    from kubepy.cluster.patches.documents import PatchError
+
+    try:
+        found = json.loads(original or "null")
+    except ValueError:
+        raise PatchError(invalid) from None
+    if not isinstance(found, dict | None):
+        raise PatchError(invalid)
+    return found
+
+
+# --- patching -----------------------------------------------------------------------------------------------------
+
+
+def _patched_locally(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patched:
+    from kubepy.cluster.patches.documents import merge_patch, strategic_merge_patch
+    from kubepy.cluster.schema.openapi import schema_for
+
+    patch = Patch({}, "")
+    try:
+        patch = _patch(session, info, current, modified, options)
+        if patch.type == MERGE_PATCH or not patch.content:
+            return Patched(patch.content, merge_patch(current, patch.content))
+        schema = schema_for(info.resource.api_version, info.resource.kind)
+        return Patched(patch.content, strategic_merge_patch(current, patch.content, schema))
+    except Exception as error:
+        raise _failed(error, patch) from None
+
+
+def _failed(error: Exception, patch: Patch) -> Exception:
+    return _PatchingError(error, to_json(patch.content) if patch.type else "") if is_expected(error) else error
+
+
+def _patched(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patched:
+    patch = Patch({}, "")
+    try:
+        patch = _patch(session, info, current, modified, options)
+        return Patched(patch.content, _send(session, info, patch, options) if patch.content else current)
+    except Exception as error:
+        if options.force and is_status(error, "Conflict", "Invalid"):
+            return _replaced(session, info, current, modified, options)
+        raise _failed(with_source(error, "patching", info.source), patch) from None
+
+
+def _send(session: Session, info: Info, patch: Patch, options: Options) -> Object:
+    return session.client.patch(info.resource.key, info.name, patch.content, patch.type, namespace=info.namespace,
+                                dry_run=options.dry_run == SERVER, field_manager=options.manager,
+                                field_validation=options.validation)
+
+
+def _replaced(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patched:
+    """``--force``: what cannot be changed is made anew; if that fails, what was there is."""
+
+    def create(obj: Object) -> Object:
+        return session.client.create(info.resource.key, obj, namespace=info.namespace, field_manager=options.manager,
+                                     field_validation=options.validation)
+
+    try:
+        _delete(session, info, options)
+        return Patched(modified, _created_or_restored(create, modified, current))
+    except Exception as error:
+        if not is_expected(error):
+            raise
+        raise _PatchingError(error, to_json(modified) + "\n") from None
+
+
+def _delete(session: Session, info: Info, options: Options) -> None:
+    """Raises CliError if the object is still there when the time is over: without --timeout that is at once."""
+    session.client.delete(info.resource.key, info.name, namespace=info.namespace, options=options.deletion)
+    if not is_gone(session, info, options.timeout):
+        raise CliError("context deadline exceeded")
+
+
+def _created_or_restored(create: Callable[[Object], Object], wanted: Object, before: Object) -> Object:
+    try:
+        return create(wanted)
+    except Exception as error:
+        try:
+            create(before)
+        except Exception as second:
+            raise CliError("An error occurred force-replacing the existing object with the newly provided one:\n\n"
+                           f"{error}.\n\nAdditionally, an error occurred attempting to restore the original object:"
+                           f"\n\n{second}") from None
+        raise

@@ -187,7 +187,7 @@ class Driver:
                 return False
             if manager is None:
                 manager = self._manager = build_manager(self._session.cluster)
-            manager.run_until_settled(done=stop)
+            manager.run_until_settled(done=stop, skip_waits=True)
             return True
 
     def _pause(self, seconds: float) -> float:

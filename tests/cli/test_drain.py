@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.conftest import Done, Kubepy
@@ -102,3 +104,14 @@ def test_a_node_needs_a_name(node: Kubepy, verb: str) -> None:
     assert node(verb, "") == Done("", "error: resource name may not be empty\n", 1)
     assert node(verb, "none") == Done("", 'Error from server (NotFound): nodes "none" not found\n', 1)
     assert node(verb, "pod/x").status == 1
+
+
+def test_a_node_that_cannot_be_written_is_said_not_to_be_cordoned(node: Kubepy, folder: Path) -> None:
+    nodes = folder / "state/cluster/nodes"
+    node("get", "nodes")
+    nodes.rename(folder / "nodes")
+    nodes.symlink_to(folder / "nodes")
+    done = node("cordon", "-l", "kubernetes.io/os=linux")
+    assert (done.out, done.status) == ("", 0)
+    assert done.err.splitlines()[-1] == f'error: unable to cordon node "node-1": {nodes.relative_to(folder)}: ' \
+                                        "is a symbolic link"

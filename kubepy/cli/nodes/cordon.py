@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.errors import CliError, is_expected
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import Info, find, resource_text
@@ -61,14 +61,24 @@ def nodes_of(session: Session, given: Invocation, usage: str) -> list[Info]:
 def mark_each(session: Session, given: Invocation, infos: list[Info], strategy: str, *, unschedulable: bool) -> None:
     """Set or clear spec.unschedulable and say so; a node that is so already is only mentioned.
 
+    What can't be written is said as well, and like upstream's command this one goes on.
+
     :param strategy: the dry run, see ``flagsets.dry_run``.
     """
-    word = "cordoned" if unschedulable else "uncordoned"
+    word = "cordon" if unschedulable else "uncordon"
     for info in infos:
         is_so = bool(info.content.get("spec", {}).get("unschedulable")) == unschedulable
-        printer_for(session, given, f"already {word}" if is_so else word, strategy)(info.content)
-        if is_so or strategy == CLIENT:
+        try:
+            if not is_so and strategy != CLIENT:
+                _mark(session, info.name, unschedulable, dry_run=strategy == SERVER)
+        except Exception as error:
+            if not is_expected(error):
+                raise
+            session.say(f'error: unable to {word} node "{info.name}": {error}')
             continue
-        patch = {"spec": {"unschedulable": True if unschedulable else None}}
-        session.client.patch("nodes", info.name, patch, STRATEGIC_MERGE_PATCH, dry_run=strategy == SERVER,
-                             field_manager=UNNAMED)
+        printer_for(session, given, f"already {word}ed" if is_so else f"{word}ed", strategy)(info.content)
+
+
+def _mark(session: Session, name: str, unschedulable: bool, *, dry_run: bool) -> None:
+    patch = {"spec": {"unschedulable": True if unschedulable else None}}
+    session.client.patch("nodes", name, patch, STRATEGIC_MERGE_PATCH, dry_run=dry_run, field_manager=UNNAMED)

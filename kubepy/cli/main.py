@@ -1,8 +1,7 @@
-"""The console entry: ``kubepy`` and its commands, imported when they are named."""
+"""``kubepy`` and its commands, imported when they are named."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import IO
@@ -10,26 +9,13 @@ from typing import IO
 import click
 
 from kubepy.cli.commands import COMMANDS
+from kubepy.cli.program import run
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.errors import UnprefixedError, guarded
 from kubepy.cli.runtime.flags import Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 
 PROGRAM = "kubepy"
-
-
-def run() -> int:
-    """The ``kubepy`` program: its exit status. Never shows a traceback."""
-    try:
-        status = main(sys.argv[1:])
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Whoever read the output has left: nothing to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    return status
 
 
 def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] | None = None,

@@ -243,7 +243,7 @@ def test_an_error_of_the_command_line_gets_its_prefix_once() -> None:
 
 
 def test_a_reader_that_leaves_ends_the_program_quietly(kubepy: Kubepy) -> None:
-    script = f"{sys.executable} -m kubepy.cli.main api-resources -o wide | head -1; echo ${{PIPESTATUS[0]}}"
+    script = f"{sys.executable} -m kubepy.cli.program api-resources -o wide | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.startswith("NAME")

@@ -127,7 +127,7 @@ def test_a_completion_takes_well_under_a_fifth_of_a_second(busy: Kubepy) -> None
     spent = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [sys.executable, "-m", "kubepy.cli.main", "__complete", "kubepy rollout undo ds/"]
+        command = [sys.executable, "-m", "kubepy.cli.program", "__complete", "kubepy rollout undo ds/"]
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "ds/agent\n"
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)

@@ -54,7 +54,7 @@ def kubepy(tmp_path: Path) -> Run:
     return run
 
 
-PROGRAM = "import sys; from kubepy.cli.main import run; sys.exit(run())"
+PROGRAM = "import sys; from kubepy.cli.program import run; sys.exit(run())"
 
 
 @contextmanager
@@ -193,3 +193,15 @@ def test_a_watch_whose_folder_of_locks_is_removed_takes_its_lock_again(kubepy: R
         first.terminate()
         assert first.wait(20) == 0
     assert kubepy("fsck").returncode == 0
+
+
+def test_a_signal_at_the_very_start_shows_no_traceback(kubepy: Run, tmp_path: Path) -> None:
+    """Before the command line is loaded, too."""
+    code = ("import signal, sys, builtins; real = builtins.__import__\n"
+            "def interrupted(name, *rest, **more):\n"
+            "    if name == 'click': signal.raise_signal(signal.SIGINT)\n"
+            "    return real(name, *rest, **more)\n"
+            "builtins.__import__ = interrupted\n"
+            "from kubepy.cli.program import run; sys.exit(run())")
+    done = subprocess.run([sys.executable, "-c", code, "get", "pods"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -36,14 +36,14 @@ def test_the_longest_name_wins_and_the_rest_are_its_words(plugins: Path) -> None
 
 def test_a_plugin_takes_the_place_of_kubepy(plugins: Path) -> None:
     path = program(plugins / "kubepy-foo")
-    command = [sys.executable, "-m", "kubepy.cli.main", "foo", "a", "--flag"]
+    command = [sys.executable, "-m", "kubepy.cli.program", "foo", "a", "--flag"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr, done.returncode) == (f"{path} a --flag\n", "", 7)
 
 
 def test_create_takes_plugins_for_kinds_that_it_does_not_know(plugins: Path) -> None:
     path = program(plugins / "kubepy-create-foo")
-    command = [sys.executable, "-m", "kubepy.cli.main", "create", "foo", "x"]
+    command = [sys.executable, "-m", "kubepy.cli.program", "create", "foo", "x"]
     assert subprocess.run(command, capture_output=True, text=True, check=False).stdout == f"{path} x\n"
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from kubepy.cli.runtime.progress import INTERVAL, PATIENCE, Progress
 
-PROGRAM = "import sys; from kubepy.cli.main import run; sys.exit(run())"
+PROGRAM = "import sys; from kubepy.cli.program import run; sys.exit(run())"
 AGENT = """
 apiVersion: apps/v1
 kind: DaemonSet

@@ -14,6 +14,8 @@ def test_one_pod_a_node_counts_scheduled_before_unscheduled_then_the_oldest():
 
 def test_a_pod_where_none_should_run_is_misscheduled_and_nothing_else():
     assert counts({"n": [pod("a", "n")]}, {"n": NOWHERE, "m": HERE}) == Counts(desired=1, misscheduled=1)
+    two = {"n": [pod("a", "n"), pod("b", "n")]}
+    assert counts(two, {"n": NOWHERE}) == Counts(misscheduled=1), "nodes are counted, not pods"
 
 
 def test_a_pod_that_is_pending_or_being_deleted_is_current():

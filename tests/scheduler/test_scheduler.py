@@ -340,3 +340,62 @@ def test_a_pod_that_begins_to_go_no_longer_counts_for_the_spread(run: Run) -> No
     run.delete("first")
     run.settle()
     assert run.placed() == {"first": "a", "second": "a"}
+
+
+def classes(run: Run, **values: int) -> None:
+    for name, value in values.items():
+        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+        run.client.create("priorityclasses.scheduling.k8s.io", {**made, "value": value})
+
+
+def promised(run: Run) -> dict[str, str]:
+    return {one["metadata"]["name"]: node for one in run.client.list("pods").items
+            if (node := one["status"].get("nominatedNodeName"))}  # fmt: skip
+
+
+def hold_node(run: Run) -> None:
+    """Node ``a`` is full of a pod that will not go, and ``middling`` waits for its room."""
+    classes(run, silver=500, gold=1000)
+    run.add_node("a", cpu="1")
+    run.add_pod("low", requests={"cpu": "1"})
+    stuck = {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}
+    run.client.patch("pods", "low", stuck, MERGE_PATCH, namespace="default")
+    run.settle()
+    run.add_pod("middling", requests={"cpu": "1"}, priorityClassName="silver")
+    run.settle()
+    assert promised(run) == {"middling": "a"}
+
+
+def test_who_is_more_important_takes_over_what_was_promised(run: Run) -> None:
+    hold_node(run)
+    run.add_pod("urgent", requests={"cpu": "1"}, priorityClassName="gold")
+    run.settle()
+    assert promised(run) == {"urgent": "a"}
+
+
+def test_a_promise_that_cannot_be_kept_is_taken_back(run: Run) -> None:
+    hold_node(run)
+    run.change_node("a", {"spec": {"unschedulable": True}})
+    run.client.delete("pods", "low", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    run.settle()
+    assert promised(run) == {}
+    assert run.why("middling").startswith("0/1 nodes are available: 1 node(s) were unschedulable.")
+
+
+def test_a_pod_for_a_node_that_is_not_there_waits_for_that_node_alone(run: Run) -> None:
+    only = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]}}}  # fmt: skip
+    run.add_node("a")
+    run.add_pod("p", affinity=only)
+    run.settle()
+    assert run.why("p") == (
+        "0/1 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity]. no new claims to deallocate, "
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
+    tries = run.tries()
+    run.add_node("c")
+    run.add_pod("other")
+    run.settle()
+    assert run.tries() == tries
+    run.add_node("b")
+    run.settle()
+    assert run.placed()["p"] == "b"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kubepy.scheduler.cache import NodeInfo
 from kubepy.scheduler.fit import search
 from kubepy.scheduler.plugins import PLUGINS
-from kubepy.scheduler.scores import best_node, default_selector
+from kubepy.scheduler.scores import balanced, best_node, default_selector, least_allocated
 
 from .objects import info, node, pod, view
 
@@ -80,3 +83,33 @@ def test_a_pod_is_known_by_its_replication_controller_too() -> None:
     own["metadata"]["ownerReferences"] = [
         {"kind": "ReplicationController", "name": "rc", "uid": "u", "controller": True}]
     assert str(default_selector(info(own), view(owner, SERVICE))) == "app=web,tier=back"
+
+
+def test_a_soft_taint_outweighs_all_that_resources_say() -> None:
+    soft = [{"key": "k", "effect": "PreferNoSchedule"}]
+    full = pod("o", on="b", requests={"cpu": "3500m"})
+    assert chosen(pod("p", requests={"cpu": "100m"}), node("a", taints=soft), node("b"), full) == "b"
+
+
+@pytest.mark.parametrize(("there", "asked", "score"), [
+    ({}, {"cpu": "1", "memory": "2Gi"}, 75),  # a quarter of each: as even as before
+    ({}, {"cpu": "2"}, 62),
+    ({"cpu": "2"}, {"memory": "4Gi"}, 87),  # it evens out what was uneven
+    ({"cpu": "2"}, {"cpu": "1"}, 68),
+    ({"cpu": "2"}, {}, 0),
+])  # fmt: skip
+def test_how_evenly_a_node_would_be_used(there: dict[str, str], asked: dict[str, str], score: int) -> None:
+    made = NodeInfo("a")
+    made.set_node(node("a"))
+    made.add(info(pod("o", on="a", requests=there)))
+    assert balanced(info(pod("p", requests=asked)), made) == score
+
+
+@pytest.mark.parametrize(("there", "score"), [({}, 97), ({"cpu": "2"}, 72), ({"cpu": "4", "memory": "8Gi"}, 0)])
+def test_how_much_a_node_has_left(there: dict[str, str], score: int) -> None:
+    """A pod that asks for nothing counts as 100m and 200Mi."""
+    made = NodeInfo("a")
+    made.set_node(node("a"))
+    if there:
+        made.add(info(pod("o", on="a", requests={"memory": "0", "cpu": "0"} | there)))
+    assert least_allocated(info(pod("p")), made) == score

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,6 +40,18 @@ metadata:
   name: held
   finalizers:
   - example.com/hold
+"""
+LONE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: lone, labels: {app: lone}}
+spec: {nodeName: node-1, containers: [{name: c, image: nginx}]}
+"""
+BUDGET = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: keep}
+spec: {minAvailable: 1, selector: {matchLabels: {app: lone}}}
 """
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -205,3 +217,98 @@ def test_a_signal_at_the_very_start_shows_no_traceback(kubepy: Run, tmp_path: Pa
             "from kubepy.cli.program import run; sys.exit(run())")
     done = subprocess.run([sys.executable, "-c", code, "get", "pods"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+PROMPTLY = 20  # seconds, on a busy machine
+
+
+@contextmanager
+def started(tmp_path: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A command that goes on meanwhile."""
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, *words], text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env={**os.environ, "KUBEPY_STATE": str(tmp_path / "state")})
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def is_sound(kubepy: Run) -> bool:
+    return kubepy("fsck").stdout.endswith(": no problems\n")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_interrupted_finishes_its_transaction(kubepy, tmp_path, number, status):
+    kubepy("init", "--nodes=60")
+    kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+    with started(tmp_path, "controller", "--once") as process:
+        until((tmp_path / "state/.kubepy/lock.holder").exists)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PROMPTLY)
+        assert process.returncode == status
+    assert "Traceback" not in errors
+    assert is_sound(kubepy)
+    kubepy("controller", "--once", "-q")
+    assert kubepy("get", "ds", "agent", "-o", "jsonpath={.status.numberAvailable}").stdout == "60"
+
+
+WAITING = [
+    ("rollout", "status", "ds/agent"),
+    ("wait", "ds/agent", "--for=jsonpath={.status.numberAvailable}=1000"),
+    ("wait", "pod/none", "--for=create"),
+    ("delete", "cm", "held"),
+    ("drain", "node-1", "--ignore-daemonsets", "--force"),
+]
+
+
+def test_commands_that_wait_end_at_once_when_interrupted(kubepy, tmp_path):
+    kubepy("init", "--nodes=2")
+    kubepy("apply", "-f", "-", stdin=f"{STUCK}---{DAEMON_SET}")
+    kubepy("annotate", "node", "--all", "kubepy.dev/pod-outcome=not-ready")
+    kubepy("create", "-f", "-", stdin=LONE)
+    kubepy("create", "-f", "-", stdin=BUDGET)
+    kubepy("controller", "--once", "-q")
+    with ExitStack() as stack:
+        processes = [stack.enter_context(started(tmp_path, *words)) for words in WAITING]
+        time.sleep(1.5)
+        for words, process in zip(WAITING, processes, strict=True):
+            assert process.poll() is None, (words, process.communicate())
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=PROMPTLY)
+            assert (process.returncode, "Traceback" in errors) == (130, False), (words, errors)
+    assert is_sound(kubepy)
+
+
+def test_many_commands_wait_at_once_and_some_are_killed(kubepy, tmp_path):
+    kubepy("init", "--nodes=20")
+    kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+    status = ("rollout", "status", "ds/agent")
+    with ExitStack() as stack:
+        processes = [stack.enter_context(started(tmp_path, *status)) for _ in range(6)]
+        for delay, victim in ((0.3, 0), (0.3, 3), (0.2, 4)):
+            time.sleep(delay)
+            processes[victim].kill()
+        for survivor in (1, 2, 5):
+            output, errors = processes[survivor].communicate(timeout=60)
+            assert (processes[survivor].returncode, errors) == (0, "")
+            assert output.endswith('daemon set "agent" successfully rolled out\n')
+    assert is_sound(kubepy)
+    assert kubepy("get", "pods", "-o", "name").stdout.count("pod/agent-") == 20
+
+
+@pytest.mark.parametrize("flags", [("--once",), ("--once", "--quiet-for=1m"), ("--watch",)])
+def test_a_folder_that_vanishes_ends_a_run_with_one_line(kubepy, tmp_path, flags):
+    kubepy("init", "--nodes=1")
+    kubepy("create", "-f", "-", stdin="apiVersion: v1\nkind: Namespace\nmetadata:\n  name: lab\n")
+    kubepy("create", "-n", "lab", "-f", "-", stdin=STUCK)
+    kubepy("delete", "namespace", "lab", "--wait=false")
+    with started(tmp_path, "controller", *flags) as process:
+        if flags != ("--once",):
+            until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+            time.sleep(0.5)
+        shutil.rmtree(tmp_path / "state")
+        _, errors = process.communicate(timeout=PROMPTLY)
+    assert process.returncode in ((0, 1) if flags == ("--once",) else (1,))
+    assert "Traceback" not in errors
+    assert [line for line in errors.splitlines() if line.startswith("error: ")][1:] == []

@@ -101,6 +101,11 @@ def holding(cpu: str | None = None, memory: str | None = None, *, limit: bool = 
     return {"name": "c", "resources": resources if amounts else {}, **rest}
 
 
+def within(cpu: str, cpu_limit: str, memory: str, memory_limit: str) -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": cpu_limit, "memory": memory_limit}}
+    return {"name": "c", "resources": resources}
+
+
 def amounts(quantities: dict[str, Any]) -> dict[str, str]:
     return {name: str(quantity) for name, quantity in quantities.items()}
 
@@ -122,6 +127,9 @@ def test_the_hungriest_init_container_counts_beside_the_sidecars_started_before_
 def test_requests_of_the_pod_stand_for_those_of_its_containers() -> None:
     spec = {"containers": [holding("100m", "64Mi")], "resources": {"requests": {"cpu": "2"}}}
     assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "2", "memory": "64Mi"}
+    pages = {"hugepages-2Mi": "4Mi", "example.org/gpu": "1"}
+    spec = {"containers": [holding("100m")], "resources": {"requests": pages}}
+    assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "100m", "hugepages-2Mi": "4Mi"}
 
 
 def test_overhead_counts_only_towards_limits_that_are_set() -> None:
@@ -138,7 +146,18 @@ def test_overhead_counts_only_towards_limits_that_are_set() -> None:
         ([holding("1", "1Gi", limit=True), holding()], "Burstable"),
         ([holding("1", limit=True)], "Burstable"),
         ([holding("1", "1Gi")], "Burstable"),
+        ([within("1", "2", "1Gi", "1Gi")], "Burstable"),
+        ([within("1", "1000m", "1Gi", "1024Mi")], "Guaranteed"),
     ],
 )
 def test_quality_of_service(containers: list[dict[str, Any]], wanted: str) -> None:
     assert pods.qos_class({"spec": {"containers": containers}}) == wanted
+
+
+@pytest.mark.parametrize(("resources", "wanted"), [
+    ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
+    ({"requests": {"cpu": "1"}}, "Burstable"),
+])  # fmt: skip
+def test_quality_of_service_of_a_pod_with_resources_of_its_own(resources: dict[str, Any], wanted: str) -> None:
+    spec = {"containers": [holding("100m")], "resources": resources}
+    assert pods.qos_class({"spec": spec}) == wanted

@@ -18,6 +18,15 @@ def test_a_pod_where_none_should_run_is_misscheduled_and_nothing_else():
     assert counts(two, {"n": NOWHERE}) == Counts(misscheduled=1), "nodes are counted, not pods"
 
 
+def test_a_pod_is_up_to_date_by_its_hash_or_by_the_older_label():
+    old = pod("a", "n", hash_=OLD_HASH)
+    old["metadata"]["labels"]["pod-template-generation"] = "3"
+    generation = {"deprecated.daemonset.template.generation": "3"}
+    assert counts({"n": [old]}, {"n": HERE}, annotations=generation).updated == 1
+    assert counts({"n": [old]}, {"n": HERE}, annotations={"deprecated.daemonset.template.generation": "4"}).updated == 0
+    assert counts({"n": [pod("a", "n")]}, {"n": HERE}, annotations=generation).updated == 1
+
+
 def test_a_pod_that_is_pending_or_being_deleted_is_current():
     pods = {"n": [pod("a", "n", bound=False, ready_for=None)], "m": [pod("b", "m", deleted=True)]}
     assert counts(pods, {"n": HERE, "m": HERE}) == Counts(desired=2, current=2, ready=1, available=1, updated=2)

@@ -136,6 +136,21 @@ def test_the_pods_of_several_owners_are_counted_together(lab: Lab) -> None:
     assert numbers(lab) == (5, 3, 5, 2)
 
 
+def test_a_deployment_that_rolls_counts_once(lab: Lab) -> None:
+    lab.node("node-1")
+    workload(lab, 4)
+    budget(lab, maxUnavailable=1)
+    lab.settle()
+
+    def break_it(obj: Object) -> None:
+        obj["spec"]["template"]["metadata"]["annotations"] = {"kubepy.dev/outcome": "crash-loop"}
+
+    lab.change("deployments.apps", "web", break_it, "default")
+    lab.settle()
+    assert len(pods(lab)) == 5
+    assert numbers(lab) == (3, 3, 4, 0)
+
+
 def test_pods_that_are_going_or_not_ready_are_not_healthy(lab: Lab) -> None:
     lab.node("node-1")
     for name in ("a", "b", "c"):
@@ -326,19 +341,23 @@ def test_a_pod_that_two_budgets_cover_is_said_to(lab: Lab) -> None:
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 
 
-def test_a_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_minutes(lab: Lab) -> None:
+@pytest.mark.parametrize(("reason", "is_stale"), [("PreemptionByScheduler", True), ("TerminationByKubelet", False)])
+def test_a_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_minutes(
+    lab: Lab, reason: str, is_stale: bool
+) -> None:
     lab.node("node-1")
     bare_pod(lab, "a")
     lab.settle()
-    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler",
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": reason,
                  "lastTransitionTime": NOW}  # fmt: skip
     lab.change("pods", "a", lambda obj: obj["status"]["conditions"].append(condition), "default", "status")
     lab.settle()
     lab.pass_time(120)
     lab.settle()
     found = lab.client.get("pods", "a", namespace="default")["status"]["conditions"][-1]
-    assert found == {"type": "DisruptionTarget", "status": "False", "observedGeneration": 1, "lastProbeTime": None,
-                     "lastTransitionTime": "2026-11-20T10:02:00Z"}  # fmt: skip
+    stale = {"type": "DisruptionTarget", "status": "False", "observedGeneration": 1, "lastProbeTime": None,
+             "lastTransitionTime": "2026-11-20T10:02:00Z"}  # fmt: skip
+    assert found == (stale if is_stale else {**condition, "lastProbeTime": None})
 
 
 def test_nothing_is_due_for_a_pod_that_was_disrupted_and_is_gone(lab: Lab) -> None:

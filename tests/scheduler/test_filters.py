@@ -199,6 +199,16 @@ def test_a_pod_that_is_there_refuses_others_by_their_namespace() -> None:
     assert feasible(pod("new", labels={"app": "web"}), SHOP, *nodes, there) == ["a", "b"]
 
 
+def test_affinity_is_for_nodes_that_are_in_a_domain() -> None:
+    nodes = [node("a", labels={"host": "a"}), node("b")]
+    there = [pod("p1", on="a", labels={"app": "web"}), pod("p2", on="b", labels={"app": "web"})]
+    incoming = pod("new", affinity=term("podAffinity"))
+    assert feasible(incoming, *nodes, *there) == ["a"]
+    assert reasons(incoming, *nodes, *there) == {"b": "node(s) didn't match pod affinity rules"}
+    first = pod("new", labels={"app": "web"}, affinity=term("podAffinity"))
+    assert feasible(first, *nodes) == ["a"], "the first of a group, too"
+
+
 # --- topology spread
 
 

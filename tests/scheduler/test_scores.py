@@ -113,3 +113,16 @@ def test_how_much_a_node_has_left(there: dict[str, str], score: int) -> None:
     if there:
         made.add(info(pod("o", on="a", requests={"memory": "0", "cpu": "0"} | there)))
     assert least_allocated(info(pod("p")), made) == score
+
+
+def test_wishes_count_by_their_weight() -> None:
+    def wish(app: str, weight: int) -> dict[str, Any]:
+        return {"weight": weight, "podAffinityTerm": {
+            "topologyKey": "host", "labelSelector": {"matchLabels": {"app": app}}}}  # fmt: skip
+
+    nodes = [node("a", labels={"host": "a"}), node("b", labels={"host": "b"})]
+    there = [pod("w", on="a", labels={"app": "web"}), pod("d", on="b", labels={"app": "db"})]
+    for weights, expected in (((10, 20), "b"), ((20, 10), "a")):
+        wishes = [wish("web", weights[0]), wish("db", weights[1])]
+        near = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": wishes}}
+        assert chosen(pod("p", affinity=near), *nodes, *there) == expected

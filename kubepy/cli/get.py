@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, raise_together
+from kubepy.cli.runtime.errors import CliError, raise_all, raise_together
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.flagsets import (
     all_namespaces_flag,
@@ -101,8 +101,6 @@ def complete(session: Session, given: Invocation) -> None:
 def validate(given: Invocation) -> None:
     if given.show_labels and given.output not in ("", "wide"):
         raise CliError(f"--show-labels option cannot be used with {given.output} printer")
-    if given.label_columns and given.output.startswith("custom-columns"):
-        raise CliError(f"--label-columns option cannot be used with {given.output} printer")
     if given.output_watch_events and not (given.watch or given.watch_only):
         raise CliError("--output-watch-events option can only be used with --watch or --watch-only")
 
@@ -117,11 +115,13 @@ def is_table(given: Invocation) -> bool:
 def _print_tables(session: Session, given: Invocation, result: Result) -> None:
     groups, errors = groups_of(session, result)
     if given.sort_by and groups:
-        groups = _sorted_groups(given.sort_by, groups)
-    with_kind = given.show_kind or len({group.resource.key for group in groups}) > 1
+        groups = _sorted_groups(session, given.sort_by, groups)
+    style = style_of(given)
+    style = style._replace(with_kind=style.with_kind or len({group.resource.key for group in groups}) > 1)
     written = False
     for resource, objects in _by_type(groups):
-        text = lines(resource, objects, style_of(given, resource, with_kind), session.cluster.clock.now())
+        style = for_type(style, given, resource)
+        text = lines(resource, objects, style, session.cluster.clock.now())
         if text:
             session.print(("\n" if written and not given.no_headers else "") + format_lines(text), end="")
             written = True
@@ -156,25 +156,46 @@ def _by_type(groups: list[Group]) -> list[Group]:
     return merged
 
 
-def _sorted_groups(field: str, groups: list[Group]) -> list[Group]:
-    """As kubectl sorts tables: one of them by its rows, several not at all; rows without the field are not shown."""
-    from kubepy.cli.runtime.columns import no_such_field, sorted_by
+def _sorted_groups(session: Session, field: str, groups: list[Group]) -> list[Group]:
+    """As kubectl sorts tables: several of them by the field of the tables themselves, which have kind, apiVersion and
+    resourceVersion, and the rows of each by the field of its objects; rows that have no such field are not shown."""
+    from kubepy.cli.runtime.sorting import sorted_by
 
     if len(groups) > 1:
-        raise no_such_field(field)
-    resource, objects = groups[0]
-    if len(objects) < 2:
-        return groups
+        tables = [{**_table(session, group), "group": group} for group in groups]
+        groups = [one["group"] for one in sorted_by(field, tables)]
+    return [_sorted_rows(field, group) for group in groups]
+
+
+def _table(session: Session, group: Group) -> Object:
+    """What a sorted table has beside its columns and rows."""
+    version = group.objects[0]["metadata"].get("resourceVersion") if len(group.objects) == 1 else None
+    return {"kind": "Table", "apiVersion": "meta.k8s.io/v1",
+            "metadata": {"resourceVersion": version or str(session.client.revision())}}
+
+
+def _sorted_rows(field: str, group: Group) -> Group:
+    from kubepy.cli.runtime.sorting import UnsortableError, sorted_by
+
+    if len(group.objects) < 2:
+        return group
     try:
-        return [Group(resource, sorted_by(field, objects))]
+        return group._replace(objects=sorted_by(field, group.objects))
+    except UnsortableError:
+        raise
     except CliError:
-        return [Group(resource, [])]
+        return group._replace(objects=[])
 
 
-def style_of(given: Invocation, resource: Resource, with_kind: bool) -> Style:
-    return Style(wide=given.output == "wide", headers=not given.no_headers,
-                 with_namespace=given.all_namespaces and resource.namespaced, with_kind=with_kind,
-                 labels=given.label_columns, show_labels=given.show_labels)
+def style_of(given: Invocation) -> Style:
+    return Style(wide=given.output == "wide", headers=not given.no_headers, with_kind=given.show_kind,
+                 labels=given.label_columns, show_labels=given.show_labels, own_columns=given.server_print,
+                 subresource=given.subresource)
+
+
+def for_type(style: Style, given: Invocation, resource: Resource) -> Style:
+    """With the namespace for a namespaced type; kubectl then goes on with it for those that are not."""
+    return style._replace(with_namespace=style.with_namespace or (given.all_namespaces and resource.namespaced))
 
 
 # --- other formats ------------------------------------------------------------------------------------------------
@@ -183,7 +204,7 @@ def style_of(given: Invocation, resource: Resource, with_kind: bool) -> Style:
 def _print_objects(session: Session, given: Invocation, result: Result) -> None:
     infos, errors = result.infos()
     if errors and result.single:
-        raise_together(errors)
+        raise_all(errors)
     if not infos and given.ignore_not_found:
         raise_together(errors)
         return
@@ -203,21 +224,22 @@ def list_of(infos: list[Info]) -> Object:
 def _sorted_list(given: Invocation, obj: Object) -> Object:
     if not given.sort_by or not isinstance(obj.get("items"), list):
         return obj
-    from kubepy.cli.runtime.columns import sorted_by
+    from kubepy.cli.runtime.sorting import sorted_by
 
     return {**obj, "items": sorted_by(given.sort_by, obj["items"])}
 
 
-def object_printer(session: Session, given: Invocation) -> Printer:
-    """The printer of an output format other than a table. Raises CliError."""
+def object_printer(session: Session, given: Invocation, *, typed: bool = False) -> Printer:
+    """The printer of an output format other than a table. ``typed``: see ``printer_for``. Raises CliError."""
     style, argument = requested(given)
     if style == "name":
         return name_printer(session, "", short=True)
     if style in ("custom-columns", "custom-columns-file"):
         from kubepy.cli.runtime.columns import columns_of_file, columns_of_spec, columns_printer
 
-        columns = columns_of_spec(argument) if style == "custom-columns" else columns_of_file(argument)
-        return columns_printer(session, columns, headers=not given.no_headers)
+        if style == "custom-columns-file":  # kubectl forgets --no-headers there
+            return columns_printer(session, columns_of_file(argument))
+        return columns_printer(session, columns_of_spec(argument), headers=not given.no_headers)
     if style not in GET_FORMATS or style == "wide":
         raise no_printer(given.output, GET_FORMATS)
-    return format_printer(session, given, style, argument)
+    return format_printer(session, given, style, argument, typed=typed)

@@ -2,98 +2,181 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from kubepy.cli.get import is_table, object_printer, style_of
+from kubepy.cli.get import for_type, is_table, object_printer, style_of
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError, is_status
-from kubepy.cli.runtime.resources import Info, Result, Scope, find, listed
+from kubepy.cli.runtime.output import document, in_sorted_order, requested, told
+from kubepy.cli.runtime.resources import Info, Result, Scope, find, listed, resource_of
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines, lines
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.scheme import Resource
 
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.1
 EVENTS = {"ADDED": "ADDED   ", "MODIFIED": "MODIFIED", "DELETED": "DELETED "}
 
-# Prints one object with what happened to it.
-Show = Callable[[str, Object], None]
+
+class Event(NamedTuple):
+    """``type``: ADDED, MODIFIED or DELETED, of what the watch sees."""
+
+    type: str
+    object: Object
+
+
+# Prints what happened together.
+Show = Callable[[Sequence[Event]], None]
+Known = dict[tuple[str, str], Object]
 
 
 def watch(session: Session, given: Invocation) -> None:
     """Print what is there, and then every change, until interrupted."""
+    if given.sort_by:
+        session.say("warning: --watch requested, --sort-by will be ignored for watch events received" if given.watch
+                    else "warning: --watch-only requested, --sort-by will be ignored")
     result = find(session, given, bare_types=True, latest=True)
-    if len(result.scopes) > 1:
+    if len(result.scopes) > 1 or _names_several_types(session, given.args):
         raise CliError("you may only specify a single resource type")
     since = session.client.revision()
-    scope, infos = _target(session, result, given)
-    if scope is None:
+    infos = _there(session, result, given)
+    if not infos and not result.scopes:
         return
-    show = _printer(session, given, scope)
-    known = {(info.namespace, info.name): info.content for info in infos}
-    if not given.watch_only:
-        for info in infos:
-            show("ADDED", info.content)
+    resource = result.scopes[0].resource if result.scopes else infos[0].resource
+    show = _printer(session, given, resource)
+    if infos and not given.watch_only:
+        show([Event("ADDED", info.content) for info in infos])
+    if len(infos) > 1 and not result.scopes:
+        raise CliError("you may only watch a single resource or type of resource at a time")
     session.stdout.flush()
-    _follow(session, scope, since, known, show)
+    _follow(session, _scope(result, infos), since, {(one.namespace, one.name): one.content for one in infos}, show)
 
 
-def _target(session: Session, result: Result, given: Invocation) -> tuple[Scope | None, list[Info]]:
+def _names_several_types(session: Session, args: Sequence[str]) -> bool:
+    """Whether words like ``cm/a`` are of more than one type."""
+    return len({resource_of(session, word.partition("/")[0]).key for word in args if "/" in word}) > 1
+
+
+def _there(session: Session, result: Result, given: Invocation) -> list[Info]:
     if result.scopes:
-        return result.scopes[0], Result(listed(session, result.scopes[0])).all_infos()
+        return Result(listed(session, result.scopes[0])).all_infos()
     if given.ignore_not_found:
         result.ignore("NotFound")
-    infos = result.all_infos()
-    if not infos:
-        return None, []
-    if len(infos) > 1:
-        raise CliError("watch is only supported on individual resources and resource collections - "
-                       f"{len(infos)} resources were found")
-    info = infos[0]
-    return Scope(info.resource, info.namespace, "", f"metadata.name={info.name}"), infos
+    return result.all_infos()
 
 
-def _printer(session: Session, given: Invocation, scope: Scope) -> Show:
-    if not is_table(given):
-        printer = object_printer(session, given)
-        return lambda event, obj: printer({"type": event, "object": obj} if given.output_watch_events else obj)
-    headers = not given.no_headers
+def _scope(result: Result, infos: list[Info]) -> Scope:
+    if result.scopes:
+        return result.scopes[0]
+    return Scope(infos[0].resource, infos[0].namespace, "", f"metadata.name={infos[0].name}")
 
-    def show_row(event: str, obj: Object) -> None:
-        nonlocal headers
-        style = style_of(given, scope.resource, given.show_kind)._replace(headers=headers)
-        text = lines(scope.resource, [obj], style, session.cluster.clock.now())
+
+# --- printing -----------------------------------------------------------------------------------------------------
+
+
+def _printer(session: Session, given: Invocation, resource: Resource) -> Show:
+    if is_table(given):
+        return _row_printer(session, given, resource)
+    print_one = _event_printer(session, given) if given.output_watch_events else _object_printer(session, given)
+
+    def show(events: Sequence[Event]) -> None:
+        for event in events:
+            print_one(event)
+
+    return show
+
+
+def _row_printer(session: Session, given: Invocation, resource: Resource) -> Show:
+    """The header before the first row, and no column ever narrower than it was."""
+    style = for_type(style_of(given), given, resource)._replace(subresource="")
+    widths: list[int] = []
+
+    def show(events: Sequence[Event]) -> None:
+        nonlocal style
+        objects = [event.object for event in events]
+        if given.watch and given.sort_by:
+            objects = _sorted(given.sort_by, objects)
+        text = lines(resource, objects, style, session.cluster.clock.now())
         if given.output_watch_events:
-            text = [f"{'EVENT' if headers and at == 0 else EVENTS[event]}\t{line}" for at, line in enumerate(text)]
-        headers = False
-        session.print(format_lines(text), end="")
+            heads = (["EVENT"] if style.headers else []) + [EVENTS[event.type] for event in events]
+            text = [f"{head}\t{line}" for head, line in zip(heads, text, strict=True)]
+        style = style._replace(headers=False)
+        session.print(format_lines(text, widths), end="")
 
-    return show_row
+    return show
 
 
-def _follow(session: Session, scope: Scope, since: int, known: dict[tuple[str, str], Object], show: Show) -> None:
-    """List again whenever something changed, and print what is not as it was."""
+def _sorted(field: str, objects: list[Object]) -> list[Object]:
+    from kubepy.cli.runtime.sorting import sorted_by
+
+    return sorted_by(field, objects) if len(objects) > 1 else objects
+
+
+def _object_printer(session: Session, given: Invocation) -> Callable[[Event], None]:
+    printer = object_printer(session, given)
+    return lambda event: printer(event.object)
+
+
+def _event_printer(session: Session, given: Invocation) -> Callable[[Event], None]:
+    """Events as objects of their own; kubectl has JSON of them on one line, and managedFields in all."""
+    style, _ = requested(given)
+    printer = object_printer(session, given, typed=True)
+
+    def print_event(event: Event) -> None:
+        if style == "name":
+            printer(event.object)
+            return
+        whole = {"type": event.type, "object": in_sorted_order(told(session, event.object, managers=True))}
+        if style == "json":
+            session.print(document("json", whole, typed=True, indent=0), end="")
+        else:
+            printer(whole)
+
+    return print_event
+
+
+# --- changes ------------------------------------------------------------------------------------------------------
+
+
+def _follow(session: Session, scope: Scope, since: int, known: Known, show: Show) -> None:
     while True:
-        try:
-            reached, events = session.client.changes(since)
-        except Exception as error:
-            if not is_status(error, "Expired"):
-                raise
-            reached, events = session.client.revision(), None
-        since = reached
-        if events is None or any(event.key.resource == scope.resource.key for event in events):
-            _show_changes(session, scope, known, show)
+        since, events = _changes(session, scope, since, known)
+        for event in events:
+            show([event])
+        session.stdout.flush()
         session.cluster.clock.sleep(POLL_SECONDS)
 
 
-def _show_changes(session: Session, scope: Scope, known: dict[tuple[str, str], Object], show: Show) -> None:
+def _changes(session: Session, scope: Scope, since: int, known: Known) -> tuple[int, list[Event]]:
+    """What the watch sees of what happened after a revision, in order; ``known`` becomes what it sees now."""
+    try:
+        reached, changes = session.client.changes(since)
+    except Exception as error:
+        if not is_status(error, "Expired"):
+            raise
+        reached, keys = session.client.revision(), []
+    else:
+        keys = [(change.key.namespace, change.key.name, change.old if change.new is None else None)
+                for change in changes if change.key.resource == scope.resource.key]
+        if not keys:
+            return reached, []
     now = {(info.namespace, info.name): info.content for info in Result(listed(session, scope)).all_infos()}
-    for key, obj in now.items():
-        if key not in known:
-            show("ADDED", obj)
-        elif known[key]["metadata"]["resourceVersion"] != obj["metadata"]["resourceVersion"]:
-            show("MODIFIED", obj)
-    for key in known.keys() - now.keys():
-        show("DELETED", known[key])
-    known.clear()
-    known.update(now)
-    session.stdout.flush()
+    events = [event for namespace, name, last in keys for event in _step(known, (namespace, name), now, last)]
+    for key in [*known.keys() - now.keys(), *now]:  # what the log no longer told
+        events += _step(known, key, now, None)
+    return reached, events
+
+
+def _step(known: Known, key: tuple[str, str], now: Known, last: Object | None) -> Iterator[Event]:
+    """What one change means to the watch. ``last``: the object's last state, if it was deleted."""
+    before, after = known.get(key), None if last is not None else now.get(key)
+    if after is not None:
+        known[key] = after
+        if before is None:
+            yield Event("ADDED", after)
+        elif before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]:
+            yield Event("MODIFIED", after)
+    elif before is not None:
+        del known[key]
+        yield Event("DELETED", last or before)

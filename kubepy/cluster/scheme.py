@@ -242,7 +242,7 @@ class Scheme:
 
     def find(self, word: str) -> Resource | None:
         """What a user means by ``ds``, ``daemonsets``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``."""
-        name, _, group = word.lower().partition(".")
+        name, _, group = word.partition(".")
         return self._first(lambda resources: _find(resources, name, group))
 
     def in_category(self, category: str) -> list[Resource]:
@@ -251,7 +251,9 @@ class Scheme:
 
 
 def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | None:
-    matches = [one for one in resources if name in (one.plural, one.singular_name, *one.short_names)]
+    """Short names are taken as they are written, other names in any case."""
+    matches = [one for one in resources
+               if name.lower() in (one.plural, one.singular_name) or name in one.short_names]
     if not group:
         return matches[0] if matches else None
     for one in matches:

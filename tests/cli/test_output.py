@@ -38,3 +38,47 @@ def test_a_template_that_does_not_fit_shows_the_object_as_it_was_sent(kubepy: Ku
 def test_a_template_beside_a_format_that_takes_none_is_not_looked_at(kubepy: Kubepy) -> None:
     assert kubepy(*PRIORITY, "name", "--template={{").out == "priorityclass.scheduling.k8s.io/high\n"
     assert kubepy(*PRIORITY, "jsonpath", "--template={.value}").out == "2e+06"
+
+
+# --- managedFields ------------------------------------------------------------------------------------------------
+
+SHOWING = [
+    "jsonpath={.metadata}", "jsonpath={@}", "jsonpath={.metadata.*}", "jsonpath={..manager}", "jsonpath={.items[0]}",
+    "jsonpath={range .items[*]}{@}{end}", "jsonpath={.items}", "jsonpath={.items[*].metadata}", "jsonpath={.*}",
+    "jsonpath={.metadata['name','managedFields']}", "go-template={{.}}", "go-template={{.metadata}}",
+    "go-template={{range .items}}{{.metadata}}{{end}}", "go-template={{with .metadata}}{{.managedFields}}{{end}}",
+    "go-template={{range $i, $x := .items}}{{$x}}{{end}}", "go-template={{index .metadata \"managedFields\"}}",
+    "go-template={{range .items}}{{template \"x\" .}}{{end}}{{define \"x\"}}{{.metadata}}{{end}}",
+    "custom-columns=A:.metadata", "custom-columns=A:.metadata.managedFields",
+]
+HIDING = [
+    "jsonpath={.metadata.name}", "jsonpath={.data}", "jsonpath={range .items[*]}{.metadata.name}{\"\\n\"}{end}",
+    "jsonpath={.items[?(@.metadata.name==\"a\")].data.x}", "jsonpath={.items[*]['metadata.name','kind']}",
+    "go-template={{.metadata.name}}", "go-template={{range .items}}{{.metadata.labels}}{{end}}",
+    "go-template={{with .metadata}}{{.name}}{{end}}", "go-template={{if .items}}{{.kind}}{{end}}",
+    "custom-columns=A:.metadata.name,B:.data",
+]
+
+
+@pytest.mark.parametrize("output", SHOWING)
+def test_a_template_shows_managed_fields_where_it_shows_all_of_an_object(kubepy: Kubepy, output: str) -> None:
+    kubepy("create", "cm", "a", "--from-literal=x=1")
+    one = () if ".items" in output else ("a",)
+    assert "kubectl-create" in kubepy("get", "cm", *one, "--field-selector=metadata.name=a" if not one else "--v=0",
+                                      "-o", output).out
+
+
+@pytest.mark.parametrize("output", HIDING)
+def test_a_template_of_single_fields_does_without_managed_fields(kubepy: Kubepy, output: str,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    from kubepy.cluster.client import Client
+
+    kubepy("create", "cm", "a", "--from-literal=x=1")
+    monkeypatch.delattr(Client, "with_managed_fields")
+    assert kubepy("get", "cm", "-o", output).status == 0
+
+
+def test_what_does_not_fit_a_template_is_shown_with_managed_fields(kubepy: Kubepy) -> None:
+    kubepy("create", "cm", "a", "--from-literal=x=1")
+    failed = kubepy("get", "cm", "a", "-o", "jsonpath={.no}", "--allow-missing-template-keys=false")
+    assert "kubectl-create" in failed.err

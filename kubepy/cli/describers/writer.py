@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kubepy.cli.runtime.tabwriter import align
+from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.objects.meta import Object, controller_of
 
@@ -45,7 +45,7 @@ class Writer:
             self.lines.append("  " * level + f"\t{value}")
 
     def text(self) -> str:
-        return align(self.lines, PADDING)
+        return align(self.lines, Layout(PADDING))
 
     def raw(self) -> str:
         """The lines with their tabs, as `rollout history --revision` prints them."""

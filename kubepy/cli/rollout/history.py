@@ -13,7 +13,7 @@ from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.tabwriter import align
+from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.objects.meta import Object
 
 EXAMPLES = """
@@ -60,7 +60,8 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
         writer = Writer()
         describe_pods.template(writer, _template_with_cause(obj, one))
         return writer.raw()
-    return align(["REVISION\tCHANGE-CAUSE", *(f"{one.number}\t{one.change_cause}" for one in revisions)], PADDING)
+    return align(["REVISION\tCHANGE-CAUSE", *(f"{one.number}\t{one.change_cause}" for one in revisions)],
+                 Layout(PADDING))
 
 
 def _require(revisions: list[Revision], number: int) -> Revision:

@@ -19,6 +19,8 @@ JSON_AND_YAML = ("json", "yaml", "kyaml")
 TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
 JSONPATHS = ("jsonpath", "jsonpath-as-json", "jsonpath-file")
 WITH_ARGUMENT = (*TEMPLATES, *JSONPATHS, "custom-columns", "custom-columns-file")
+# What is printed only where it is asked for: to make it costs more than all else that printing a field does.
+MANAGERS = ("metadata", "managedFields")
 FORMATS = (*JSON_AND_YAML, "name", *TEMPLATES, *JSONPATHS)
 
 Printer = Callable[[Object], None]
@@ -112,8 +114,8 @@ def document_printer(session: Session, given: Invocation, style: str, *, typed: 
     return print_document
 
 
-def document(style: str, obj: Object, *, typed: bool = False) -> str:
-    """An object as JSON, YAML or KYAML, ending in a newline."""
+def document(style: str, obj: Object, *, typed: bool = False, indent: int = 4) -> str:
+    """An object as JSON (0: on one line), YAML or KYAML, ending in a newline."""
     if style == "yaml":
         from kubepy.storage.yaml import dump
 
@@ -122,7 +124,7 @@ def document(style: str, obj: Object, *, typed: bool = False) -> str:
         from kubepy.cli.runtime import kyaml
 
         return kyaml.dump(in_go_order(obj) if typed else in_sorted_order(obj))
-    return _json(obj, typed, indent=4) + "\n"
+    return _json(obj, typed, indent) + "\n"
 
 
 def _json(obj: Object, typed: bool, indent: int = 0) -> str:
@@ -181,6 +183,7 @@ def _read_template(path: str) -> str:
 
 def _jsonpath_printer(session: Session, given: Invocation, style: str, template: str, typed: bool) -> Printer:
     from kubepy.cluster.jsonpath.evaluator import JSONPathError, parse
+    from kubepy.cluster.jsonpath.reach import may_print
 
     if style == "jsonpath-file":
         template = _read_template(template)
@@ -189,13 +192,18 @@ def _jsonpath_printer(session: Session, given: Invocation, style: str, template:
     except JSONPathError as error:
         raise CliError(f"error parsing jsonpath {template}, {error}") from None
 
+    managers = may_print(path, MANAGERS)
+
+    def input_of(obj: Object, *, managers: bool) -> Object:
+        asked = told(session, obj, managers=managers)
+        return with_floats(asked) if typed else asked
+
     def print_path(obj: Object) -> None:
-        asked = told(session, obj, managers="managedFields" in template)
-        asked = with_floats(asked) if typed else asked
+        asked = input_of(obj, managers=managers)
         try:
             text = path.print_as_json(asked) if style == "jsonpath-as-json" else path.print(asked)
         except JSONPathError as error:
-            raise CliError(path.explain(asked, error)) from None
+            raise CliError(path.explain(input_of(obj, managers=True), error)) from None
         session.print(text, end="")
 
     return print_path
@@ -212,6 +220,7 @@ def with_floats(value: Any) -> Any:
 
 def _template_printer(session: Session, given: Invocation, style: str, template: str, typed: bool) -> Printer:
     from kubepy.cluster.gotemplate import ExecutionError, Template, TemplateError
+    from kubepy.cluster.gotemplate.reach import may_print
 
     if style in ("go-template-file", "templatefile"):
         template = _read_template(template)
@@ -220,11 +229,14 @@ def _template_printer(session: Session, given: Invocation, style: str, template:
     except TemplateError as error:
         raise CliError(f"error parsing template {template}, {error}") from None
 
+    managers = may_print(parsed, MANAGERS)
+
     def print_template(obj: Object) -> None:
-        asked = told(session, obj, managers="managedFields" in template)
+        asked = told(session, obj, managers=managers)
         try:
             text = parsed.render(asked, missing_ok=given.flag("allow-missing-template-keys", True))
         except ExecutionError as error:
+            asked = told(session, obj, managers=True)
             begun, message = parsed.explain(asked, error, _json(asked, typed))
             session.print(begun, end="")
             raise CliError(message) from None

@@ -431,6 +431,8 @@ def _latest(session: Session, query: Query, info: Info) -> Found:
     """An object as it is in the cluster (``RetrieveLatest``); one without a name stays as it is, and has no table."""
     try:
         _place(info, query)
+        if info.resource.namespaced and not info.namespace:
+            raise CliError(f'no namespace set on resource {resource_text(info.resource)} "{info.name}"')
         if info.name:
             info.get(session)
         else:

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.cli.runtime.resources import printed_kind
-from kubepy.cli.runtime.tabwriter import align
+from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.objects.meta import Object, labels_of, namespace_of
 from kubepy.cluster.scheme import Resource
+
+if TYPE_CHECKING:
+    from kubepy.cluster.printers import Table
 
 MIN_WIDTH, PADDING = 6, 3
 
 
 class Style(NamedTuple):
-    """How a table is shown. ``event`` is the first cell of a row of a watch ("" : no such column)."""
+    """How a table is shown.
+
+    ``own_columns``: those of the kind, as a server has them; else only NAME and AGE. ``subresource``: what the objects
+    are, if they are not of the type themselves.
+    """
 
     wide: bool = False
     headers: bool = True
@@ -27,24 +34,30 @@ class Style(NamedTuple):
     with_kind: bool = False
     labels: Sequence[str] = ()
     show_labels: bool = False
+    own_columns: bool = True
+    subresource: str = ""
 
 
 def lines(resource: Resource, objects: Sequence[Object], style: Style, now: datetime) -> list[str]:
     """The header and a line for each object, cells separated by tabs; none at all without objects."""
     if not objects:
         return []
-    from kubepy.cluster.printers import table
-
-    columns, rows = table(resource, objects, now)
+    columns, rows = _table(resource, objects, style, now)
+    named = next((index for index, column in enumerate(columns) if column.name == "Name"), -1)
     shown = [index for index, column in enumerate(columns) if style.wide or column.priority == 0]
     text = [_join([_header(columns[index].name) for index in shown], _extra_headers(style), "NAMESPACE", style)]
     text = text if style.headers else []
     for obj, cells in zip(objects, rows, strict=True):
-        own = [show(cells[index]) for index in shown]
-        if style.with_kind and own:
-            own[0] = f"{printed_kind(resource)}/{own[0]}"
+        kind = f"{printed_kind(resource)}/" if style.with_kind else ""
+        own = [kind + show(cells[index]) if index == named else show(cells[index]) for index in shown]
         text.append(_join(own, _label_cells(obj, style), namespace_of(obj), style))
     return text
+
+
+def _table(resource: Resource, objects: Sequence[Object], style: Style, now: datetime) -> Table:
+    from kubepy.cluster.printers import BARE, print_table, table
+
+    return table(resource, objects, now, style.subresource) if style.own_columns else print_table(BARE, objects, now)
 
 
 def _header(name: str) -> str:
@@ -89,6 +102,6 @@ def escaped(text: str) -> str:
     return text.replace("\x1b", "^[").replace("\r", "\\r") if "\x1b" in text or "\r" in text else text
 
 
-def format_lines(text: list[str]) -> str:
-    """Tab-separated lines in columns three spaces apart."""
-    return align(text, PADDING, MIN_WIDTH)
+def format_lines(text: list[str], remembered: list[int] | None = None) -> str:
+    """Tab-separated lines in columns three spaces apart; ``remembered``: the widths that came before, for the next."""
+    return align(text, Layout(PADDING, MIN_WIDTH, [] if remembered is None else remembered))

@@ -23,11 +23,11 @@ class Template:
     def __init__(self, text: str) -> None:
         """Raises TemplateError."""
         self.text = text
-        self._templates = Parser("output", text).parse()
+        self.templates = Parser("output", text).parse()
 
     def render(self, obj: Any, *, missing_ok: bool = True) -> str:
         """The template filled in. Raises ExecutionError, which holds what was printed before."""
-        run = Run("output", self.text, self._templates, missing_ok)
+        run = Run("output", self.text, self.templates, missing_ok)
         run.execute(obj)
         return "".join(run.written)
 

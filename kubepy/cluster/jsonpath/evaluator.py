@@ -64,12 +64,12 @@ class JSONPath:
 
     def __init__(self, template: str, parts: list[Node], allow_missing_keys: bool = False) -> None:
         self.template = template
-        self._parts = parts
+        self.parts = parts
         self._allow_missing_keys = allow_missing_keys
 
     def find(self, obj: Any) -> list[Values]:
         """The values of each part of the template. Raises JSONPathError."""
-        return _Run(self._parts, self._allow_missing_keys).find(obj, 0)
+        return _Run(self.parts, self._allow_missing_keys).find(obj, 0)
 
     def print(self, obj: Any) -> str:
         """The template filled in. Raises JSONPathError."""

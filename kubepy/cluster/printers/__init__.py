@@ -69,8 +69,10 @@ _MODULES = {
 _MODULE_OF = {key: module for module, keys in _MODULES.items() for key in keys}
 
 
-def table(resource: Resource, objects: Sequence[Object], now: datetime) -> Table:
-    """The table of objects of one resource."""
+def table(resource: Resource, objects: Sequence[Object], now: datetime, subresource: str = "") -> Table:
+    """The table of objects of one resource, or of a subresource of it."""
+    if subresource == "scale":
+        return print_table(printer_for("scales.autoscaling"), objects, now)
     if resource.custom:
         from kubepy.cluster.printers.custom import custom_table
 
@@ -95,4 +97,11 @@ def _plain_row(obj: Object, _now: datetime) -> list[Cell]:
     return [obj["metadata"].get("name", ""), obj["metadata"].get("creationTimestamp")]
 
 
+def _bare_row(obj: Object, now: datetime) -> list[Cell]:
+    from kubepy.cluster.printers.duration import age
+
+    return [obj["metadata"].get("name", ""), age(obj, now)]
+
+
+BARE = Printer(("Name", "Age"), _bare_row)  # what a client shows that knows nothing of a kind
 PLAIN = Printer(("Name", "Created At"), _plain_row)  # rest.NewDefaultTableConvertor: roles, CRDs, limit ranges

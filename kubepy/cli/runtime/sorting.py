@@ -1,0 +1,86 @@
+"""``--sort-by``. Upstream: ``kubectl/pkg/cmd/get/sorter.go``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cluster.jsonpath.evaluator import JSONPath, JSONPathError, parse, relaxed
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.values.goformat import type_name
+from kubepy.cluster.values.gosort import go_sorted
+
+
+class UnsortableError(CliError):
+    """A field that has values without an order."""
+
+
+class _Valued(NamedTuple):
+    """An object and the values of the field that it is sorted by; none: it has no such field."""
+
+    values: list[Any]
+    obj: Object
+
+
+def sort_path(field: str) -> JSONPath:
+    """The path of ``--sort-by``. Raises CliError."""
+    try:
+        return parse(relaxed(field), True)
+    except JSONPathError as error:
+        raise CliError(str(error)) from None
+
+
+def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
+    """Objects in the order of a field, those without it first. Raises CliError if none has it, UnsortableError.
+
+    An absent value is less than any other, another absent one included, so that few of them are turned around.
+    """
+    path = sort_path(field)
+    found = [_Valued(_first(path, obj), obj) for obj in objects]
+    if objects and not any(one.values for one in found):
+        raise no_such_field(field)
+
+    def less(one: _Valued, other: _Valued) -> bool:
+        if not one.values:
+            return True
+        return bool(other.values) and _less(field, one.values[0], other.values[0])
+
+    return [one.obj for one in go_sorted(found, less)]
+
+
+def no_such_field(field: str) -> CliError:
+    return CliError(f'couldn\'t find any field with path "{relaxed(field)}" in the list of objects')
+
+
+def _first(path: JSONPath, obj: Object) -> list[Any]:
+    try:
+        found = path.find(obj)
+    except JSONPathError as error:
+        raise CliError(str(error)) from None
+    return found[0] if found else []
+
+
+def _less(field: str, one: Any, other: Any) -> bool:
+    """Go's isLess: strings compare as quantities when both are. Raises CliError."""
+    if one is None or other is None:
+        return one is None and other is not None
+    if isinstance(one, bool | list | dict):
+        raise _unsortable(field, f"unsortable type: {type_name(one)}")
+    if type(one) is not type(other):
+        raise _unsortable(field, "unsortable interface: interface")
+    quantities = _quantity(one), _quantity(other)
+    return bool(one < other if None in quantities else quantities[0] < quantities[1])
+
+
+def _unsortable(field: str, why: str) -> UnsortableError:
+    return UnsortableError(f"Field {relaxed(field)} is an unsortable type: interface, err: {why}")
+
+
+def _quantity(value: Any) -> Any:
+    from kubepy.cluster.values.quantity import QuantityError, parse_quantity
+
+    try:
+        return parse_quantity(value) if isinstance(value, str) else None
+    except QuantityError:
+        return None

@@ -1,0 +1,118 @@
+"""``kubepy get``: tables and how they are decorated and sorted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Done, Kubepy
+
+
+@pytest.fixture
+def three(kubepy: Kubepy) -> Kubepy:
+    """Three ConfigMaps, and a Deployment without pods."""
+    for name, value in (("a", "10"), ("b", "9"), ("c", "1Ki")):
+        kubepy("create", "cm", name, f"--from-literal=size={value}")
+    kubepy("create", "deployment", "web", "--image=nginx", "--replicas=0")
+    return kubepy
+
+
+def names(done: Done) -> list[str]:
+    return [line.split()[0] for line in done.out.splitlines()]
+
+
+# --- columns ------------------------------------------------------------------------------------------------------
+
+
+def test_a_cluster_wide_kind_after_a_namespaced_one_keeps_its_column_of_namespaces(three: Kubepy) -> None:
+    three("create", "ns", "other")
+    assert "NAMESPACE   NAME" in three("get", "cm,ns", "-A").out.split("\n\n")[1]
+    assert "NAMESPACE" not in three("get", "ns,cm", "-A").out.split("\n\n")[0]
+
+
+def test_the_kind_stands_before_the_name_wherever_that_is(three: Kubepy) -> None:
+    three("annotate", "cm", "a", "x=y")
+    assert three("get", "cm", "a", "--show-kind", "--no-headers").out.startswith("configmap/a   ")
+    three("create", "-f", "-", stdin="apiVersion: v1\nkind: Event\nmetadata: {name: e}\nreason: R\n"
+                                     "involvedObject: {kind: Pod, name: p, namespace: default}\n")
+    assert three("get", "events", "--show-kind", "--no-headers").out.split() == ["<unknown>", "R", "pod/p"]
+    assert three("get", "events", "--show-kind", "-o", "wide", "--no-headers").out.split()[-1] == "event/e"
+
+
+def test_a_server_that_does_not_print_leaves_name_and_age(three: Kubepy) -> None:
+    lines = three("get", "deploy,cm", "--server-print=false", "-o", "wide", "--show-labels").out.splitlines()
+    assert [line.split() for line in lines][:4] == [
+        ["NAME", "AGE", "LABELS"], ["deployment.apps/web", "0s", "app=web"], [], ["NAME", "AGE", "LABELS"]]
+
+
+def test_a_scale_has_columns_of_its_own(three: Kubepy) -> None:
+    lines = three("get", "deploy", "web", "--subresource=scale").out.splitlines()
+    assert [line.split() for line in lines] == [["NAME", "DESIRED", "AVAILABLE", "AGE"], ["web", "0", "0", "0s"]]
+
+
+@pytest.mark.parametrize("word", ["cm", "configmap", "ConfigMaps", "CONFIGMAP", "configmaps.v1."])
+def test_names_of_types_are_taken_in_any_case(three: Kubepy, word: str) -> None:
+    assert three("get", word, "a", "-o", "name").out == "configmap/a\n"
+
+
+@pytest.mark.parametrize("word", ["CM", "Cm", "Deploy", "deployments.APPS"])
+def test_short_names_and_groups_are_taken_as_they_are(three: Kubepy, word: str) -> None:
+    short = word.partition(".")[0]
+    assert three("get", word) == Done("", f'error: the server doesn\'t have a resource type "{short}"\n', 1)
+
+
+# --- custom columns -----------------------------------------------------------------------------------------------
+
+
+def test_a_path_that_cannot_be_read_is_told_after_the_headers(three: Kubepy) -> None:
+    failed = three("get", "cm", "-o", "custom-columns=NAME:.metadata.name,X:.data[x]")
+    assert failed == Done("NAME   X\n", "error: invalid array index x\n", 1)
+
+
+def test_rows_before_an_error_are_shown(three: Kubepy, folder: Path) -> None:
+    three("label", "cm", "b", "x=y")
+    failed = three("get", "cm", "-o", "custom-columns=NAME:.metadata.name,X:.metadata.labels[0]")
+    assert names(failed) == ["NAME", "a"]
+    assert failed.err == "error: map[string]interface {} is not array or slice\n"
+
+
+def test_columns_of_a_file_always_have_headers(three: Kubepy, folder: Path) -> None:
+    (folder / "columns").write_text("WHO   WHAT\nmetadata.name .data.size\n")
+    done = three("get", "cm", "a", "-o", "custom-columns-file=columns", "--no-headers")
+    assert done.out == "WHO   WHAT\na     10\n"
+
+
+# --- sorting ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("output", [("--no-headers",), ("-o", "custom-columns=:.metadata.name")])
+def test_strings_that_are_quantities_are_sorted_as_such(three: Kubepy, output: tuple[str, ...]) -> None:
+    assert [line.split()[0] for line in three("get", "cm", "--sort-by=.data.size", *output).out.splitlines() if line] \
+        == ["b", "a", "c"]
+
+
+def test_several_tables_are_sorted_by_what_tables_have(three: Kubepy) -> None:
+    by_version = three("get", "cm/c", "deploy/web", "cm/a", "--sort-by=.metadata.resourceVersion", "--no-headers")
+    assert names(by_version) == ["configmap/a", "configmap/c", "deployment.apps/web"]
+    assert names(three("get", "cm,deploy", "--sort-by=.kind", "--no-headers")) == [
+        "configmap/a", "configmap/b", "configmap/c", "deployment.apps/web"]
+    assert three("get", "cm,deploy", "--sort-by=.metadata.name").err == (
+        'error: couldn\'t find any field with path "{.metadata.name}" in the list of objects\n')
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "name")])
+def test_maps_have_no_order(three: Kubepy, output: tuple[str, ...]) -> None:
+    failed = three("get", "cm", "--sort-by=.data", *output)
+    assert failed == Done("", "error: Field {.data} is an unsortable type: interface, err: unsortable type: "
+                              "map[string]interface {}\n", 1)
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def test_an_object_of_a_file_has_a_namespace_or_is_not_looked_for(three: Kubepy) -> None:
+    manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+    problem = 'no namespace set on resource /v1, Resource=configmaps "a"\n'
+    assert three("get", "-A", "-f", "-", stdin=manifest) == Done("", problem, 1)
+    assert three("get", "-f", "-", "-o", "name", stdin=manifest).out == "configmap/a\n"

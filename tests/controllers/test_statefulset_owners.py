@@ -55,7 +55,8 @@ def test_an_owner_that_is_no_controller_is_made_one() -> None:
 
 @pytest.mark.parametrize("stale", [OF_OLD_SET, OF_OLD_POD], ids=["set", "pod"])
 def test_a_claim_of_an_earlier_set_or_pod_is_not_touched(stale: Object) -> None:
-    assert is_owner_up_to_date(claim(stale), with_policy("Delete", "Delete"), POD, True)
+    for found in (claim(stale), claim(stale, OF_SET), claim(stale, OF_POD)):
+        assert is_owner_up_to_date(found, with_policy("Delete", "Delete"), POD, True)
 
 
 def test_a_claim_that_another_controls_gets_no_owner_and_loses_ours() -> None:

@@ -1,0 +1,85 @@
+"""Claims and volumes that name each other, or the wrong one; and what is said of it, once."""
+
+from __future__ import annotations
+
+from kubepy.cluster.objects.meta import Object, uid_of
+from tests.controllers.conftest import Lab
+from tests.controllers.statefulset_objects import storage_class
+from tests.controllers.volume_objects import CLAIMS, VOLUMES, claim, claims, make, phases, said, volume
+
+
+def reserved(name: str, uid: str = "", **fields: object) -> Object:
+    """A volume for the claim ``data``."""
+    return volume(name, claimRef={"namespace": "default", "name": "data", **({"uid": uid} if uid else {})}, **fields)
+
+
+def bound_claim(lab: Lab) -> Object:
+    make(lab, volume("first"), claim())
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "first")}
+    return lab.client.get(CLAIMS, "data", namespace="default")
+
+
+def touch(lab: Lab, resource: str, name: str, namespace: str = "") -> None:
+    """A change that wakes whoever looks at the object, a minute later."""
+    lab.pass_time(60)
+    lab.change(resource, name, lambda one: one["metadata"].update(labels={"touched": "yes"}), namespace)
+    lab.settle()
+
+
+def test_a_claim_and_a_volume_that_name_each_other_are_bound(lab: Lab) -> None:
+    make(lab, reserved("own"), claim(volumeName="own"))
+    lab.settle()
+    assert (claims(lab), phases(lab)) == ({"data": ("Bound", "own")}, {"own": "Bound"})
+    assert lab.client.get(VOLUMES, "own")["spec"]["claimRef"]["uid"]
+
+
+def test_a_volume_kept_for_a_claim_that_has_another_goes_on_being_kept(lab: Lab) -> None:
+    make(lab, reserved("second", uid_of(bound_claim(lab))))
+    lab.settle()
+    assert phases(lab) == {"first": "Bound", "second": "Available"}
+    assert lab.client.get(VOLUMES, "second")["spec"]["claimRef"] == {"namespace": "default", "name": "data"}
+
+
+def test_a_volume_made_for_a_claim_that_has_another_goes(lab: Lab) -> None:
+    made = reserved("second", uid_of(bound_claim(lab)), persistentVolumeReclaimPolicy="Delete",
+                    csi={"driver": "simulated.kubepy.dev", "volumeHandle": "second"})
+    made["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": "kubepy.dev/simulated"}
+    make(lab, made)
+    lab.settle()
+    assert phases(lab) == {"first": "Bound"}
+
+
+def test_a_volume_does_not_serve_another_claim_of_the_name(lab: Lab) -> None:
+    bound_claim(lab)
+    lab.change(CLAIMS, "data", lambda one: one["metadata"].update(finalizers=[]), "default")
+    lab.client.delete(CLAIMS, "data", namespace="default")
+    make(lab, claim())
+    lab.settle()
+    assert (claims(lab), phases(lab)) == ({"data": ("Pending", "")}, {"first": "Released"})
+
+
+def test_a_claim_is_told_once_that_it_is_lost(lab: Lab) -> None:
+    bound_claim(lab)
+    lab.change(VOLUMES, "first", lambda one: one["metadata"].update(finalizers=[]))
+    lab.client.delete(VOLUMES, "first")
+    lab.settle()
+    touch(lab, CLAIMS, "data", "default")
+    assert said(lab) == ["Warning ClaimLost: Bound claim has lost its PersistentVolume. Data on the volume is lost!"]
+
+
+def test_a_volume_is_told_once_that_it_has_failed_and_keeps_the_time_of_that(lab: Lab) -> None:
+    make(lab, volume("first", persistentVolumeReclaimPolicy="Delete"), claim())
+    lab.settle()
+    lab.client.delete(CLAIMS, "data", namespace="default")
+    lab.settle()
+    before = lab.client.get(VOLUMES, "first")["status"]
+    touch(lab, VOLUMES, "first")
+    assert (lab.client.get(VOLUMES, "first")["status"], len(said(lab, "first"))) == (before, 1)
+
+
+def test_another_provisioner_is_asked_once(lab: Lab) -> None:
+    make(lab, storage_class(mode="Immediate", provisioner="example.com/other"), claim())
+    lab.settle()
+    touch(lab, CLAIMS, "data", "default")
+    assert [one.split(":")[0] for one in said(lab)] == ["Normal ExternalProvisioning"]

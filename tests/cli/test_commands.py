@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from kubepy.cli.commands import COMMANDS, GROUPS
 from kubepy.cli.runtime.command import Entry, Invocation, Verb, load, walk
 from kubepy.cli.runtime.errors import CliError, guarded
 from kubepy.cli.runtime.flags import Parser
-from kubepy.cli.runtime.session import GLOBAL_FLAGS
+from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 from tests.cli.conftest import Done, Kubepy
 
 
@@ -141,6 +142,26 @@ def test_a_group_shows_its_commands_on_stderr_and_fails(bare: Kubepy) -> None:
     rollout = bare("rollout")  # the one whose help kubectl prints on stdout
     assert (rollout.err, rollout.status) == ("", 1)
     assert "  undo     Undo a previous rollout\n" in rollout.out
+
+
+def test_warnings_are_yellow_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def warned() -> str:
+        terminal = Terminal()
+        Session(stderr=terminal).warn("mind")
+        return terminal.getvalue()
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert warned() == "\033[33;1mWarning:\033[0m mind\n"
+    monkeypatch.setenv("NO_COLOR", "")
+    assert warned() == "Warning: mind\n"
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert warned() == "Warning: mind\n"
 
 
 @pytest.mark.parametrize("verb", ["exec", "logs", "port-forward", "attach", "cp", "debug", "proxy", "top",

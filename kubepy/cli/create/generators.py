@@ -69,7 +69,8 @@ def deployment(session: Session, given: Invocation, name: str) -> Object:
 
 
 def container(name: str, image: str, command: list[str]) -> Object:
-    return {"name": name, "image": image, **({"command": command} if command else {}), "resources": {}}
+    fields = {"image": image, "command": command}
+    return {"name": name, **{key: value for key, value in fields.items() if value}, "resources": {}}
 
 
 def _with_port(one: Object, port: int) -> Object:

@@ -75,6 +75,7 @@ GLOBAL_FLAGS: tuple[Flag, ...] = (
 PROFILES = ("none", "cpu", "heap", "goroutine", "threadcreate", "block", "mutex", "trace")
 
 DEFAULT_NAMESPACE = "default"
+YELLOW, PLAIN = "\033[33;1m", "\033[0m"
 
 
 def check_globals(given: Invocation) -> None:
@@ -260,7 +261,11 @@ class Session:
         """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer does."""
         if text not in self._warned:
             self._warned[text] = None
-            self.say(f"Warning: {text}")
+            self.say(f"{YELLOW}Warning:{PLAIN} {text}" if self._shows_colours() else f"Warning: {text}")
+
+    def _shows_colours(self) -> bool:
+        """``AllowsColorOutput``: stderr is a terminal that is not dumb, and nobody is against it."""
+        return self.stderr.isatty() and os.environ.get("TERM") != "dumb" and "NO_COLOR" not in os.environ
 
     def log(self, place: str, text: str) -> None:
         """A warning on stderr as Go's klog writes it: month, day, time, process, place. Each only once."""

@@ -122,13 +122,12 @@ def row(event: Object, now: datetime, *, with_namespace: bool) -> str:
 
 
 def _follow(session: Session, given: Invocation, subject: str, show: EventPrinter) -> None:
-    """Print every event as it comes, and those that are there first, until interrupted."""
+    """Print every event as it comes, and those that are there first, until the request's time is over."""
     seen: dict[str, str] = {}
-    while True:
+    for _ in session.ticks(POLL_SECONDS):
         for event in sorted(_listed(session, given, subject), key=event_time):
             meta = event["metadata"]
             if seen.get(meta["uid"]) != meta["resourceVersion"]:
                 seen[meta["uid"]] = meta["resourceVersion"]
                 show([event], single=True)
         session.stdout.flush()
-        session.cluster.clock.sleep(POLL_SECONDS)

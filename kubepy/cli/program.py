@@ -7,6 +7,8 @@ import sys
 
 def run() -> int:
     """Run the process's own command line; returns the exit status."""
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_closed_streams()
     try:
         from kubepy.cli.main import main
 
@@ -16,11 +18,29 @@ def run() -> int:
         return 130
     except BrokenPipeError:
         # Whoever read the output has left: nothing to say, and nobody to say it to.
-        import os
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
+    except OSError as error:
+        _drop_output()
+        print(f"error: write /dev/stdout: {(error.strerror or str(error)).lower()}", file=sys.stderr)
+        return 1
     return status
+
+
+def _open_closed_streams() -> None:
+    """What the shell has closed (``>&-``) is None to Python."""
+    import os
+
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
+def _drop_output() -> None:
+    """What has not been written yet never will be."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -140,12 +140,12 @@ def _event_printer(session: Session, given: Invocation) -> Callable[[Event], Non
 
 
 def _follow(session: Session, scope: Scope, since: int, known: Known, show: Show) -> None:
-    while True:
+    """Show every change until the request's time is over."""
+    for _ in session.ticks(POLL_SECONDS):
         since, events = _changes(session, scope, since, known)
         for event in events:
             show([event])
         session.stdout.flush()
-        session.cluster.clock.sleep(POLL_SECONDS)
 
 
 def _changes(session: Session, scope: Scope, since: int, known: Known) -> tuple[int, list[Event]]:

@@ -38,6 +38,11 @@ def test_everything_is_allowed(kubepy: Kubepy) -> None:
         "            [*]                 []               [*]\n", "", 0)
 
 
+@pytest.mark.parametrize("words", ["can-i get pods", "can-i --list", "whoami"])
+def test_without_a_cluster_nobody_may_do_anything(bare: Kubepy, words: str) -> None:
+    assert bare("auth", *words.split()).err.startswith('error: no cluster in "state": ')
+
+
 @pytest.mark.parametrize(("words", "warning"), [
     ("fly pods", "verb 'fly' is not a known verb"),
     ("get foo.bar", "the server doesn't have a resource type 'foo' in group 'bar'"),

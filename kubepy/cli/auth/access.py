@@ -49,6 +49,7 @@ def can_i(session: Session, given: Invocation) -> None:
         _check_resource(session, given, action, subject.partition("/")[0])
     if given.no_headers:
         raise CliError("--no-headers cannot be set without --list specified")
+    session.require_cluster()
     if not given.quiet:
         session.print("yes")
 
@@ -58,6 +59,7 @@ def _list_allowed(session: Session, given: Invocation) -> None:
         raise CliError("list option must be specified with no arguments")
     if given.quiet or given.all_namespaces or given.subresource:
         raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
+    session.require_cluster()
     headers = [] if given.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
     session.print(format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
 
@@ -104,6 +106,7 @@ def whoami(session: Session, given: Invocation) -> None:
 
     There is one user, the administrator; --as names another one."""
     printer = printer_for(session, given, typed=True)
+    session.require_cluster()
     user = _user(given)
     if given.output or given.template:
         printer({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1",

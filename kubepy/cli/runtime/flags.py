@@ -163,15 +163,15 @@ def parse_modules(text: str) -> str:
     return text
 
 
-def is_timeout(text: str) -> bool:
-    """Whether ``ParseTimeout`` of client-go takes it: seconds, or a duration."""
+def parse_timeout(text: str) -> float:
+    """``ParseTimeout`` of client-go: seconds, or a duration; 0 for none. Raises ValueError."""
     if not text or text.isdecimal():
-        return True
+        return float(text or 0)
     try:
-        parse_duration(text)
+        return parse_duration(text)
     except ValueError:
-        return False
-    return True
+        raise ValueError("Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed "
+                         "by a corresponding time unit (e.g. 1s | 2m | 3h)") from None
 
 
 def split_csv(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterator
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
@@ -13,9 +14,9 @@ from kubepy.cli.runtime.flags import (
     Flag,
     boolean,
     integer,
-    is_timeout,
     parse_flush_frequency,
     parse_modules,
+    parse_timeout,
     string,
     string_array,
 )
@@ -63,7 +64,7 @@ GLOBAL_FLAGS: tuple[Flag, ...] = (
     string("password", help=NOTHING),
     string("profile", default="none", help=NOTHING),
     string("profile-output", default="profile.pprof", help=NOTHING),
-    string("request-timeout", default="0", help=NOTHING),
+    string("request-timeout", default="0", help="The length of time after which a watch ends. Zero means never."),
     string("server", "s", help=NOTHING),
     string("tls-server-name", help=NOTHING),
     string("token", help=NOTHING),
@@ -84,9 +85,13 @@ def check_globals(given: Invocation) -> None:
         raise CliError(f"unknown profile '{given.profile}'")
     if (given.as_group or given.as_uid or given.as_user_extra) and not given.flag("as"):
         raise CliError("requesting uid, groups or user-extra for kubepy without impersonating a user")
-    if not is_timeout(given.request_timeout):
-        raise CliError("Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed by "
-                       "a corresponding time unit (e.g. 1s | 2m | 3h)")
+
+
+def _timeout(given: Invocation) -> float:
+    try:
+        return parse_timeout(given.request_timeout)
+    except ValueError as error:
+        raise CliError(str(error)) from None
 
 
 class Session:
@@ -106,6 +111,7 @@ class Session:
         self.namespace_given = False
         self._namespace = self._context = self._cluster = ""
         self._state = ""
+        self._request_timeout = 0.0
         self._reconcile = ""
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
@@ -115,6 +121,7 @@ class Session:
     def take(self, given: Invocation, *, may_create: bool) -> None:
         """Take over the global flags of a parsed command line. Raises CliError for wrong ones."""
         check_globals(given)
+        self._request_timeout = _timeout(given)
         self.may_create = may_create
         self.namespace_given = bool(given.namespace)
         self._namespace, self._context, self._cluster = given.namespace, given.context, given.cluster
@@ -232,6 +239,18 @@ class Session:
         from kubepy.cli.driver import Driver
 
         return Driver(self)
+
+    def ticks(self, pause: float) -> Iterator[None]:
+        """The rounds of a watch, so many seconds apart, until its request has lasted as long as --request-timeout
+        says."""
+        clock = self.cluster.clock
+        end = clock.monotonic() + (self._request_timeout or float("inf"))
+        while True:
+            yield
+            left = end - clock.monotonic()
+            if left <= 0:
+                return
+            clock.sleep(min(pause, left))
 
     # --- streams
 

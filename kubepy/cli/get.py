@@ -13,8 +13,6 @@ from kubepy.cli.runtime.flagsets import (
     field_selector_flag,
     filename_flags,
     output_flags,
-    raw_flag,
-    refuse_raw,
     selector_flag,
     subresource_flag,
 )
@@ -46,7 +44,7 @@ FLAGS = [
     string("sort-by", help="If non-empty, sort list types using this field specification, a JSONPath expression "
            "(e.g. '{.metadata.name}')."),
     boolean("server-print", default=True, help="If false, tables show names and ages only."),
-    raw_flag(),
+    string("raw", help="The path of a request, e.g. /api/v1/nodes or /readyz: print what a server would answer."),
 ]
 
 
@@ -72,6 +70,12 @@ def get(session: Session, given: Invocation) -> None:
     """Display one or many resources.
 
     Prints a table of the most important information; -o chooses another format."""
+    if given.raw:
+        from kubepy.cli import raw
+
+        raw.validate(given)
+        session.print(raw.answer(session, given.raw), end="")
+        return
     complete(session, given)
     validate(given)
     if given.watch or given.watch_only:
@@ -90,7 +94,6 @@ def get(session: Session, given: Invocation) -> None:
 
 def complete(session: Session, given: Invocation) -> None:
     watching = given.watch or given.watch_only
-    refuse_raw(given)
     if not given.args and not given.filename and not given.kustomize and not watching:
         session.say('You must specify the type of resource to get. Use "kubepy api-resources" for a complete list of '
                     "supported resources.\n")

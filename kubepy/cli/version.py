@@ -8,6 +8,8 @@ from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import boolean, string
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 
+KUSTOMIZE_VERSION = "v5.8.1"  # the one whose kustomizations are understood
+
 FLAGS = [
     boolean("client", help="If true, shows client version only (no cluster required)."),
     string("output", "o", help="One of 'yaml' or 'json'."),
@@ -30,12 +32,15 @@ def version(session: Session, given: Invocation) -> None:
     if given.output not in ("", "yaml", "json"):
         raise CliError("--output must be 'yaml' or 'json'")
     if not given.output:
-        session.print(f"Client Version: {KUBERNETES_VERSION} (kubepy {__version__})")
+        session.print(f"Client Version: {KUBERNETES_VERSION} (kubepy {__version__})\nKustomize Version: "
+                      f"{KUSTOMIZE_VERSION}")
         if not given.client:
             session.print(f"Server Version: {KUBERNETES_VERSION}")
         return
-    info = _info()
-    versions = {"clientVersion": info} if given.client else {"clientVersion": info, "serverVersion": info}
+    info = version_info()
+    versions = {"clientVersion": info, "kustomizeVersion": KUSTOMIZE_VERSION}
+    if not given.client:
+        versions["serverVersion"] = info
     if given.output == "yaml":
         from kubepy.storage.yaml import dump
 
@@ -43,12 +48,13 @@ def version(session: Session, given: Invocation) -> None:
     else:
         from kubepy.cluster.values.goformat import to_json
 
-        session.print(to_json(versions, indent=2))
+        session.print(to_json(versions, indent=2, sort_keys=False))
 
 
-def _info() -> dict[str, str]:
+def version_info() -> dict[str, str]:
+    """The version as a server tells it, less what is known of a build of it."""
     major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
-    return {"gitVersion": KUBERNETES_VERSION, "kubepyVersion": __version__, "major": major, "minor": minor}
+    return {"major": major, "minor": minor, "gitVersion": KUBERNETES_VERSION, "kubepyVersion": __version__}
 
 
 @verb("options", "options", examples="""

@@ -399,7 +399,7 @@ def test_several_objects_without_the_field_to_sort_by(kubepy: Kubepy) -> None:
     assert kubepy("get", "ns", "--sort-by={.x", "-o", "name").err.startswith("error: unexpected path string")
 
 
-@pytest.mark.parametrize("words", ["get --raw /x", "create --raw /x -f cm.yaml", "replace --raw /x -f cm.yaml",
+@pytest.mark.parametrize("words", ["create --raw /x -f cm.yaml", "replace --raw /x -f cm.yaml",
                                    "delete --raw /x"])
 def test_there_is_no_server_for_raw_requests(kubepy: Kubepy, folder: Path, words: str) -> None:
     (folder / "cm.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")

@@ -287,11 +287,11 @@ def test_custom_resources_show_the_columns_of_their_definition():
                for kind in ("integer", "number", "boolean", "string", "date")]
     resource = boats_with(*columns, {"name": "Far", "type": "string", "jsonPath": ".spec.far", "priority": 1})
     fitting = {"integer": 2.0, "number": 2e6, "boolean": True, "string": {"a": 1}, "date": CREATED, "far": 7}
-    others = {"integer": "2", "number": True, "boolean": 1, "date": "soon"}
+    others = {"integer": "2", "number": True, "boolean": 1, "string": None, "date": "soon"}
     objects = [{"metadata": {"name": "x"}, "spec": spec} for spec in (fitting, others)]
     assert table(resource, objects, NOW) == Table(
         [Column("Name"), *(Column(column["name"]) for column in columns), Column("Far", 1)],
-        [["x", 2, 2000000, True, '{"a":1}', "60s", "7"], ["x", None, None, None, None, "<invalid>", None]])
+        [["x", 2, 2000000, True, '{"a":1}', "60s", "7"], ["x", None, None, None, "<no value>", "<invalid>", None]])
 
 
 def test_custom_resources_show_their_age_when_nothing_is_asked_for():

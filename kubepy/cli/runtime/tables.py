@@ -43,7 +43,7 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
     if not objects:
         return []
     columns, rows = _table(resource, objects, style, now)
-    named = next((index for index, column in enumerate(columns) if column.name == "Name"), -1)
+    named = next((index for index, column in enumerate(columns) if column.name == "Name" and not style.subresource), -1)
     shown = [index for index, column in enumerate(columns) if style.wide or column.priority == 0]
     text = [_join([_header(columns[index].name) for index in shown], _extra_headers(style), "NAMESPACE", style)]
     text = text if style.headers else []

@@ -37,7 +37,9 @@ def _cell(kind: str, path: JSONPath, obj: Object, now: datetime) -> Cell:
     if not found or not found[0]:
         return None
     value = found[0][0]
-    return print_value(value) if kind == "string" else _typed(kind, value, now)
+    if kind != "string":
+        return _typed(kind, value, now)
+    return "<no value>" if value is None else print_value(value)
 
 
 def _typed(kind: str, value: Any, now: datetime) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from kubepy.cluster.types import table
@@ -9,20 +10,30 @@ from kubepy.cluster.types import table
 # The versioned package that the JSON of an internal one follows.
 _VERSIONED = {"autoscaling": "autoscaling/v2"}
 
+_FREE_FORM = frozenset(("meta/v1.FieldsV1", "runtime.RawExtension", "apiextensions/v1.JSON"))
+_SCHEMA_OR = re.compile("(?<=JSONSchemaProps)Or(Bool|Array|StringArray)$")  # holds a schema, or what is none
+
 
 def go_order(type_name: str, value: Any) -> Any:
     """A value with the keys of its structs in Go's order. ``type_name``: ``meta/v1.LabelSelector``."""
     if isinstance(value, list):
         return [go_order(type_name.removeprefix("*").removeprefix("[]"), item) for item in value]
-    name = type_name.removeprefix("*")
+    name = _SCHEMA_OR.sub("", type_name.removeprefix("*"))
     if not isinstance(value, dict):
         return value
     if name.startswith("map["):
         inner = table.map_parts(name)[1]
         return {key: go_order(inner, value[key]) for key in sorted(value)}
-    if not table.is_struct(name):
-        return {key: value[key] for key in sorted(value)}
+    if name in _FREE_FORM or not table.is_struct(name):
+        return {key: _sorted(value[key]) for key in sorted(value)}
     return {one.json: go_order(one.type, value[one.json]) for one in table.flat_fields(name) if one.json in value}
+
+
+def _sorted(value: Any) -> Any:
+    """A value of no type, whose maps are sorted."""
+    if isinstance(value, list):
+        return [_sorted(item) for item in value]
+    return {key: _sorted(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
 
 
 def go_fields(type_name: str, value: Any) -> Any:

@@ -1,0 +1,175 @@
+"""``kubepy get --raw``: what an API server would answer a GET of a path with.
+
+Objects, lists, discovery, version and health are answered, from the cluster in this process; there is no server behind
+it. Upstream: ``kubectl/pkg/rawhttp``, ``apiserver/pkg/endpoints``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.errors import no_such_resource
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.scheme import Resource
+from kubepy.cluster.values.goformat import quote, to_json
+
+HEALTH = ("healthz", "livez", "readyz")
+
+
+class Target(NamedTuple):
+    """What a path below a version names. ``namespace`` None: objects of all; ``name`` "": a list."""
+
+    resource: Resource
+    namespace: str | None
+    name: str
+    subresource: str
+
+
+def validate(given: Invocation) -> None:
+    """Raises CliError for what cannot be said together, or is no path."""
+    if given.args:
+        raise CliError("arguments may not be passed when --raw is specified")
+    if given.watch or given.watch_only or given.selector:
+        raise CliError("--raw may not be specified with other flags that filter the server request or alter the output")
+    if given.output:
+        raise CliError("--raw and --output are mutually exclusive")
+    if not given.raw.startswith("/"):
+        raise CliError(f"--raw must be a valid URL path: parse {quote(given.raw)}: invalid URI for request")
+
+
+def answer(session: Session, path: str) -> str:
+    """The body of the answer. Raises NotFound and what reading raises."""
+    url = urlsplit(path)
+    parts = [unquote(part) for part in url.path.strip("/").split("/")]
+    match parts:
+        case ["version"]:
+            return _version()
+        case [health] if health in HEALTH:
+            return "ok"
+        case ["api"]:
+            return _body({"kind": "APIVersions", "versions": ["v1"]})
+        case ["apis"]:
+            return _body({"kind": "APIGroupList", "apiVersion": "v1", "groups": _groups(session)})
+        case ["apis", group]:
+            return _body({"kind": "APIGroup", "apiVersion": "v1", **_group(session, group)})
+        case ["api", version]:
+            return _discovery(session, "", version)
+        case ["apis", group, version]:
+            return _discovery(session, group, version)
+        case ["api", version, *rest]:
+            return _read(session, _target(session, "", version, rest), url)
+        case ["apis", group, version, *rest]:
+            return _read(session, _target(session, group, version, rest), url)
+    raise no_such_resource()
+
+
+def _version() -> str:
+    from kubepy.cli.version import version_info
+
+    return to_json(version_info(), indent=2, sort_keys=False)
+
+
+def _body(answer: Object) -> str:
+    return to_json(answer, sort_keys=False) + "\n"
+
+
+# --- discovery ----------------------------------------------------------------------------------------------------
+
+
+def _groups(session: Session) -> list[Object]:
+    return [_group(session, name) for name in dict.fromkeys(one.group for one in session.scheme if one.group)]
+
+
+def _group(session: Session, group: str) -> Object:
+    names = dict.fromkeys(version for one in session.scheme if one.group == group
+                          for version in (one.version, *one.other_versions))
+    versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in names]
+    if not versions or not group:
+        raise no_such_resource()
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _discovery(session: Session, group: str, version: str) -> str:
+    resources = [entry for one in session.scheme if _serves(one, group, version) for entry in _entries(one)]
+    if not resources:
+        raise no_such_resource()
+    return _body({"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {}),
+                  "groupVersion": f"{group}/{version}".lstrip("/"), "resources": resources})
+
+
+def _serves(one: Resource, group: str, version: str) -> bool:
+    return one.group == group and version in (one.version, *one.other_versions)
+
+
+def _entries(one: Resource) -> list[Object]:
+    """A resource and its subresources as discovery tells them."""
+    own: Object = {"name": one.plural, "singularName": one.singular_name, "namespaced": one.namespaced,
+                   "kind": one.kind, "verbs": list(one.verbs)}
+    own |= {key: list(values) for key, values in (("shortNames", one.short_names), ("categories", one.categories))
+            if values}
+    return [own, *(_subresource(one, name) for name in one.subresources)]
+
+
+def _subresource(one: Resource, name: str) -> Object:
+    group, version, kind, *verbs = {
+        "scale": ("autoscaling", "v1", "Scale", "get", "patch", "update"),
+        "eviction": ("policy", "v1", "Eviction", "create"),
+        "binding": ("", "", "Binding", "create"),
+        "token": ("authentication.k8s.io", "v1", "TokenRequest", "create"),
+    }.get(name, ("", "", one.kind, "get", "patch", "update"))
+    where = {"group": group, "version": version} if group else {}
+    return {"name": f"{one.plural}/{name}", "singularName": "", "namespaced": one.namespaced, **where, "kind": kind,
+            "verbs": verbs}
+
+
+# --- objects ------------------------------------------------------------------------------------------------------
+
+
+def _target(session: Session, group: str, version: str, rest: list[str]) -> Target:
+    namespace: str | None = None
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
+        _, namespace, *rest = rest
+    plural, name, subresource = (*rest, "", "")[:3]
+    found = next((one for one in session.scheme if one.plural == plural and _serves(one, group, version)), None)
+    if found is None or len(rest) > 3 or (found.namespaced != (namespace is not None) and (name or namespace)):
+        raise no_such_resource()
+    return Target(found, namespace, name, subresource)
+
+
+def _read(session: Session, target: Target, url: SplitResult) -> str:
+    if not target.name:
+        return _list(session, target, parse_qs(url.query))
+    if target.subresource == "scale":
+        return _body(_shown(session, session.client.get_scale(target.resource.key, target.name,
+                                                              namespace=target.namespace or "")))
+    if target.subresource and target.subresource not in target.resource.subresources:
+        raise no_such_resource()
+    return _body(_shown(session, session.client.get(target.resource.key, target.name,
+                                                    namespace=target.namespace or "")))
+
+
+def _list(session: Session, target: Target, query: dict[str, list[str]]) -> str:
+    resource = target.resource
+    found = session.client.list(resource.key, namespace=target.namespace,
+                                label_selector=query.get("labelSelector", [""])[-1],
+                                field_selector=query.get("fieldSelector", [""])[-1])
+    items = [_shown(session, obj) for obj in found.items]
+    if not resource.custom:
+        items = [{key: value for key, value in obj.items() if key not in ("kind", "apiVersion")} for obj in items]
+    kinds = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+    meta = {"metadata": {"resourceVersion": found.resource_version}}
+    if resource.custom:
+        return _body({"apiVersion": kinds["apiVersion"], "items": items, "kind": kinds["kind"], **meta})
+    return _body({**kinds, **meta, "items": items})
+
+
+def _shown(session: Session, obj: Object) -> Any:
+    from kubepy.cli.runtime.output import in_go_order, in_sorted_order
+    from kubepy.cluster.types import type_of
+
+    whole = session.client.with_managed_fields(obj)
+    return in_go_order(whole) if type_of(whole) else in_sorted_order(whole)

@@ -118,7 +118,17 @@ def test_what_falls_due_later_is_said_on_stderr_each_time(kubepy):
     for _ in range(2):
         done = kubepy("controller", "--once", "-q")
         assert done.returncode == 0
-        assert re.fullmatch(r"due at \S+Z \(in \ds\): namespace-controller, namespaces/lab\n", done.stderr)
+        assert re.fullmatch(r"due at \S+Z  in \ds  namespace-controller  namespaces/lab\n", done.stderr)
+
+
+def test_several_things_that_fall_due_stand_in_columns(kubepy):
+    for name in ("lab", "workshop"):
+        kubepy("create", "-f", "-", stdin=f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n")
+        kubepy("create", "-n", name, "-f", "-", stdin=STUCK)
+        kubepy("delete", "namespace", name, "--wait=false")
+    lines = kubepy("controller", "--once", "-q").stderr.splitlines()
+    assert sorted(line.split()[-1] for line in lines) == ["namespaces/lab", "namespaces/workshop"]
+    assert len({line.index("namespaces/") for line in lines}) == 1
 
 
 @pytest.mark.parametrize("flags", [(), ("--once", "--watch")])

@@ -1,7 +1,8 @@
 """JSON patches (RFC 6902) as ``evanphx/json-patch`` v4 applies them, which is more than the RFC allows.
 
 ``replace`` adds what a map does not have, ``copy`` of what is not there makes a null, indexes may be negative, and of a
-path the first part is never looked at. Changes the document.
+path the first part is never looked at. The operations are those of the jsonpatch package, each applied in this way, and
+with what that library says when it cannot be.
 """
 
 from __future__ import annotations
@@ -9,20 +10,23 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
-Operation = dict[str, Any]
+from jsonpatch import JsonPatch, JsonPatchException, PatchOperation
+from jsonpointer import JsonPointer, unescape
+
 Container = dict[str, Any] | list[Any]
 _MISSING = "missing value"
 
 
-class OperationError(Exception):
+class OperationError(JsonPatchException):
     """An operation that cannot be applied, in the library's words."""
 
 
 class Patcher:
-    """Applies operations to a document, which must be a map or list.
+    """Applies operations to a document, which must be a map or list, and changes it.
 
     ``copied_limit``: how many bytes of JSON copies may add up to, 0 for any number.
     """
@@ -32,70 +36,36 @@ class Patcher:
         self._limit = copied_limit
         self._copied = 0
 
-    def apply(self, operation: Operation) -> None:
+    def apply(self, operation: Mapping[str, Any]) -> None:
         """Raises OperationError."""
         kind = operation.get("op")
-        kind = kind if isinstance(kind, str) else "unknown"
-        act: Callable[[Operation], None] | None = getattr(self, f"_{kind}", None) if kind in KINDS else None
-        if act is None:
-            raise OperationError(f"Unexpected kind: {kind}")
-        act(operation)
+        if not isinstance(kind, str) or kind not in _Patch.operations:
+            raise OperationError(f"Unexpected kind: {kind if isinstance(kind, str) else 'unknown'}")
+        if kind == "copy":
+            self._charge(operation)
+        self.document = _Patch([operation], pointer_cls=_Pointer).apply(self.document, in_place=True)
 
-    def _add(self, operation: Operation) -> None:
-        path = _path(operation, "add operation failed to decode path", brief=True)
-        place, key = self._find(path, f'add operation does not apply: doc is missing path: "{path}"')
-        _within(f"error in add for path: '{path}'", _add, place, key, operation.get("value"))
-
-    def _remove(self, operation: Operation) -> None:
-        path = _path(operation, "remove operation failed to decode path", brief=True)
-        place, key = self._find(path, f'remove operation does not apply: doc is missing path: "{path}"')
-        _within(f"error in remove for path: '{path}'", _remove, place, key)
-
-    def _replace(self, operation: Operation) -> None:
-        path = _path(operation, "replace operation failed to decode path")
-        place, key = self._find(path, f"replace operation does not apply: doc is missing path: {path}")
+    def _charge(self, operation: Mapping[str, Any]) -> None:
         try:
-            _get(place, key)
+            value = _get(*_source(operation, "copy").holder(self.document, ""))
         except OperationError:
-            raise OperationError(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}") from None
-        _set(place, key, operation.get("value"))
-
-    def _move(self, operation: Operation) -> None:
-        source = _path(operation, "move operation failed to decode from", "from")
-        place, key = self._find(source, f"move operation does not apply: doc is missing from path: {source}")
-        value = _within(f"error in move for path: '{key}'", _get, place, key)
-        _within(f"error in move for path: '{key}'", _remove, place, key)
-        path = _path(operation, "move operation failed to decode path")
-        place, key = self._find(path, f"move operation does not apply: doc is missing destination path: {path}")
-        _within(f"error in move for path: '{path}'", _add, place, key, value)
-
-    def _test(self, operation: Operation) -> None:
-        path = _path(operation, "test operation failed to decode path")
-        place, key = self._find(path, f"test operation does not apply: is missing path: {path}")
-        found = _within(f"error in test for path: '{path}'", _get, place, key)
-        if not _is_same(found, operation.get("value")):
-            raise OperationError(f"testing value {path} failed: test failed")
-
-    def _copy(self, operation: Operation) -> None:
-        source = _path(operation, "copy operation failed to decode from", "from")
-        place, key = self._find(source, f"copy operation does not apply: doc is missing from path: {source}")
-        value = _within(f"error in copy for from: '{source}'", _get, place, key)
-        path = _path(operation, "copy operation failed to decode path", brief=True)
-        place, key = self._find(path, f"copy operation does not apply: doc is missing destination path: {path}")
-        self._charge(value)
-        _within("error while adding value during copy", _add, place, key, copy.deepcopy(value))
-
-    def _charge(self, value: Any) -> None:
+            return  # applying it says what is wrong
         self._copied += 0 if value is None else len(json.dumps(value, separators=(",", ":")))
         if 0 < self._limit < self._copied:
             raise OperationError(f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}"
                                  f", exceeding the limit {self._limit}")
 
-    def _find(self, pointer: str, missing: str) -> tuple[Container, str]:
-        """What holds the place that a pointer names, and its last part. Raises OperationError."""
-        parts = [_unescaped(part) for part in pointer.split("/")]
-        found: Any = self.document if len(parts) > 1 else None
-        for part in parts[1:-1]:
+
+class _Pointer(JsonPointer):
+    """A path, cut at its slashes whatever stands before the first."""
+
+    def __init__(self, pointer: str) -> None:
+        self.parts = [unescape(part) for part in pointer.split("/")]
+
+    def holder(self, document: Any, missing: str) -> tuple[Container, str]:
+        """What holds the place that the path names, and its last part. Raises OperationError."""
+        found: Any = document if len(self.parts) > 1 else None
+        for part in self.parts[1:-1]:
             try:
                 found = _get(found, part)
             except OperationError:
@@ -104,23 +74,105 @@ class Patcher:
                 break
         if not isinstance(found, dict | list):
             raise OperationError(f"{missing}: {_MISSING}")
-        return found, parts[-1]
+        return found, self.parts[-1]
 
 
-KINDS = ("add", "remove", "replace", "move", "test", "copy")
+def _target(operation: Mapping[str, Any], kind: str, *, brief: bool = False) -> _Pointer:
+    """The path of an operation. Raises OperationError; ``brief``: not saying what is wrong with it."""
+    if isinstance(path := operation.get("path"), str):
+        return _Pointer(path)
+    why = _MISSING if brief else f"operation missing path field: {_MISSING}"
+    raise OperationError(f"{kind} operation failed to decode path: {why}")
 
 
-def _path(operation: Operation, action: str, name: str = "path", *, brief: bool = False) -> str:
-    """``path`` or ``from`` of an operation. Raises OperationError; ``brief``: not saying what is wrong with it."""
-    path = operation.get(name)
-    if isinstance(path, str):
-        return path
-    field = "operation missing path field" if name == "path" else "operation, missing from field"
-    raise OperationError(f"{action}: {_MISSING}" if brief else f"{action}: {field}: {_MISSING}")
+def _source(operation: Mapping[str, Any], kind: str) -> _Pointer:
+    if isinstance(path := operation.get("from"), str):
+        return _Pointer(path)
+    raise OperationError(f"{kind} operation failed to decode from: operation, missing from field: {_MISSING}")
 
 
-def _unescaped(part: str) -> str:
-    return re.sub("~[01]", lambda found: "/" if found[0] == "~1" else "~", part)
+# --- operations ---------------------------------------------------------------------------------------------------
+
+
+class _Operation(PatchOperation):
+    """An operation whose path is looked at when it is applied."""
+
+    def __init__(self, operation: Mapping[str, Any], pointer_cls: type[JsonPointer] = _Pointer) -> None:
+        self.pointer_cls = pointer_cls
+        self.operation = dict(operation)
+        self.location = operation.get("path", "")
+
+    @property
+    def value(self) -> Any:
+        return copy.deepcopy(self.operation.get("value"))
+
+
+class _Add(_Operation):
+    def apply(self, obj: Container) -> Container:
+        target = _target(self.operation, "add", brief=True)
+        place, key = target.holder(obj, f'add operation does not apply: doc is missing path: "{self.location}"')
+        _within(f"error in add for path: '{self.location}'", _add, place, key, self.value)
+        return obj
+
+
+class _Remove(_Operation):
+    def apply(self, obj: Container) -> Container:
+        target = _target(self.operation, "remove", brief=True)
+        place, key = target.holder(obj, f'remove operation does not apply: doc is missing path: "{self.location}"')
+        _within(f"error in remove for path: '{self.location}'", _remove, place, key)
+        return obj
+
+
+class _Replace(_Operation):
+    def apply(self, obj: Container) -> Container:
+        target = _target(self.operation, "replace")
+        place, key = target.holder(obj, f"replace operation does not apply: doc is missing path: {self.location}")
+        try:
+            _get(place, key)
+        except OperationError:
+            raise OperationError(f"replace operation does not apply: doc is missing key: {self.location}: "
+                                 f"{_MISSING}") from None
+        _set(place, key, self.value)
+        return obj
+
+
+class _Move(_Operation):
+    def apply(self, obj: Container) -> Container:
+        source = _source(self.operation, "move")
+        missing = "move operation does not apply: doc is missing"
+        place, key = source.holder(obj, f"{missing} from path: {self.operation['from']}")
+        value = _within(f"error in move for path: '{key}'", _get, place, key)
+        _within(f"error in move for path: '{key}'", _remove, place, key)
+        place, key = _target(self.operation, "move").holder(obj, f"{missing} destination path: {self.location}")
+        _within(f"error in move for path: '{self.location}'", _add, place, key, value)
+        return obj
+
+
+class _Test(_Operation):
+    def apply(self, obj: Container) -> Container:
+        target = _target(self.operation, "test")
+        place, key = target.holder(obj, f"test operation does not apply: is missing path: {self.location}")
+        found = _within(f"error in test for path: '{self.location}'", _get, place, key)
+        if not _is_same(found, self.operation.get("value")):
+            raise OperationError(f"testing value {self.location} failed: test failed")
+        return obj
+
+
+class _Copy(_Operation):
+    def apply(self, obj: Container) -> Container:
+        source = _source(self.operation, "copy")
+        missing = "copy operation does not apply: doc is missing"
+        place, key = source.holder(obj, f"{missing} from path: {self.operation['from']}")
+        value = _within(f"error in copy for from: '{self.operation['from']}'", _get, place, key)
+        target = _target(self.operation, "copy", brief=True)
+        place, key = target.holder(obj, f"{missing} destination path: {self.location}")
+        _within("error while adding value during copy", _add, place, key, copy.deepcopy(value))
+        return obj
+
+
+class _Patch(JsonPatch):
+    operations = MappingProxyType({"add": _Add, "remove": _Remove, "replace": _Replace, "move": _Move, "test": _Test,
+                                   "copy": _Copy})
 
 
 def _within(action: str, act: Callable[..., Any], *args: Any) -> Any:

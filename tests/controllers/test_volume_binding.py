@@ -83,3 +83,15 @@ def test_another_provisioner_is_asked_once(lab: Lab) -> None:
     lab.settle()
     touch(lab, CLAIMS, "data", "default")
     assert [one.split(":")[0] for one in said(lab)] == ["Normal ExternalProvisioning"]
+
+
+def test_no_volume_is_made_for_a_claim_that_selects_one(lab: Lab) -> None:
+    make(lab, storage_class(mode="Immediate"), claim(selector={"matchLabels": {"disk": "ssd"}}))
+    lab.settle()
+    assert (claims(lab), lab.names(VOLUMES)) == ({"data": ("Pending", "")}, [])
+    assert said(lab)[-1] == (
+        'Warning ProvisioningFailed: failed to provision volume with StorageClass "standard": claim Selector is not '
+        "supported")
+    make(lab, volume("ssd", labels={"disk": "ssd"}, storageClassName="standard"))
+    lab.settle()
+    assert claims(lab) == {"data": ("Bound", "ssd")}

@@ -81,14 +81,20 @@ class SimulatedProvisioner:
         node = self._informers.get("nodes", "", selected) if selected else None
         subject = f'External provisioner is provisioning volume for claim "{namespace_of(claim)}/{name_of(claim)}"'
         self._recorder.event(claim, "Normal", "Provisioning", subject)
+        if claim["spec"].get("selector") is not None:
+            self._fail(claim, storage_class, "claim Selector is not supported")
+            return
         try:
             volume = self._client.create(VOLUMES, new_volume(claim, storage_class, node))
         except Status as error:
-            why = f'failed to provision volume with StorageClass "{name_of(storage_class)}": {error}'
-            self._recorder.event(claim, "Warning", "ProvisioningFailed", why)
+            self._fail(claim, storage_class, str(error))
             raise
         self._recorder.event(claim, "Normal", "ProvisioningSucceeded",
                              f"Successfully provisioned volume {name_of(volume)}")
+
+    def _fail(self, claim: Object, storage_class: Object, why: str) -> None:
+        self._recorder.event(claim, "Warning", "ProvisioningFailed",
+                             f'failed to provision volume with StorageClass "{name_of(storage_class)}": {why}')
 
     # --- volumes
 

@@ -55,8 +55,7 @@ class Manager:
         self._names = [one.name for one in reconcilers]
         self._queues = {one.name: one.queue for one in reconcilers}
         self._handlers = _handlers_by_resource(reconcilers)
-        self._turn = len(reconcilers) - 1  # whose turn it is; the first one comes next
-        self._left = 0  # how many keys are left in it
+        self._turn, self._left = len(reconcilers) - 1, 0  # whose turn it is, and how many keys are left in it
         self._revision = 0  # everything up to it has been delivered, or is in the inbox
         self._delivered = 0  # everything up to it has been delivered
         self._inbox: list[WatchEvent] = []
@@ -186,7 +185,11 @@ class Manager:
                 return reconciler, key
             self._turn = (self._turn + 1) % len(self._reconcilers)
             self._left = min(len(self._reconcilers[self._turn].queue), KEYS_PER_TURN)
+        self._begin_with_first()  # whatever comes next, as in a process that begins then
         return None
+
+    def _begin_with_first(self) -> None:
+        self._turn, self._left = len(self._reconcilers) - 1, 0
 
     def _is_first_turn_over(self) -> bool:
         return self._turn == 0 and (self._left == 0 or not len(self._reconcilers[0].queue))

@@ -136,3 +136,26 @@ def test_the_command_line_is_recorded_where_kubectl_does(kubepy: Kubepy, folder:
         flags = [word for word in rest if word.startswith("-")]
         names = [word for word in rest if not word.startswith("-")]
         assert cause() == " ".join(["kubepy", verb, *names, *flags, "--record=true"])
+
+
+# --- what was applied last ----------------------------------------------------------------------------------------
+
+
+def test_what_was_applied_last_is_shown_as_it_was_written(kubepy: Kubepy) -> None:
+    kubepy("create", "cm", "plain")
+    kubepy("annotate", "cm", "plain", LAST_APPLIED + '={"b":1.50,  "a":"<x>"}')
+    assert kubepy("apply", "view-last-applied", "cm", "plain").out == "a: <x>\nb: 1.5\n"
+    assert kubepy("apply", "view-last-applied", "cm", "plain", "-o", "json").out == '{\n  "b": 1.50,\n  "a": "<x>"\n}\n'
+    kubepy("annotate", "cm", "plain", f"{LAST_APPLIED}=no json", "--overwrite")
+    assert kubepy("apply", "view-last-applied", "cm", "plain").out == "no json\n"
+    assert kubepy("apply", "view-last-applied", "cm", "plain", "-o", "json") == Done(
+        "", "error: invalid character 'o' in literal null (expecting 'u')\n", 1)
+
+
+def test_a_file_whose_object_was_never_applied_has_nothing_to_view(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "plain.yaml").write_text(config_map("{a: b}"))
+    kubepy("create", "-f", "plain.yaml")
+    assert kubepy("apply", "view-last-applied", "cm", "plain") == Done("", "", 0)
+    assert kubepy("apply", "view-last-applied", "-f", "plain.yaml") == Done(
+        "", "error: error when no last-applied-configuration annotation found on resource: plain\n "
+        '"plain.yaml": <nil>\n', 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage.yaml import Document, YamlError, load_all
+from kubepy.storage.yaml import Document, YamlError, indented_json, load_all, read_json
 
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
 
@@ -121,3 +121,26 @@ def test_what_a_merge_brings_may_be_overridden_where_keys_are_unique() -> None:
     text = "base: &base {image: a, port: 1}\none:\n  <<: *base\n  image: b\ntwo:\n  image: c\n  <<: *base\n"
     (document,) = load_all(text, unique_keys=True)
     assert (document.object["one"], document.object["two"]["image"]) == ({"image": "b", "port": 1}, "a")
+
+
+# --- one JSON value -----------------------------------------------------------------------------------------------
+
+
+def test_indented_json_keeps_order_numbers_and_escapes():
+    assert indented_json(' {"b":1.50, "a":["<x>\\u0041", {}, []],"c":{"d":null}} ') == (
+        '{\n  "b": 1.50,\n  "a": [\n    "<x>\\u0041",\n    {},\n    []\n  ],\n  "c": {\n    "d": null\n  }\n}')
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("", "unexpected end of JSON input"),
+    ('{"a":', "unexpected end of JSON input"),
+    ("nojson", "invalid character 'o' in literal null (expecting 'u')"),
+    ("[tru]", "invalid character ']' in literal true (expecting 'e')"),
+    ('{"a":1 true}', "invalid character 't' after object key:value pair"),
+    ('{"a":1} x', "invalid character 'x' after top-level value"),
+    ("{'a':1}", "invalid character '\\'' looking for beginning of object key string"),
+])
+def test_what_is_no_json_is_told_as_go_does(text, why):
+    with pytest.raises(YamlError) as failed:
+        read_json(text)
+    assert str(failed.value) == why

@@ -5,9 +5,8 @@ Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
 
 from __future__ import annotations
 
-import json
-
 from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.editor import without_comments
 from kubepy.cli.runtime.errors import CliError, is_status, prefixed
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.flagsets import (
@@ -28,7 +27,7 @@ from kubepy.cli.runtime.flagsets import (
 )
 from kubepy.cli.runtime.last_applied import ANNOTATION, original_configuration, serialized
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import Info, Result, find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object, annotations_of
 
@@ -50,28 +49,33 @@ kubepy apply view-last-applied deploy/web -o json
 """)
 def view(session: Session, given: Invocation) -> None:
     """View the latest last-applied-configuration annotations by type/name or file."""
-    configurations: list[Object] = []
+    configurations: list[str] = []
 
     def take(info: Info) -> None:
         original = original_configuration(info.content)
         if original is not None:
             configurations.append(original)
+        elif info.source:
+            raise CliError("error when no last-applied-configuration annotation found on resource: "
+                           f'{info.name}\n "{info.source}": <nil>')
 
     find(session, given, bare_types=session.namespace_given, latest=True, everything=given.all).visit_until_error(take)
     for configuration in configurations:
         session.print(_formatted(given, configuration), end="")
 
 
-def _formatted(given: Invocation, configuration: Object) -> str:
+def _formatted(given: Invocation, configuration: str) -> str:
+    """Raises CliError for what is no YAML, or no JSON, and UsageError for another format."""
     if given.output not in ("yaml", "json"):
         given.usage_error(f"Unexpected -o output mode: {given.output}, the flag 'output' must be one of yaml|json")
-    if given.output == "yaml":
-        from kubepy.storage.yaml import dump
+    from kubepy.storage.yaml import YamlError, dump, indented_json, load_all
 
-        return dump(configuration)
-    from kubepy.cluster.values.goformat import to_json
-
-    return to_json(configuration, indent=2) + "\n"
+    try:
+        if given.output == "json":
+            return indented_json(configuration) + "\n"
+        return dump(next((document.object for document in load_all(configuration)), None))
+    except YamlError as error:
+        raise CliError(str(error).removeprefix("error converting YAML to JSON: ")) from None
 
 
 # --- set ----------------------------------------------------------------------------------------------------------
@@ -116,7 +120,7 @@ def _plan(session: Session, given: Invocation, info: Info, planned: list[tuple[I
     if original is None and not given.create_annotation:
         raise CliError(f"no last-applied-configuration annotation found on resource: {info.name}, to create the "
                        "annotation, run the command with --create-annotation")
-    if original == json.loads(configuration):
+    if without_comments(original or "") == without_comments(configuration):
         session.print(f"set-last-applied {info.name}: no changes required.")
     else:
         planned.append((info, configuration))
@@ -166,17 +170,19 @@ def edit(session: Session, given: Invocation) -> None:
 
     Nothing else of the resources changes."""
     field_validation(given)
-    configurations: list[Info] = []
-
-    def take(info: Info) -> None:
-        original = original_configuration(info.content)
-        if original is not None:
-            configurations.append(Info(info.resource, info.namespace, info.name, object=original))
-
-    find(session, given, bare_types=True, latest=True).visit(take)
+    infos = find(session, given, bare_types=True, latest=True).all_infos()
+    configurations = [one for info in infos for one in _configured(session, info)]
     if not configurations:
         raise CliError(NO_ANNOTATIONS)
     _edit_all(session, given, configurations)
+
+
+def _configured(session: Session, info: Info) -> list[Info]:
+    """What was applied last, as an object; none if nothing was. Raises CliError for what is no object."""
+    from kubepy.cli.runtime.manifests import read_stream
+
+    text = original_configuration(info.content) or ""
+    return Result(one for manifest in read_stream(session, text, "edited-file") for one in manifest.found).all_infos()
 
 
 def _edit_all(session: Session, given: Invocation, configurations: list[Info]) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cluster.objects.meta import Object, annotations_of
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
@@ -48,13 +45,6 @@ def save_last_applied(obj: Object, *, create: bool) -> None:
         obj["metadata"] = modified_configuration(obj)["metadata"]
 
 
-def original_configuration(obj: Object) -> Object | None:
-    """What was applied last, None if nothing ever was. Raises CliError for an annotation that is no JSON."""
-    text = annotations_of(obj).get(ANNOTATION)
-    if not text:
-        return None
-    try:
-        original = json.loads(text)
-    except ValueError as error:
-        raise CliError(f"invalid {ANNOTATION} annotation: {error}") from None
-    return original if isinstance(original, dict) else None
+def original_configuration(obj: Object) -> str | None:
+    """The text of what was applied last, None if nothing ever was."""
+    return annotations_of(obj).get(ANNOTATION)

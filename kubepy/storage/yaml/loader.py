@@ -91,6 +91,28 @@ def read_json(text: str) -> Any:
     return _sound(value)
 
 
+_TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+)')
+
+
+def indented_json(text: str) -> str:
+    """The JSON value that a text is, a line for each of its parts, as ``json.Indent`` writes it: order, numbers and
+    escapes stay as they are. Raises YamlError as ``read_json``."""
+    read_json(text)
+    tokens = _TOKEN.findall(text)
+    lines, depth = [""], 0
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1] if index else ""
+        if token in "]}":
+            depth -= 1
+            if before not in "[{":
+                lines.append("  " * depth)
+        elif before and before in "[{,":
+            lines.append("  " * depth)
+        lines[-1] += ": " if token == ":" else token
+        depth += token in "[{"
+    return "\n".join(lines)
+
+
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
@@ -228,10 +250,23 @@ def _syntax_error(error: json.JSONDecodeError) -> YamlError:
     if at >= len(error.doc) or error.msg.startswith("Unterminated string"):
         return YamlError("unexpected EOF", error.lineno)
     reason = _LOOKING_FOR.get(error.msg, "looking for beginning of value")
+    if error.msg == "Expecting value":
+        at, reason = _in_literal(error.doc, at) or (at, reason)
+    if at >= len(error.doc):
+        return YamlError("unexpected EOF", error.lineno)
     if error.msg == "Expecting ',' delimiter" and _in_array(error.doc, at):
         reason = "after array element"
     offset = len(error.doc[:at].encode()) + 1
     return YamlError(f"json: offset {offset}: invalid character {_go_char(error.doc[at])} {reason}", error.lineno)
+
+
+def _in_literal(text: str, at: int) -> tuple[int, str] | None:
+    """Where a word that begins as true, false or null goes on otherwise, and how; None for other words."""
+    word = next((one for one in ("true", "false", "null") if text[at] == one[0]), None)
+    if word is None:
+        return None
+    wrong = next((index for index, char in enumerate(word) if text[at + index:at + index + 1] != char), 0)
+    return at + wrong, f"in literal {word} (expecting {_go_char(word[wrong])})"
 
 
 def _go_char(char: str) -> str:

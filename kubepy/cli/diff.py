@@ -50,7 +50,7 @@ FAILED = 2  # diff(1)'s status for trouble; 1 means that there are differences
 MASK, BEFORE, AFTER = "***", "*** (before)", "*** (after)"
 
 
-@verb("diff", "diff -f FILENAME", flags=FLAGS, examples="""
+@verb("diff", "diff -f FILENAME", flags=FLAGS, failed=FAILED, examples="""
 # What apply would change
 kubepy diff -f manifests/nginx-ds.yaml
 
@@ -79,7 +79,7 @@ def run(session: Session, given: Invocation) -> None:
         visited = _write_both(session, given, find(session, given), *folders)
         if given.prune:
             for info in leftovers(session, visited, allowed, given.selector):
-                _write(folders[0], info, info.content)
+                _write(folders[0], info, session.client.with_managed_fields(info.content))
         status = run_program(session, *folders)
     finally:
         for folder in folders:
@@ -123,14 +123,25 @@ def would_be(session: Session, given: Invocation, info: Info, manifest: Object) 
     """The object as apply would leave it: nothing is written."""
     manager = server_side_manager(given)
     if given.server_side:
-        from kubepy.cluster.client import APPLY_PATCH
-
-        return session.client.patch(info.resource.key, info.name, manifest, APPLY_PATCH, namespace=info.namespace,
-                                    dry_run=True, field_manager=manager, force=given.force_conflicts)
+        return _applied_on_server(session, given, info, manifest, manager)
     if info.object is None:
         return session.client.create(info.resource.key, manifest, namespace=info.namespace, dry_run=True)
     options = Options(SERVER, "Ignore", manager, True, False, NO_OPTIONS, 0)
     return patch_to(session, info, info.content, without_annotation(manifest), options).object
+
+
+def _applied_on_server(session: Session, given: Invocation, info: Info, manifest: Object, manager: str) -> Object:
+    from kubepy.cluster.client import APPLY_PATCH
+
+    try:
+        return session.client.patch(info.resource.key, info.name, manifest, APPLY_PATCH, namespace=info.namespace,
+                                    dry_run=True, field_manager=manager, force=given.force_conflicts)
+    except Exception as error:
+        if is_status(error, "Conflict"):  # kubectl takes it for somebody else's write, and tries again
+            version = info.resource.api_version if info.resource.group else f"/{info.resource.version}"
+            session.log("diff.go:723", f"Object ({version}, Kind={info.resource.kind}: {info.name}) keeps changing, "
+                        "diffing without lock")
+        raise
 
 
 def shown(session: Session, given: Invocation, obj: Object | None) -> Object | None:
@@ -179,12 +190,12 @@ def file_name(info: Info) -> str:
 
 def run_program(session: Session, before: str, after: str) -> int:
     """Run diff on two folders: 0 the same, 1 different. Raises CliError for any other end."""
-    words = [*program(os.environ.get("KUBECTL_EXTERNAL_DIFF", "")), before, after]
+    words = command(os.environ.get("KUBECTL_EXTERNAL_DIFF", ""), before, after)
     session.stdout.flush()
     try:
         done = subprocess.run(words, check=False, stdout=None if _has_file(session) else subprocess.PIPE)
     except FileNotFoundError:
-        raise CliError(f'failed to run "{words[0]}": exec: "{words[0]}": executable file not found in $PATH') from None
+        raise CliError(f'failed to run "{words[0]}": executable file not found in $PATH') from None
     if done.stdout:
         session.print(done.stdout.decode(), end="")
     if done.returncode > 1:
@@ -192,12 +203,13 @@ def run_program(session: Session, before: str, after: str) -> int:
     return done.returncode
 
 
-def program(external: str) -> list[str]:
-    """The program and its flags. Of KUBECTL_EXTERNAL_DIFF only words of letters, digits, "-" and "=" are passed on."""
+def command(external: str, before: str, after: str) -> list[str]:
+    """The program, what it compares, and its flags: of KUBECTL_EXTERNAL_DIFF only words of letters, digits, "-" and
+    "=" are passed on, behind the rest."""
     if not external:
-        return ["diff", "-u", "-N"]
+        return ["diff", "-u", "-N", before, after]
     name, *flags = external.split(" ")
-    return [name, *(flag for flag in flags if re.fullmatch("[a-zA-Z0-9-=]+", flag))]
+    return [name, before, after, *(flag for flag in flags if re.fullmatch("[a-zA-Z0-9-=]+", flag))]
 
 
 def _has_file(session: Session) -> bool:

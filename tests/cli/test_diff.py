@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.diff import masked, program
+from kubepy.cli.diff import command, masked
 from tests.cli.conftest import Done, Kubepy
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, labels: {set: a}}\ndata: {color: blue}\n"
@@ -54,20 +54,36 @@ def test_what_would_be_pruned_is_gone_in_the_diff(pair: Kubepy) -> None:
 @pytest.mark.parametrize(("words", "error"), [
     (["-f", "absent"], 'error: the path "absent" does not exist\n'),
     (["-f", "set", "--force-conflicts"], "error: --force-conflicts only works with --server-side\n"),
+    (["-f", "set", "--all"], "error: unknown flag: --all\nSee 'kubepy diff -h' for help and examples\n"),
     (["set"], "error: Unexpected args: [set]\nSee 'kubepy diff -h' for help and examples\n"),
 ])
 def test_trouble_is_status_2(pair: Kubepy, words: list[str], error: str) -> None:
     assert pair("diff", *words) == Done("", error, 2)
 
 
+def test_a_conflict_on_the_server_is_told_once_more(pair: Kubepy, folder: Path) -> None:
+    (folder / "set" / "one.yaml").write_text(MANIFEST.replace("NAME", "one").replace("blue", "red"))
+    done = pair("diff", "-f", "set", "--server-side", "--field-manager=other")
+    log, error = done.err.splitlines()
+    assert log.endswith("diff.go:723] Object (/v1, Kind=ConfigMap: one) keeps changing, diffing without lock")
+    assert error.startswith("Error from server (Conflict): Apply failed with 1 conflict")
+    assert (done.out, done.status) == ("", 2)
+
+
+def test_what_would_be_pruned_is_shown_with_its_managers(pair: Kubepy) -> None:
+    done = pair("diff", "-f", "set/one.yaml", "--prune", "-l", "set=a", "--prune-allowlist=core/v1/ConfigMap")
+    assert "-      f:data:\n-        .: {}\n-        f:color: {}\n" in done.out
+
+
 def test_an_external_program_that_is_not_there(pair: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECTL_EXTERNAL_DIFF", "no-such-diff")
     assert pair("diff", "-f", "set") == Done(
-        "", 'error: failed to run "no-such-diff": exec: "no-such-diff": executable file not found in $PATH\n', 2)
+        "", 'error: failed to run "no-such-diff": executable file not found in $PATH\n', 2)
 
 
 def test_only_plain_words_reach_the_external_program() -> None:
-    assert program("diff -u1 ; $(x) --color=always") == ["diff", "-u1", "--color=always"]
+    assert command("diff -u1 ; $(x) --color=always", "a", "b") == ["diff", "a", "b", "-u1", "--color=always"]
+    assert command("", "a", "b") == ["diff", "-u", "-N", "a", "b"]
 
 
 def test_values_of_secrets_show_only_whether_they_differ() -> None:

@@ -59,7 +59,7 @@ def leftovers(session: Session, visited: Visited, allowed: list[Resource], selec
     """What was applied, is selected and was not visited, in the namespaces that were. Raises CliError."""
     if not allowed:
         allowed = [session.scheme.by_key(key) for key in DEFAULT_KINDS]
-        session.log("prune.go:76", CLUSTER_SCOPE)
+        session.log("prune.go:71", CLUSTER_SCOPE)
     places = [(namespace, one) for namespace in sorted(visited.namespaces) for one in allowed if one.namespaced]
     places += [("", one) for one in allowed if not one.namespaced]
     for namespace, resource in places:

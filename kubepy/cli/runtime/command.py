@@ -87,11 +87,12 @@ class Verb(click.Group):
     """A command, its sub-commands, or both (``create -f``, ``create namespace``).
 
     ``creates``: it may make new objects, and so the cluster that is to hold them. ``help_on_stdout``: see Entry.
+    ``failed``: its exit status when its flags cannot be read; one of its own comes with a pointer to its help.
     """
 
     def __init__(self, name: str, usage: str, run: Run | None, *, flags: Sequence[Flag] = (), examples: str = "",
                  help: str = "", creates: bool = False, entries: Mapping[str, Entry] | None = None,
-                 help_on_stdout: bool = False) -> None:
+                 help_on_stdout: bool = False, failed: int = 1) -> None:
         super().__init__(name, help=help, add_help_option=False)
         self.usage = usage
         self.run = run
@@ -100,6 +101,7 @@ class Verb(click.Group):
         self.creates = creates
         self.entries = entries or {}
         self.help_on_stdout = help_on_stdout
+        self.failed = failed
 
     # --- sub-commands, imported when they are asked for
 
@@ -133,8 +135,14 @@ class Verb(click.Group):
         except HelpRequested:
             ctx.params = {}
         except FlagSyntaxError as error:
-            raise FlagError(ctx.command_path, str(error)) from None
+            raise self._flag_error(ctx, str(error)) from None
         return []
+
+    def _flag_error(self, ctx: click.Context, message: str) -> Exception:
+        if self.failed == 1:
+            return FlagError(ctx.command_path, message)
+        ctx.obj.say(f"error: {UsageError(ctx.command_path, message)}")
+        return SilentExit(self.failed)
 
     def invoke(self, ctx: click.Context) -> None:
         if child := ctx.params.get("child"):
@@ -189,12 +197,13 @@ def load(name: str, entry: Entry) -> Verb:
 
 
 def verb(name: str, usage: str, *, flags: Sequence[Flag] = (), examples: str = "",
-         creates: bool = False) -> Callable[[Run], Verb]:
+         creates: bool = False, failed: int = 1) -> Callable[[Run], Verb]:
     """Make a command of a function, whose docstring is the description. ``usage`` leaves ``kubepy`` out."""
 
     def decorate(run: Run) -> Verb:
         import_help = (run.__doc__ or "").strip()
-        return Verb(name, usage, run, flags=flags, examples=examples, help=import_help, creates=creates)
+        return Verb(name, usage, run, flags=flags, examples=examples, help=import_help, creates=creates,
+                    failed=failed)
 
     return decorate
 

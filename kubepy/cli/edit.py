@@ -17,13 +17,13 @@ from kubepy.cli.runtime.flagsets import (
     validate_flag,
     windows_line_endings_flag,
 )
-from kubepy.cli.runtime.last_applied import save_last_applied
+from kubepy.cli.runtime.last_applied import annotated, configuration_of
 from kubepy.cli.runtime.output import printer_for, without_managers
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import Info, find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import uid_of
-from kubepy.cluster.values.goformat import to_json
+from kubepy.cluster.objects.meta import Object, uid_of
+from kubepy.cluster.values.goformat import go_syntax, to_json
 
 FLAGS = [
     *filename_flags("to use to edit the resource"),
@@ -56,25 +56,35 @@ def edit(session: Session, given: Invocation) -> None:
     raise_all(errors)
     if not infos:
         raise CliError("edit cancelled, no objects found")
+    live = {uid_of(info.content): info.content for info in infos}
     for info in infos:
         info.object = without_managers(info.content)
 
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
-        prepare(session, given, updated)
+        prepare(session, given, updated, live)
         for info in updated:
             _patch(session, given, original_of(info, originals), info, current, validation)
 
     Editing(session, given, change).edit(infos)
 
 
-def prepare(session: Session, given: Invocation, updated: list[Info]) -> None:
+def prepare(session: Session, given: Invocation, updated: list[Info], live: dict[str, Object]) -> None:
+    """Give the edited objects their annotations; ``live`` are the objects as the cluster has them, by uid."""
     for info in updated:
         place(session, info)
     for info in updated:
         if given.save_config:
-            save_last_applied(info.content, create=True)
+            _save_config(session, info.content, live.get(uid_of(info.content)))
         if given.record:
             record(info.content, given)
+
+
+def _save_config(session: Session, obj: Object, live: Object | None) -> None:
+    """Annotate an object with itself and, as kubectl does, with who managed its fields."""
+    metadata = obj["metadata"]
+    if live and (managed := session.client.with_managed_fields(live)["metadata"].get("managedFields")):
+        metadata = {**metadata, "managedFields": managed}
+    obj["metadata"] = annotated(obj, configuration_of({**obj, "metadata": metadata}))["metadata"]
 
 
 def original_of(info: Info, originals: list[Info]) -> Info:
@@ -82,7 +92,8 @@ def original_of(info: Info, originals: list[Info]) -> Info:
     for original in originals:
         if uid_of(original.content) == uid_of(info.content):
             return original
-    raise CliError(f"no original object found for {info.printed_name}")
+    raise CliError("no original object found for &unstructured.Unstructured{Object:"
+                   f"{go_syntax(info.content)}}}")
 
 
 def _patch(session: Session, given: Invocation, original: Info, info: Info, current: Round, validation: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -98,3 +99,53 @@ def test_how_an_editor_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lines_that_are_comments_go() -> None:
     assert without_comment_lines("# a\nb: 1\n  # c\n#!x\n") == "b: 1\n#!x\n"
+
+
+# --- what comes back ----------------------------------------------------------------------------------------------
+
+
+def test_a_saved_configuration_holds_the_managers_too(kubepy: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubepy("create", "cm", "paint", "--from-literal=color=blue")
+    monkeypatch.setenv("EDITOR", "sed -i s/blue/red/")
+    assert kubepy("edit", "cm", "paint", "--save-config").out == "configmap/paint edited\n"
+    saved = json.loads(kubepy("apply", "view-last-applied", "cm", "paint", "-o", "json").out)
+    assert [entry["manager"] for entry in saved["metadata"]["managedFields"]] == ["kubectl-create"]
+
+
+@pytest.mark.parametrize(("editor", "error"), [
+    ('sh -c "exit 3"', 'there was a problem with the editor "/bin/bash -c sh -c \\"exit 3\\""'),
+    ("no-such-editor -x", 'unable to launch the editor "no-such-editor -x"'),
+])
+def test_an_editor_that_fails_is_named_quoted(kubepy: Kubepy, monkeypatch: pytest.MonkeyPatch, editor: str,
+                                              error: str) -> None:
+    kubepy("create", "cm", "paint")
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    monkeypatch.setenv("EDITOR", editor)
+    assert kubepy("edit", "cm", "paint") == Done("", f"error: {error}\n", 1)
+
+
+def test_an_object_of_another_uid_was_not_there_before(kubepy: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubepy("create", "cm", "paint")
+    monkeypatch.setenv("EDITOR", "sed -i -e s/uid:.*/uid:\\ other/ -e /Timestamp/d -e /resourceV/d")
+    done = kubepy("edit", "cm", "paint")
+    assert done.err.splitlines()[1] == (
+        'error: no original object found for &unstructured.Unstructured{Object:map[string]interface {}{"apiVersion":"v1'
+        '", "kind":"ConfigMap", "metadata":map[string]interface {}{"name":"paint", "namespace":"default", "uid":"other"'
+        "}}}")
+
+
+def test_only_the_first_document_of_a_file_counts_as_a_change(kubepy: Kubepy, folder: Path,
+                                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    kubepy("create", "cm", "paint")
+    (folder / "more.sh").write_text("printf -- '---\\nkind: ConfigMap\\n' >> $1\n")
+    monkeypatch.setenv("EDITOR", "sh more.sh")
+    assert kubepy("edit", "cm", "paint") == Done("", "Edit cancelled, no changes made.\n", 0)
+
+
+def test_several_objects_are_validated_here_as_a_list(kubepy: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        kubepy("create", "cm", name, "--from-literal=color=blue")
+    monkeypatch.setenv("EDITOR", "sed -i /metadata/!s/data:/dta:/")
+    done = kubepy("edit", "cm", "one", "two")
+    assert done.err.splitlines()[0] == 'error: configmaps "one" is invalid'
+    assert kubepy("edit", "cm", "one", "two", "--validate=ignore").out == "configmap/one edited\nconfigmap/two edited\n"

@@ -179,15 +179,16 @@ class Editing:
 def problem_of(session: Session, text: str, validation: str) -> str:
     """What keeps a text from being objects, "" for nothing (``Schema.ValidateBytes``)."""
     from kubepy.cli.runtime.validation import one_text, problems_of
-    from kubepy.storage.yaml import YamlError, load_all
+    from kubepy.storage.yaml import YamlError, load_each, read_json
 
     if validation == "Ignore":
         return ""
     try:
-        documents = load_all(text)
+        content = read_json(text) if text.lstrip().startswith("{") else next(
+            (document.object for document in load_each(text)), None)
     except YamlError as error:
         return str(error)
-    problems = problems_of(session, documents[0].object if documents else None, validation)
+    problems = problems_of(session, content, validation)
     return one_text(problems) if problems else ""
 
 

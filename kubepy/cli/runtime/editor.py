@@ -8,6 +8,7 @@ import subprocess
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_file
+from kubepy.cluster.values.goformat import quote
 
 # Scripts that look for the files of kubectl find these.
 PREFIX = "kubectl-edit-"
@@ -22,10 +23,10 @@ def launch(session: Session, text: str, suffix: str) -> tuple[str, str]:
         status = subprocess.run(words, check=False).returncode
     except OSError:
         os.unlink(path)
-        raise CliError(f'unable to launch the editor "{name}"') from None
+        raise CliError(f"unable to launch the editor {quote(name)}") from None
     if status:
         os.unlink(path)
-        raise CliError(f'there was a problem with the editor "{name}"')
+        raise CliError(f"there was a problem with the editor {quote(name)}")
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         return file.read().replace("\r\n", "\n"), path
 
@@ -45,11 +46,11 @@ def command(path: str) -> tuple[list[str], str]:
 
 
 def without_comments(text: str) -> object:
-    """What counts of a text: its content if it is YAML or JSON, else its lines that are no comments."""
-    from kubepy.storage.yaml import YamlError, load_all
+    """What counts of a text: the content of its first document if that is YAML, else its lines that are no comments."""
+    from kubepy.storage.yaml import YamlError, load_each
 
     try:
-        return [document.object for document in load_all(text)]
+        return next((document.object for document in load_each(text)), None)
     except YamlError:
         return without_comment_lines(text)
 

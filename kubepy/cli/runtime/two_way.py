@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from kubepy.cli.runtime.errors import CliError
 from kubepy.cluster.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cluster.objects.meta import Object
 
 
 def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
-    """The patch (``{}``: nothing to do) and its type: strategic for built-in kinds, JSON merge for custom ones."""
-    from kubepy.cluster.patches.documents import create_merge_patch, two_way_strategic
+    """The patch (``{}``: nothing to do) and its type: strategic for built-in kinds, JSON merge for custom ones.
+
+    Raises CliError where that cannot be compared.
+    """
+    from kubepy.cluster.patches.documents import PatchError, create_merge_patch, two_way_strategic
     from kubepy.cluster.schema.openapi import schema_for
 
     schema = schema_for(after["apiVersion"], after["kind"])
     if schema is None:
         return create_merge_patch(before, after), MERGE_PATCH
-    return two_way_strategic(before, after, schema), STRATEGIC_MERGE_PATCH
+    try:
+        return two_way_strategic(before, after, schema), STRATEGIC_MERGE_PATCH
+    except PatchError as error:
+        raise CliError(str(error)) from None

@@ -48,6 +48,11 @@ def test_with_surge(pods, expected):
     assert changes(HERE, pods, SURGE) == expected
 
 
+@pytest.mark.parametrize("pods", [[], [pod("a", "n", deleted=True)], [pod("a", "n", hash_=OLD_HASH)]])
+def test_with_surge_a_node_that_takes_no_more_pods_gets_none(pods):
+    assert changes(LEAVES_RUNNING, pods, SURGE) == ([], [])
+
+
 def test_pods_that_ended_are_set_apart_and_the_running_one_stays():
     found = Changes()
     failed, succeeded = pod("f", "n", phase="Failed"), pod("s", "n", phase="Succeeded")
@@ -108,3 +113,18 @@ def test_a_new_pod_carries_the_revision_and_its_owner():
                              "kind": "DaemonSet", "name": "agent", "uid": "uid-agent"}],
     }
     assert owner["spec"]["template"]["metadata"] == {"labels": {"app": "agent"}}
+
+
+def test_a_revision_that_a_pod_still_carries_is_kept_beyond_the_limit(lab):
+    lab.node("node-1")
+    lab.daemon_set("agent", updateStrategy={"type": "OnDelete"}, revisionHistoryLimit=0)
+    lab.settle()
+    for version in (2, 3):
+        lab.change("daemonsets.apps", "agent", lambda one, n=version: one["spec"]["template"]["spec"]["containers"][
+            0].update(image=f"agent:{n}"), "default")
+        lab.settle()
+    assert sorted(one["revision"] for one in lab.client.list("controllerrevisions.apps").items) == [1, 3]
+    [old] = lab.client.list("pods").items
+    lab.client.delete("pods", old["metadata"]["name"], namespace="default")
+    lab.settle()
+    assert [one["revision"] for one in lab.client.list("controllerrevisions.apps").items] == [3]

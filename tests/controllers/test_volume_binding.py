@@ -97,3 +97,29 @@ def test_no_volume_is_made_for_a_claim_that_selects_one(lab: Lab) -> None:
     make(lab, volume("ssd", labels={"disk": "ssd"}, storageClassName="standard"))
     lab.settle()
     assert claims(lab) == {"data": ("Bound", "ssd")}
+
+
+def test_a_volume_that_was_made_already_is_not_made_again(lab: Lab) -> None:
+    make(lab, claim(size="2Gi"))
+    name = f"pvc-{uid_of(lab.client.get(CLAIMS, 'data', namespace='default'))}"
+    make(lab, volume(name, "1Gi"), storage_class(mode="Immediate"))
+    lab.settle()
+    assert (claims(lab), lab.names(VOLUMES)) == ({"data": ("Pending", "")}, [name])
+    assert not any("Provisioning:" in one or "ProvisioningFailed" in one for one in said(lab))
+
+
+def test_a_claim_that_waits_for_its_consumer_gets_no_volume_before_whatever_it_says(lab: Lab) -> None:
+    asked = claim()
+    asked["metadata"]["annotations"] = {"volume.kubernetes.io/storage-provisioner": "kubepy.dev/simulated"}
+    make(lab, storage_class(), asked)
+    lab.settle()
+    assert (claims(lab), lab.names(VOLUMES)) == ({"data": ("Pending", "")}, [])
+
+
+def test_a_released_volume_of_a_csi_driver_waits_for_that_to_delete_it(lab: Lab) -> None:
+    make(lab, volume("disk", persistentVolumeReclaimPolicy="Delete",
+                     csi={"driver": "other.example.com", "volumeHandle": "x"}), claim())
+    lab.settle()
+    lab.client.delete(CLAIMS, "data", namespace="default")
+    lab.settle()
+    assert (phases(lab), said(lab, "disk")) == ({"disk": "Released"}, [])

@@ -23,10 +23,10 @@ from tests.controllers.volume_objects import (
 
 
 def test_a_claim_gets_the_smallest_volume_that_is_large_enough(lab: Lab) -> None:
-    make(lab, volume("small", "500Mi"), volume("large", "10Gi"), volume("fits", "2Gi"), claim(size="1Gi"))
+    make(lab, volume("a-small", "500Mi"), volume("b-large", "10Gi"), volume("c-fits", "2Gi"), claim(size="1Gi"))
     lab.settle()
-    assert claims(lab) == {"data": ("Bound", "fits")}
-    assert phases(lab) == {"small": "Available", "large": "Available", "fits": "Bound"}
+    assert claims(lab) == {"data": ("Bound", "c-fits")}
+    assert phases(lab) == {"a-small": "Available", "b-large": "Available", "c-fits": "Bound"}
 
 
 def test_both_sides_of_a_binding_know_of_it(lab: Lab) -> None:

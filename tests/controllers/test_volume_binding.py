@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kubepy.cluster.objects.meta import Object, uid_of
+from kubepy.cluster.objects.volumes import best_match
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class
 from tests.controllers.volume_objects import CLAIMS, VOLUMES, claim, claims, make, phases, said, volume
@@ -123,3 +126,25 @@ def test_a_released_volume_of_a_csi_driver_waits_for_that_to_delete_it(lab: Lab)
     lab.client.delete(CLAIMS, "data", namespace="default")
     lab.settle()
     assert (phases(lab), said(lab, "disk")) == ({"disk": "Released"}, [])
+
+
+def test_a_volume_that_is_on_its_way_out_is_not_given_away(lab: Lab) -> None:
+    leaving = volume("leaving")
+    leaving["metadata"]["finalizers"] = ["test/held"]
+    make(lab, leaving)
+    lab.client.delete(VOLUMES, "leaving")
+    lab.settle()
+    make(lab, claim())
+    lab.settle()
+    assert claims(lab) == {"data": ("Pending", "")}
+
+
+@pytest.mark.parametrize(("zone", "found"), [("a", True), ("b", False)])
+def test_a_reserved_volume_serves_a_node_that_reaches_it_or_none(zone: str, found: bool) -> None:
+    """The other volume is free, but the claim is promised this one."""
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
+    own = reserved("own", nodeAffinity={"required": {"nodeSelectorTerms": terms}})
+    free = {**volume("free"), "status": {"phase": "Available"}}
+    node = {"metadata": {"name": "n", "labels": {"zone": zone}}}
+    wanted = {**claim(), "metadata": {"name": "data", "namespace": "default"}}
+    assert best_match(wanted, [free, own], node) == (own if found else None)

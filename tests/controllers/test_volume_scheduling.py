@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.meta import Object, annotations_of
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class
 from tests.controllers.volume_objects import CLAIMS, claim, make, pod, said, volume
@@ -58,6 +58,16 @@ def test_a_pod_waits_until_the_class_reaches_its_node(lab: Lab) -> None:
     lab.change("nodes", "node-1", lambda one: one["metadata"].update(labels={"zone": "far"}))
     lab.settle()
     assert (phase(lab), lab.client.get(CLAIMS, "data", namespace="default")["status"]["phase"]) == ("Running", "Bound")
+
+
+def test_a_pod_goes_where_its_claims_volume_is_being_made(lab: Lab) -> None:
+    lab.node("node-2")
+    asked = claim()
+    asked["metadata"]["annotations"] = {"volume.kubernetes.io/selected-node": "node-2"}
+    make(lab, storage_class(provisioner="example.com/other"), asked, pod())
+    lab.settle()
+    found = lab.client.get(CLAIMS, "data", namespace="default")
+    assert (phase(lab), annotations_of(found)["volume.kubernetes.io/selected-node"]) == ("Pending", "node-2")
 
 
 ISCSI = {"targetPortal": "10.0.2.15", "iqn": "iqn.2001-04.com.example:disk", "lun": 0}

@@ -22,7 +22,7 @@ POD_DELETE = "assigned pod deleted"
 POD_TERMINATING = "deletion of an assigned pod began"
 NAMESPACE = "namespace labels changed"
 SELF_UPDATE = "the waiting pod itself changed"
-VOLUME = "claim, volume or storage class changed"
+VOLUME = "claim, volume, storage class or CSINode changed"
 
 
 class ClusterEvent(NamedTuple):

@@ -16,6 +16,7 @@ from kubepy.scheduler.changes import namespace_event, node_event, pod_event, vol
 from kubepy.scheduler.fit import Diagnosis, Search, fit_message, search
 from kubepy.scheduler.framework import ClusterEvent, View
 from kubepy.scheduler.plugins import PLUGINS
+from kubepy.scheduler.plugins.volumelimits import CSI_NODES
 from kubepy.scheduler.plugins.volumes import Claims, Plan, VolumeBinding, plan
 from kubepy.scheduler.preemption import BUDGETS, PREEMPTED, Candidate, Preemption, preempt
 from kubepy.scheduler.queue import Rank, SchedulingQueue, Waiting, WaitingPods
@@ -49,7 +50,7 @@ class Scheduler:
             "nodes": self._node_changed,
             "pods": self._pod_changed,
             "namespaces": lambda event: self._wake(namespace_event(event)),
-            **dict.fromkeys((CLAIMS, VOLUMES, CLASSES), self._volume_changed),
+            **dict.fromkeys((CLAIMS, VOLUMES, CLASSES, CSI_NODES), self._volume_changed),
             **dict.fromkeys(READ_ONLY, _ignore),
         }
 

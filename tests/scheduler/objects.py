@@ -38,7 +38,8 @@ def view(*objects: Object) -> View:
         "Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "Service": "services",
         "PersistentVolumeClaim": "persistentvolumeclaims", "PersistentVolume": "persistentvolumes",
         "StorageClass": "storageclasses.storage.k8s.io", "PodDisruptionBudget": "poddisruptionbudgets.policy",
-        "ReplicaSet": "replicasets.apps", "ReplicationController": "replicationcontrollers",
+        "ReplicaSet": "replicasets.apps", "CSINode": "csinodes.storage.k8s.io",
+        "ReplicationController": "replicationcontrollers",
     }  # fmt: skip
     for obj in objects:
         meta = obj["metadata"]

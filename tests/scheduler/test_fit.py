@@ -294,5 +294,49 @@ def test_a_claim_for_one_pod_at_a_time_is_in_use() -> None:
         "pod")  # fmt: skip
 
 
+def csi_volume(name: str, driver: str = "disks") -> dict[str, Any]:
+    spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+            "csi": {"driver": driver, "volumeHandle": f"handle-{name}"}}  # fmt: skip
+    return {"kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec, "status": {"phase": "Bound"}}
+
+
+def csi_node(name: str, **limits: int | None) -> dict[str, Any]:
+    drivers = [{"name": driver, "nodeID": name, **({"allocatable": {"count": count}} if count is not None else {})}
+               for driver, count in limits.items()]  # fmt: skip
+    return {"kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": drivers}}
+
+
+def using(name: str, *claims: str, on: str = "") -> dict[str, Any]:
+    volumes = [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in claims]
+    return pod(name, on=on, volumes=volumes)
+
+
+@pytest.mark.parametrize(("limits", "fits"), [
+    ({"disks": 2}, False),
+    ({"disks": 3}, True),
+    ({"disks": None}, True),
+    ({"files": 0}, True),
+    ({}, True),
+])  # fmt: skip
+def test_a_node_attaches_only_so_many_volumes_of_a_driver(limits: dict[str, int | None], fits: bool) -> None:
+    objects = [claim(name, bound_to=f"pv-{name}") for name in "xyz"] + [csi_volume(f"pv-{name}") for name in "xyz"]
+    there = [using("p1", "x", on="a"), using("p2", "x", "y", on="a")]
+    incoming = using("new", "y", "z")
+    assert bool(feasible(incoming, node("a"), csi_node("a", **limits), *objects, *there)) is fits
+    if not fits:
+        assert reasons(incoming, node("a"), csi_node("a", **limits), *objects, *there) == {
+            "a": "node(s) exceed max volume count"}  # fmt: skip
+        assert message(incoming, node("a"), csi_node("a", **limits), *objects, *there).endswith(
+            "0/1 nodes are available: 1 No preemption victims found for incoming pod.")
+
+
+def test_volumes_that_are_still_to_be_made_count_for_their_provisioner() -> None:
+    late = {"kind": "StorageClass", "metadata": {"name": "late"}, "provisioner": "disks",
+            "volumeBindingMode": "WaitForFirstConsumer"}  # fmt: skip
+    objects = [late, claim("x", storage_class="late"), csi_node("a", disks=0), node("a")]
+    assert feasible(using("new", "x"), *objects) == []
+    assert feasible(pod("plain"), *objects) == ["a"]
+
+
 def test_in_a_large_cluster_some_of_the_nodes_are_enough() -> None:
     assert [nodes_to_find(number) for number in (5, 99, 100, 1000, 6000)] == [5, 99, 100, 420, 300]

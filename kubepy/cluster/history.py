@@ -78,10 +78,12 @@ def new_revision(owner: Object, number: int, hash_: str, hash_label: str, labels
     }
 
 
-def surplus(old: Iterable[Object], limit: int, is_live: Callable[[Object], bool]) -> list[Object]:
-    """The old revisions to delete so that ``limit`` of them stay, oldest first; never a live one (``cleanupHistory``).
+def surplus(old: Iterable[Object], limit: int, is_live: Callable[[Object], bool] = lambda _: False) -> list[Object]:
+    """The old revisions to delete so that ``limit`` of them stay, oldest first; never a live one (``cleanupHistory``,
+    ``truncateHistory``).
 
-    ``old`` is without the current revision; those that are live still count against the limit for a DaemonSet.
+    For a DaemonSet ``old`` is all but the current one, so that live ones count against the limit; a StatefulSet leaves
+    those out.
     """
     revisions = sort_revisions(old)
     too_many = max(len(revisions) - limit, 0)

@@ -122,9 +122,9 @@ class StatefulSetController:
         """Delete the oldest revisions beyond the limit that neither a pod nor the status uses."""
         limit = set_["spec"].get("revisionHistoryLimit", 10)
         live = {name_of(revisions.current), name_of(revisions.update), *(member.revision for member in members)}
-        unused = [one for one in revisions.all if name_of(one) not in live]
-        if 0 <= limit < len(unused):
-            self._history.delete(unused[:len(unused) - limit])
+        if limit >= 0:
+            unused = (one for one in revisions.all if name_of(one) not in live)
+            self._history.delete(history.surplus(unused, limit))
 
     # --- status
 

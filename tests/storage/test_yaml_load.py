@@ -144,3 +144,27 @@ def test_what_is_no_json_is_told_as_go_does(text, why):
     with pytest.raises(YamlError) as failed:
         read_json(text)
     assert str(failed.value) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{image: nginx:1.27, url: http://x/y}", {"image": "nginx:1.27", "url": "http://x/y"}),
+        ("a: [b:c, 'd:e', \"f:g\", 12:30, h:, i]", {"a": ["b:c", "d:e", "f:g", "12:30", "h:", "i"]}),
+        ("{a:b: c, \"d\":e, f:1}", {"a:b": "c", "d": "e", "f:1": None}),
+        ("a: [&x n:1, *x, !!str t:2] # c:d", {"a": ["n:1", "n:1", "t:2"]}),
+        ("{é: ż:ó, \ue000: a:b}", {"é": "ż:ó", "\ue000": "a:b"}),
+        ("{a: it's:me, b: c:d\n  e}", {"a": "it's:me", "b": "c:d e"}),
+    ],
+)
+def test_a_colon_within_a_word_between_brackets_is_text(text: str, value: Any) -> None:
+    assert [document.object for document in load_all(text)] == [value]
+
+
+def test_what_is_wrong_beside_such_a_colon_is_told_with_its_line() -> None:
+    with pytest.raises(YamlError) as refused:
+        load_all("a: {b: c:d}\ne: [f:g\n")
+    assert refused.value.message == "error converting YAML to JSON: yaml: line 2: did not find expected ',' or ']'"
+    with pytest.raises(YamlError) as refused:
+        load_all("a: [b:c]\nd: {e: 1, e: 2}\n", unique_keys=True)
+    assert (refused.value.message, refused.value.line) == ('has the key "e" more than once', 2)

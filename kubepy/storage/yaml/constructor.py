@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from base64 import b64decode
 from collections.abc import Callable
@@ -43,7 +44,12 @@ def construct(text: str, first_line: int, resolver: Resolver = resolve, unique_k
     Raises YamlError, with ``unique_keys`` also for a mapping with equal keys. What follows the first document is not
     looked at, as go-yaml does not either.
     """
-    document = _Document(text, resolver, unique_keys)
+    return _construct(text, first_line, resolver, unique_keys, "")
+
+
+def _construct(text: str, first_line: int, resolver: Resolver, unique_keys: bool, hidden: str) -> tuple[Any, int]:
+    """``hidden``: what stands in the text for colons that are no more than characters."""
+    document = _Document(text, resolver, unique_keys, hidden)
     try:
         value, line = document.read_or_drain()
     except RepeatedKeyError as error:
@@ -53,6 +59,10 @@ def construct(text: str, first_line: int, resolver: Resolver = resolve, unique_k
     except RecursionError:
         raise YamlError("error converting YAML to JSON: yaml: exceeded max depth", first_line) from None
     except MarkedYAMLError as error:
+        if error.problem == "found unexpected ':'":
+            hidden = hidden or _unused(text)
+            return _construct(_hide_colons(text, error.problem_mark.index, hidden), first_line, resolver, unique_keys,
+                              hidden)
         raise YamlError(f"error converting YAML to JSON: yaml: {_go_words(error)}", _line(error, first_line)) from None
     except ReaderError as error:
         line = first_line + text.count("\n", 0, error.position)
@@ -86,9 +96,31 @@ class _UnknownAnchor(_Refused):
     pass
 
 
+# go-yaml takes nginx:1.27 between brackets for text, libyaml for a mistake: so such colons are hidden from it. To hide
+# one that is within a word in quotes or a comment does no harm.
+_INNER_COLON = re.compile(r"""(?<=[^\s"'\[\]{},]):(?=\S)""")
+_PRIVATE_USE = range(0xE000, 0xF900)
+
+
+def _unused(text: str) -> str:
+    return next(chr(code) for code in _PRIVATE_USE if chr(code) not in text)
+
+
+def _hide_colons(text: str, at: int, hidden: str) -> str:
+    return text[:at] + hidden + _INNER_COLON.sub(hidden, text[at + 1:])
+
+
+def _restored(event: Any, hidden: str) -> Any:
+    if type(event) is ScalarEvent:
+        event.value = event.value.replace(hidden, ":")
+        event.tag = event.tag and event.tag.replace(hidden, ":")
+    return event
+
+
 class _Document:
-    def __init__(self, text: str, resolver: Resolver, unique_keys: bool) -> None:
-        self._next = CParser(text).get_event
+    def __init__(self, text: str, resolver: Resolver, unique_keys: bool, hidden: str) -> None:
+        get_event = CParser(text).get_event
+        self._next = (lambda: _restored(get_event(), hidden)) if hidden else get_event
         self._resolve = resolver
         self._unique_keys = unique_keys
         self._anchors: dict[str, Any] = {}

@@ -24,6 +24,7 @@ from kubepy.cli.runtime.overrides import overridden, override_flags
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import Info, find
 from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.typed import type_name
 from kubepy.cluster.objects.meta import Object, labels_of
 
 FLAGS = [
@@ -68,10 +69,11 @@ def expose(session: Session, given: Invocation) -> None:
     printer = printer_for(session, given, "exposed", strategy, typed=True)
 
     def expose_one(info: Info) -> None:
-        if info.resource.qualified_kind not in EXPOSABLE:
-            raise CliError(f"cannot expose a {info.resource.qualified_kind}")
         if info.object is None:
             info.get(session)
+        type_name(info.content)
+        if info.resource.qualified_kind not in EXPOSABLE:
+            raise CliError(f"cannot expose a {info.resource.qualified_kind}")
         obj = overridden(given, exposed(session, given, info))
         if given.record:
             record(obj, given)

@@ -63,8 +63,11 @@ kubepy options
 """)
 def options(session: Session, given: Invocation) -> None:
     """Print the list of flags inherited by all commands."""
+    from textwrap import fill
+
     from kubepy.cli.runtime.help import options_text
 
-    session.print(options_text("The following options can be passed to any command:", GLOBAL_FLAGS))
+    session.print(options_text("The following options can be passed to any command:\n", GLOBAL_FLAGS))
     names = ", ".join(f"--{flag.name}" for flag in GLOBAL_FLAGS if flag.hidden)
-    session.print(f"\nkubectl's other options are accepted and mean nothing here: {names}.")
+    session.print("\n" + fill(f"kubectl's other options are accepted and mean nothing here: {names}.", 110,
+                              break_on_hyphens=False))

@@ -233,6 +233,13 @@ def test_help_shows_every_group(bare: Kubepy) -> None:
     assert bare("help") == done
 
 
+def test_options_name_every_global_flag(bare: Kubepy) -> None:
+    out = bare("options").out
+    assert [flag.name for flag in GLOBAL_FLAGS if f"--{flag.name}" not in out] == []
+    assert out.startswith("The following options can be passed to any command:\n\n    --cluster='':\n")
+    assert "mean nothing here: --as, --as-group," in out
+
+
 def test_help_of_a_command_by_its_name(bare: Kubepy) -> None:
     assert bare("help", "get") == bare("get", "--help")
     assert bare("help", "create", "svc", "nodeport") == bare("create", "service", "nodeport", "-h")

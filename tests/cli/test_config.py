@@ -57,6 +57,10 @@ users:
 """
 
 
+def test_a_kubeconfig_has_no_name(kubepy: Kubepy) -> None:
+    assert kubepy("config", "view", "-o", "name").out == "config/<unknown>\n"
+
+
 def test_a_context_needs_a_cluster(bare: Kubepy) -> None:
     for words in ("set-context --current --namespace=web", "use-context x", "set-cluster x", "set contexts.a.user b"):
         done = bare("config", *words.split())

@@ -87,6 +87,29 @@ def test_nothing_is_looked_up_locally(web: Kubepy, words: str) -> None:
         "\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n")
 
 
+CUSTOM = """apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+"""
+
+
+@pytest.mark.parametrize("words", ["set image widget/w a=b", "set env widget/w A=b", "set selector widget/w a=b",
+                                   "set sa widget/w x", "expose widget w --port=80"])
+def test_kubectl_has_no_type_for_custom_kinds(web: Kubepy, folder: Path, words: str) -> None:
+    (folder / "crd.yaml").write_text(CUSTOM)
+    (folder / "w.yaml").write_text("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}")
+    assert web("apply", "-f", "crd.yaml").status == 0
+    assert web("apply", "-f", "w.yaml").status == 0
+    assert web(*words.split()).err == (
+        'error: no kind "Widget" is registered for version "example.com/v1" in scheme "pkg/scheme/scheme.go:28"\n')
+
+
 def test_words_and_files_exclude_each_other(web: Kubepy) -> None:
     assert web("label", "deploy", "web", "-f", "web.yaml", "a=b").err == (
         "error: when paths, URLs, or stdin is provided as input, you may not specify resource arguments as well\n")

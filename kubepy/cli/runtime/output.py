@@ -86,7 +86,7 @@ def name_printer(session: Session, operation: str, *, short: bool = False) -> Pr
 
     def print_names(obj: Object) -> None:
         for one in obj["items"] if is_list(obj) else [obj]:
-            session.print(f"{name_of_kind(one)}/{one['metadata'].get('name') or '<unknown>'}{tail}")
+            session.print(f"{name_of_kind(one)}/{one.get('metadata', {}).get('name') or '<unknown>'}{tail}")
 
     return print_names
 

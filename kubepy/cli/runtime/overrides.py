@@ -10,6 +10,7 @@ from typing import Any
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import Flag, string
+from kubepy.cli.runtime.typed import type_name
 from kubepy.cluster.objects.meta import Object
 
 
@@ -165,7 +166,6 @@ def _decoded(obj: Any) -> Object:
 
 def _type_name(obj: Any) -> str:
     """The name of the object's Go type. Raises CliError where it has none."""
-    from kubepy.cluster.types import type_of
     from kubepy.cluster.values.goformat import to_json
 
     if not isinstance(obj, dict):
@@ -175,7 +175,4 @@ def _type_name(obj: Any) -> str:
     for field, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not obj.get(field):
             raise CliError(f"Object '{word}' is missing in '{to_json(obj, sort_keys=False)}'")
-    if not (name := type_of(obj)):
-        raise CliError(f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" in scheme '
-                       '"pkg/scheme/scheme.go:28"')
-    return name
+    return type_name(obj)

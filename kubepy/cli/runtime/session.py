@@ -39,7 +39,8 @@ OWN_FLAGS: tuple[Flag, ...] = (
 )
 NOTHING = "Accepted as kubectl does; it means nothing here."
 # kubectl's flags for every command. Those that name a server or credentials are accepted, so that a script written for
-# kubectl runs; what is wrong with their values is told as kubectl tells it.
+# kubectl runs, and `kubepy options` only names them (hidden); what is wrong with their values is told as kubectl tells
+# it.
 GLOBAL_FLAGS: tuple[Flag, ...] = (
     *OWN_FLAGS,
     string("namespace", "n", help="If present, the namespace scope for this request."),
@@ -47,31 +48,31 @@ GLOBAL_FLAGS: tuple[Flag, ...] = (
     string("cluster", help="The cluster to use in place of the context's: its name, or a state folder."),
     boolean("warnings-as-errors", help="Treat warnings received from the cluster as errors and exit with a non-zero "
             "exit code."),
-    string("as", help=NOTHING),
-    string_array("as-group", help=NOTHING),
-    string("as-uid", help=NOTHING),
-    string_array("as-user-extra", help=NOTHING),
-    string("cache-dir", help=NOTHING),
-    string("certificate-authority", help=NOTHING),
-    string("client-certificate", help=NOTHING),
-    string("client-key", help=NOTHING),
-    boolean("disable-compression", help=NOTHING),
-    boolean("insecure-skip-tls-verify", help=NOTHING),
-    string("kubeconfig", help=NOTHING),
-    string("kuberc", help=NOTHING),
-    Flag("log-flush-frequency", "", 5.0, parse_flush_frequency, help=NOTHING),
-    boolean("match-server-version", help=NOTHING),
-    string("password", help=NOTHING),
-    string("profile", default="none", help=NOTHING),
-    string("profile-output", default="profile.pprof", help=NOTHING),
+    string("as", hidden=True),
+    string_array("as-group", hidden=True),
+    string("as-uid", hidden=True),
+    string_array("as-user-extra", hidden=True),
+    string("cache-dir", hidden=True),
+    string("certificate-authority", hidden=True),
+    string("client-certificate", hidden=True),
+    string("client-key", hidden=True),
+    boolean("disable-compression", hidden=True),
+    boolean("insecure-skip-tls-verify", hidden=True),
+    string("kubeconfig", hidden=True),
+    string("kuberc", hidden=True),
+    Flag("log-flush-frequency", "", 5.0, parse_flush_frequency, hidden=True),
+    boolean("match-server-version", hidden=True),
+    string("password", hidden=True),
+    string("profile", default="none", hidden=True),
+    string("profile-output", default="profile.pprof", hidden=True),
     string("request-timeout", default="0", help="The length of time after which a watch ends. Zero means never."),
-    string("server", "s", help=NOTHING),
-    string("tls-server-name", help=NOTHING),
-    string("token", help=NOTHING),
-    string("user", help=NOTHING),
-    string("username", help=NOTHING),
-    integer("v", "v", bits=32, help=NOTHING),
-    Flag("vmodule", "", "", parse_modules, help=NOTHING),
+    string("server", "s", hidden=True),
+    string("tls-server-name", hidden=True),
+    string("token", hidden=True),
+    string("user", hidden=True),
+    string("username", hidden=True),
+    integer("v", "v", bits=32, hidden=True),
+    Flag("vmodule", "", "", parse_modules, hidden=True),
 )
 PROFILES = ("none", "cpu", "heap", "goroutine", "threadcreate", "block", "mutex", "trace")
 

@@ -7,6 +7,16 @@ from kubepy.cli.runtime.resources import Info
 from kubepy.cluster.objects.meta import Object
 
 
+def type_name(obj: Object) -> str:
+    """The name of the object's Go type. Raises CliError for a kind that kubectl has no type for."""
+    from kubepy.cluster.types import type_of
+
+    if name := type_of(obj):
+        return name
+    raise CliError(f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" in scheme '
+                   '"pkg/scheme/scheme.go:28"')
+
+
 def typed(info: Info) -> Object:
     """The object of a file as its Go type writes it: fields that it does not know are gone, structs are there.
 

@@ -24,7 +24,7 @@ from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import Info, find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
-from kubepy.cli.runtime.typed import typed
+from kubepy.cli.runtime.typed import type_name, typed
 from kubepy.cluster.objects.meta import Object
 
 LOCAL_RESOURCE = """error: you must specify resources by --filename when --local is set.
@@ -60,8 +60,9 @@ def infos_for(session: Session, given: Invocation, args: Sequence[str], *, drops
         raise CliError(LOCAL_RESOURCE)
     args = () if given.local else args
     infos = find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local).all_infos()
-    if given.local:
-        for info in infos:
+    for info in infos:
+        type_name(info.content)
+        if given.local:
             info.object = typed(info)
     return infos
 

@@ -72,3 +72,21 @@ def test_the_age_and_time_of_events() -> None:
     assert event_age({}, NOW) == "<unknown>"
     assert event_time({"eventTime": first, "lastTimestamp": last}) == parse_time(last)
     assert event_time({"eventTime": "2026-11-20T10:09:30.5Z"}) > parse_time(last) > event_time({})
+
+
+def test_describe_shows_events_without_a_last_time_first(kubepy: Kubepy, folder: Path) -> None:
+    """So those of the scheduler, which have another time, come before what was said of a pod earlier."""
+    cluster = Cluster.open(folder / "state")
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    uid = cluster.client.create("pods", pod, namespace="default")["metadata"]["uid"]
+    about = {"kind": "Pod", "apiVersion": "v1", "name": "p", "namespace": "default", "uid": uid}
+    common = {"involvedObject": about, "type": "Normal", "message": "said", "reportingComponent": "tester",
+              "reportingInstance": "tester-1"}
+    cluster.client.create("events", {**common, "metadata": {"name": "p.1"}, "reason": "Earlier",
+                                     "firstTimestamp": "2026-11-20T10:00:00Z",
+                                     "lastTimestamp": "2026-11-20T10:00:00Z"}, namespace="default")
+    cluster.client.create("events", {**common, "metadata": {"name": "p.2"}, "reason": "Later", "action": "Doing",
+                                     "eventTime": "2026-11-20T10:00:09.000000Z"}, namespace="default")
+    cluster.close()
+    shown = kubepy("describe", "pod", "p").out.partition("Events:")[2].splitlines()[3:]
+    assert [line.split()[1] for line in shown] == ["Later", "Earlier"]

@@ -118,7 +118,12 @@ def test_a_folder_is_a_cluster_by_its_path(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("config", "get-clusters").out == f"NAME\n{lab}\nkubepy\n"
     assert kubepy("config", "view", "--minify", "--context=lab", "-o", "jsonpath={.clusters}").out == json.dumps(
         [{"cluster": {"server": f"file://{lab}"}, "name": str(lab)}], separators=(",", ":"))
-    assert kubepy("--cluster=lab/.", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
+    for named in ("lab/.", "lab"):
+        assert kubepy(f"--cluster={named}", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
+    kubepy("config", "set-context", "again", "--cluster=lab")
+    assert kubepy("--context=again", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
+    kubepy("config", "set-context", "nowhere", "--cluster=labb")  # a name that nobody has given: this folder
+    assert kubepy("--context=nowhere", "get", "ns", "web").status == 1
 
 
 def test_a_cluster_is_a_name_for_a_folder(kubepy: Kubepy, lab: Path) -> None:

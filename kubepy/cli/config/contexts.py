@@ -137,7 +137,7 @@ def with_context(config: Kubeconfig, name: str, given: Invocation) -> Kubeconfig
     """A context with what the flags say of it; a folder that it names is a cluster of that name."""
     values = {key: given.flag(key) for key in ("cluster", "user", "namespace") if given.changed(key)}
     clusters = config.clusters
-    if kubeconfig.is_path(values.get("cluster", "")) and values["cluster"] not in clusters:
+    if values.get("cluster", "") not in clusters and kubeconfig.is_folder(values.get("cluster", "")):
         values["cluster"] = os.path.abspath(values["cluster"])
         clusters = {**clusters, values["cluster"]: {"server": kubeconfig.server_of(values["cluster"])}}
     context: Entry = {**config.contexts.get(name, {}), **values}

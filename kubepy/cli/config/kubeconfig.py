@@ -100,14 +100,16 @@ def _listed(entries: Entries, kind: str) -> list[Entry]:
 # --- folders ------------------------------------------------------------------------------------------------------
 
 
-def is_path(text: str) -> bool:
-    """Whether a cluster is named by its folder."""
-    return os.sep in text or text in (".", "..")
+def is_folder(text: str) -> bool:
+    """Whether a word is a state folder: a path, or the name of one that is here."""
+    if "://" in text:
+        return False
+    return os.sep in text or text in (".", "..") or os.path.exists(os.path.join(text, "kubepy.yaml"))
 
 
 def server_of(text: str) -> str:
     """A folder as the URL of a server; anything else as it is."""
-    return FOLDER + os.path.abspath(text) if is_path(text) and "://" not in text else text
+    return FOLDER + os.path.abspath(text) if is_folder(text) else text
 
 
 def folder_of(server: str, home: str) -> str:
@@ -127,6 +129,5 @@ def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "") 
     if name and name not in config.contexts:
         raise UnprefixedError(f"Error in configuration: context was not found for specified context: {name}")
     chosen = config.contexts.get(name, {})
-    cluster = cluster or chosen.get("cluster", "")
-    server = config.clusters.get(cluster, {}).get("server") or server_of(cluster)
+    server = config.clusters.get(cluster or chosen.get("cluster", ""), {}).get("server") or server_of(cluster)
     return Target(folder_of(server, home), chosen.get("namespace", ""))

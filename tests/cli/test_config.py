@@ -126,6 +126,14 @@ def test_a_folder_is_a_cluster_by_its_path(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("--context=nowhere", "get", "ns", "web").status == 1
 
 
+def test_standing_in_a_state_folder_names_none(kubepy: Kubepy, lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(lab)
+    assert kubepy("--state=../state", "get", "ns", "web").status == 1
+    kubepy("--state=../state", "config", "set-context", "plain")
+    assert kubepy("--state=../state", "--context=plain", "get", "ns", "web").status == 1
+    assert kubepy("--state=.", "get", "ns", "web", "-o", "name").out == "namespace/web\n"
+
+
 def test_a_cluster_is_a_name_for_a_folder(kubepy: Kubepy, lab: Path) -> None:
     assert kubepy("config", "set-cluster", "far", "--server=./lab").out == 'Cluster "far" set.\n'
     assert kubepy("--cluster=far", "get", "ns", "web", "-o", "name").out == "namespace/web\n"

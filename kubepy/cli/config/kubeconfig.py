@@ -102,7 +102,7 @@ def _listed(entries: Entries, kind: str) -> list[Entry]:
 
 def is_folder(text: str) -> bool:
     """Whether a word is a state folder: a path, or the name of one that is here."""
-    if "://" in text:
+    if not text or "://" in text:
         return False
     return os.sep in text or text in (".", "..") or os.path.exists(os.path.join(text, "kubepy.yaml"))
 

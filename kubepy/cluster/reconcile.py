@@ -87,7 +87,7 @@ class Informers:
 
     def __init__(self) -> None:
         self._objects: dict[str, dict[str, dict[str, Object]]] = {}  # resource → namespace → name → object
-        self._dependents: dict[str, dict[Key, None]] = {}  # owner uid → keys of the objects that name it
+        self._dependents: dict[str, dict[str, dict[Key, None]]] = {}  # owner uid → resource → keys that name it
         self._orphans: dict[tuple[str, str], dict[Key, None]] = {}  # resource, namespace → those without controller
         self._on_node: dict[str, dict[Key, None]] = {}  # node → keys of the pods bound to it
         self._keys: dict[str, Key] = {}  # uid → key
@@ -103,9 +103,12 @@ class Informers:
             return [found[name] for name in sorted(found)]
         return [spaces[space][name] for space in sorted(spaces) for name in sorted(spaces[space])]
 
-    def dependents(self, uid: str) -> Keys:
-        """The keys of the objects whose ownerReferences name this uid, in key order."""
-        return sorted(self._dependents.get(uid, ()))
+    def dependents(self, uid: str, resource: str | None = None) -> Keys:
+        """The keys of the objects (of one resource) whose ownerReferences name this uid, in key order."""
+        found = self._dependents.get(uid, {})
+        if resource is not None:
+            return sorted(found.get(resource, ()))
+        return sorted(key for keys in found.values() for key in keys)
 
     def orphans(self, resource: str, namespace: str) -> Keys:
         """The keys of the objects in a namespace that no controller owns, in key order."""
@@ -151,7 +154,7 @@ class Informers:
             return
         self._keys[links.uid] = key
         for owner in links.owners:
-            self._dependents.setdefault(owner, {})[key] = None
+            self._dependents.setdefault(owner, {}).setdefault(key.resource, {})[key] = None
         if links.orphan:
             self._orphans.setdefault((key.resource, key.namespace), {})[key] = None
         if links.node:
@@ -163,7 +166,9 @@ class Informers:
         if self._keys.get(links.uid) == key:
             del self._keys[links.uid]
         for owner in links.owners:
-            _discard(self._dependents, owner, key)
+            _discard(self._dependents.get(owner, {}), key.resource, key)
+            if not self._dependents.get(owner):
+                self._dependents.pop(owner, None)
         if links.orphan:
             _discard(self._orphans, (key.resource, key.namespace), key)
         if links.node:

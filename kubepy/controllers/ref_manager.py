@@ -31,7 +31,7 @@ class AdoptionError(Exception):
 def candidates(informers: Informers, resource: str, owner: Object) -> list[Object]:
     """What the owner controls, and the orphans of its namespace, in key order (``FilterPodsByOwner``)."""
     namespace = namespace_of(owner)
-    keys = [key for key in informers.dependents(uid_of(owner)) if key[:2] == (resource, namespace)]
+    keys = [key for key in informers.dependents(uid_of(owner), resource) if key.namespace == namespace]
     if orphans := informers.orphans(resource, namespace):
         keys = sorted({*keys, *orphans})
     return [obj for key in keys if (obj := informers.get(*key)) is not None]

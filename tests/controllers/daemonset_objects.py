@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kubepy.cluster.clock import format_time
 from kubepy.cluster.objects.meta import Object, new_controller_ref
+from kubepy.cluster.reconcile import Key
+from kubepy.controllers.daemonset.ledger import Ledger
+from kubepy.controllers.daemonset.placement import Placement
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HASH = "7b6958c85"
@@ -73,3 +77,12 @@ def pod(name: str, on: str, *, hash_: str = HASH, ready_for: float | None = 60, 
         spec["nodeName"] = on
     status = {"phase": phase, "conditions": [ready]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+
+
+def ledger_of(owner: Object, pods: Iterable[Object], placements: Mapping[str, Placement]) -> Ledger:
+    """What has been looked at once, with these pods and placements."""
+    ledger = Ledger()
+    for one in pods:
+        ledger.put(Key("pods", "default", one["metadata"]["name"]), one)
+    ledger.look(owner, placements, HASH, NOW)
+    return ledger

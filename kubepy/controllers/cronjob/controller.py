@@ -78,7 +78,7 @@ class CronJobController:
             self.queue.add_after(key, seconds)
 
     def _jobs_of(self, cron_job: Object) -> list[Object]:
-        keys = [key for key in self._informers.dependents(uid_of(cron_job)) if key.resource == JOBS]
+        keys = self._informers.dependents(uid_of(cron_job), JOBS)
         found = (self._informers.get(*key) for key in keys)
         return [job for job in found if job is not None and is_controlled_by(job, cron_job)]
 

@@ -20,16 +20,11 @@ from kubepy.cluster.objects.meta import (
 from kubepy.cluster.objects.pods import is_pod_ready
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.selectors.labels import from_label_selector
-from kubepy.controllers.daemonset.manage import (
-    Changes,
-    FailedPodBackoff,
-    changes_on_node,
-    unscheduled_without_node,
-)
-from kubepy.controllers.daemonset.placement import Placement, Placements
-from kubepy.controllers.daemonset.pods import HASH_LABEL, NodePods, by_node, new_pod, pinned, target_node
-from kubepy.controllers.daemonset.rolling_update import rolling_update_decision
-from kubepy.controllers.daemonset.status import count, new_status
+from kubepy.controllers.daemonset.ledger import Ledger
+from kubepy.controllers.daemonset.manage import Changes, FailedPodBackoff
+from kubepy.controllers.daemonset.placement import Placements
+from kubepy.controllers.daemonset.pods import HASH_LABEL, new_pod, pinned, target_node
+from kubepy.controllers.daemonset.status import new_status
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import PodControl, failures, is_namespace_terminating, slow_start
@@ -48,9 +43,7 @@ class Situation(NamedTuple):
     key: Key
     daemon_set: Object
     hash: str
-    pods: list[Object]
-    node_pods: NodePods
-    placements: Mapping[str, Placement]  # of every node, by name
+    ledger: Ledger
 
 
 class Revisions(NamedTuple):
@@ -73,7 +66,8 @@ class DaemonSetController:
         self.queue = context.new_queue()
         self._owners = Ownership(context.informers, RESOURCE, "DaemonSet", self.queue)
         self._placements = Placements(context.informers)
-        self._claimed: dict[str, dict[str, Object]] = {}  # DaemonSet's uid → its pods by uid, as they were claimed
+        self._ledgers: dict[str, Ledger] = {}  # by the DaemonSet's uid
+        self._changed: dict[str, set[Key]] = {}  # by the same: pods that its ledger has to learn of
 
     def remember(self) -> Any:
         return self._failed_pods.memory()
@@ -97,11 +91,16 @@ class DaemonSetController:
             if event.old is not None:
                 self._owners.forget(event.old)
                 self._placements.forget(event.old)
-                self._claimed.pop(uid_of(event.old), None)
+                self._ledgers.pop(uid_of(event.old), None)
+                self._changed.pop(uid_of(event.old), None)
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
         old, new = event.old, event.new
+        for one in (old, new):
+            controller = controller_of(one) if one is not None else None
+            if controller is not None and controller["uid"] in self._ledgers:
+                self._changed.setdefault(controller["uid"], set()).add(event.key)
         owner = self._owners.changed(event, lambda key, _: self._expectations.creation_observed(key),
                                      lambda key, _: self._expectations.deletion_observed(key))
         seconds = owner["spec"].get("minReadySeconds") or 0 if owner is not None else 0
@@ -148,9 +147,10 @@ class DaemonSetController:
             return
         if is_being_deleted(daemon_set):
             return
-        pods = self._claim_pods(daemon_set)
-        revisions = self._construct_history(daemon_set, pods)
-        situation = self._look(key, daemon_set, pods, labels_of(revisions.current).get(HASH_LABEL, ""))
+        ledger = self._claim_pods(daemon_set)
+        revisions = self._construct_history(daemon_set, ledger)
+        situation = Situation(key, daemon_set, labels_of(revisions.current).get(HASH_LABEL, ""), ledger)
+        ledger.look(daemon_set, self._placements.everywhere(daemon_set), situation.hash, self._clock.now())
         if not self._expectations.are_satisfied(key):
             self._write_status(situation, observed=False)
             return
@@ -163,18 +163,25 @@ class DaemonSetController:
         if error is not None:
             raise error
 
-    def _claim_pods(self, daemon_set: Object) -> list[Object]:
-        """One that was claimed and has not changed since is not looked at again: a selector can't change."""
+    def _claim_pods(self, daemon_set: Object) -> Ledger:
+        """What has changed since the last time is claimed again; the rest stays, as a selector can't change.
+
+        Raises Status, AdoptionError.
+        """
         uid = uid_of(daemon_set)
-        known = self._claimed.get(uid, {})
-        found = candidates(self._informers, PODS, daemon_set)
-        fresh = [pod for pod in found if known.get(uid_of(pod)) is not pod]
-        if not fresh and len(found) == len(known):
-            return found
-        kept = [pod for pod in found if known.get(uid_of(pod)) is pod]
-        claimed = kept + self._claim(PODS, daemon_set, fresh)
-        self._claimed[uid] = {uid_of(pod): pod for pod in claimed}
-        return claimed
+        ledger = self._ledgers.get(uid)
+        if ledger is None:
+            ledger, found = Ledger(), candidates(self._informers, PODS, daemon_set)
+            keys = {_key_of(pod) for pod in found}
+        else:
+            keys = {*self._changed.get(uid, ()), *self._informers.orphans(PODS, namespace_of(daemon_set))}
+            found = [pod for key in sorted(keys) if (pod := self._informers.get(*key)) is not None]
+        claimed = {_key_of(pod): pod for pod in self._claim(PODS, daemon_set, found)} if found else {}
+        for key in sorted(keys):
+            ledger.put(key, claimed.get(key))
+        self._ledgers[uid] = ledger
+        self._changed.pop(uid, None)
+        return ledger
 
     def _claim(self, resource: str, daemon_set: Object, found: list[Object]) -> list[Object]:
         """Raises Status, AdoptionError."""
@@ -184,26 +191,18 @@ class DaemonSetController:
             raise errors[0]
         return claimed
 
-    def _look(self, key: Key, daemon_set: Object, pods: list[Object], hash_: str) -> Situation:
-        return Situation(key, daemon_set, hash_, pods, by_node(pods), self._placements.everywhere(daemon_set))
-
     def _update(self, situation: Situation, old_revisions: list[Object]) -> None:
         """manage, then the rolling update, then the history. Raises Status, ValueError."""
         self._carry_out(situation, self._manage(situation))
         strategy = situation.daemon_set["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "RollingUpdate" and self._expectations.are_satisfied(situation.key):
-            self._carry_out(situation, rolling_update_decision(
-                situation.daemon_set, situation.placements, situation.node_pods, situation.hash, self._clock.now()))
+            self._carry_out(situation, situation.ledger.rolling_update(situation.daemon_set))
         self._clean_up_history(situation, old_revisions)
 
     # --- manage
 
     def _manage(self, situation: Situation) -> Changes:
-        changes, now = Changes(), self._clock.now()
-        for node, placement in situation.placements.items():
-            changes_on_node(changes, situation.daemon_set, node, placement, situation.node_pods.get(node, []),
-                            situation.hash, now)
-        changes.delete += unscheduled_without_node(situation.placements, situation.node_pods)
+        changes = situation.ledger.manage()
         self._add_ended(situation, changes)
         return changes
 
@@ -263,7 +262,7 @@ class DaemonSetController:
 
     # --- history
 
-    def _construct_history(self, daemon_set: Object, pods: list[Object]) -> Revisions:
+    def _construct_history(self, daemon_set: Object, ledger: Ledger) -> Revisions:
         """The revision of the present template, made or renumbered if need be, and the others (``constructHistory``).
 
         Raises Status.
@@ -276,7 +275,7 @@ class DaemonSetController:
         number = history.next_number(old)
         if not current:
             return Revisions(self._snapshot(daemon_set, number), old)
-        kept = self._deduplicate(current, pods)
+        kept = self._deduplicate(current, ledger)
         if history.number_of(kept) < number:
             kept = self._history.renumber(kept, number)
         return Revisions(kept, old)
@@ -303,12 +302,12 @@ class DaemonSetController:
                             subresource="status")
         raise Status(409, "AlreadyExists", f'controllerrevisions.apps "{name_of(revision)}" already exists')
 
-    def _deduplicate(self, current: list[Object], pods: Iterable[Object]) -> Object:
+    def _deduplicate(self, current: list[Object], ledger: Ledger) -> Object:
         """Of several revisions of one template the newest stays, and the pods of the others become its own."""
         ordered = sorted(current, key=history.number_of)
         kept, others = ordered[-1], ordered[:-1]
         if others:
-            self._relabel(pods, labels_of(kept)[HASH_LABEL])
+            self._relabel(ledger.pods(), labels_of(kept)[HASH_LABEL])
             self._history.delete(others)
         return kept
 
@@ -323,7 +322,7 @@ class DaemonSetController:
         limit = situation.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
         if len(old) <= limit:
             return
-        live = history.live_labels(situation.pods, HASH_LABEL)
+        live = history.live_labels(situation.ledger.pods(), HASH_LABEL)
         self._history.delete(history.surplus(old, limit, lambda one: labels_of(one).get(HASH_LABEL) in live))
 
     # --- status
@@ -331,7 +330,7 @@ class DaemonSetController:
     def _write_status(self, situation: Situation, *, observed: bool) -> None:
         """Write the status if it changes. Raises Status."""
         daemon_set = situation.daemon_set
-        counts = count(daemon_set, situation.placements, situation.node_pods, situation.hash, self._clock.now())
+        counts = situation.ledger.counts
         status = new_status(daemon_set, counts, observed=observed)
         if status != daemon_set.get("status"):
             self._client.update(RESOURCE, {**daemon_set, "status": status}, namespace=namespace_of(daemon_set),
@@ -339,6 +338,10 @@ class DaemonSetController:
         min_ready_seconds = daemon_set["spec"].get("minReadySeconds") or 0
         if min_ready_seconds > 0 and counts.ready != counts.available:
             self.queue.add_after(situation.key, min_ready_seconds)
+
+
+def _key_of(pod: Object) -> Key:
+    return Key(PODS, namespace_of(pod), name_of(pod))
 
 
 def _ignore(key: Key, obj: Object) -> None:

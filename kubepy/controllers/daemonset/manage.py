@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from kubepy.cluster.clock import format_micro_time, parse_time
 from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, phase_of
 from kubepy.controllers.daemonset.placement import Placement
-from kubepy.controllers.daemonset.pods import HASH_LABEL, NodePods, allows_surge, oldest_first
+from kubepy.controllers.daemonset.pods import HASH_LABEL, allows_surge, oldest_first
 
 
 @dataclass
@@ -22,6 +22,12 @@ class Changes:
     delete: list[str] = field(default_factory=list)
     failed: list[Object] = field(default_factory=list)
     succeeded: list[Object] = field(default_factory=list)
+
+    def add(self, more: Changes) -> None:
+        self.create += more.create
+        self.delete += more.delete
+        self.failed += more.failed
+        self.succeeded += more.succeeded
 
 
 def changes_on_node(changes: Changes, daemon_set: Object, node: str, placement: Placement, pods: list[Object],
@@ -68,7 +74,7 @@ def _surplus(daemon_set: Object, running: list[Object], hash_: str, now: datetim
     return [name_of(pod) for pod in surplus]
 
 
-def unscheduled_without_node(nodes: Iterable[str], node_pods: NodePods) -> list[str]:
+def unscheduled_without_node(nodes: Iterable[str], node_pods: Mapping[str, list[Object]]) -> list[str]:
     """Pods that wait for a node that is gone: no scheduler will ever bind them, and nothing else removes them
     (``getUnscheduledPodsWithoutNode``)."""
     existing = set(nodes)

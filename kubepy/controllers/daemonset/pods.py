@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, labels_of, uid_of
+from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, uid_of
 from kubepy.cluster.objects.nodes import METADATA_NAME, required_node_selector
-from kubepy.cluster.objects.pods import is_pod_terminal
 from kubepy.cluster.values.intstr import scaled_value
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
@@ -15,23 +14,6 @@ from kubepy.controllers.pod_control import pod_from_template
 HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
-
-NodePods = Mapping[str, list[Object]]
-
-
-def by_node(pods: Iterable[Object], *, with_ended: bool = False) -> dict[str, list[Object]]:
-    """The pods of each node that has some, by the node's name (``getNodesToDaemonPods``).
-
-    Those that have ended and are being deleted are of no more concern, unless ``with_ended``.
-    """
-    found: dict[str, list[Object]] = {}
-    for pod in pods:
-        if not with_ended and is_being_deleted(pod) and is_pod_terminal(pod):
-            continue
-        if node := target_node(pod):
-            found.setdefault(node, []).append(pod)
-    return found
-
 
 def target_node(pod: Object) -> str:
     """The node that a pod runs on or is meant for, "" for none (``GetTargetNodeName``)."""

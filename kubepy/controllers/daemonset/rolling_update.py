@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -11,7 +11,6 @@ from kubepy.cluster.objects.pods import is_pod_available
 from kubepy.controllers.daemonset.manage import Changes
 from kubepy.controllers.daemonset.placement import Placement
 from kubepy.controllers.daemonset.pods import (
-    NodePods,
     is_updated,
     surge_count,
     template_generation,
@@ -35,44 +34,39 @@ class NodeState(NamedTuple):
     new: Object | None
     old: Object | None
     crowded: bool
+    new_is_available: bool
+    old_is_available: bool
 
 
-def rolling_update_decision(daemon_set: Object, placements: Mapping[str, Placement], node_pods: NodePods, hash_: str,
-                            now: datetime) -> Changes:
-    """What to create and delete next. ``placements`` has every node there is, by name. Raises ValueError."""
-    limits = limits_of(daemon_set, placements)
-    states = list(node_states(daemon_set, placements, node_pods, hash_))
-    min_ready_seconds = daemon_set["spec"].get("minReadySeconds") or 0
-    if limits.max_surge == 0:
-        return _replace(states, limits, min_ready_seconds, now)
-    return _surge(states, limits, placements, min_ready_seconds, now)
+def decide(states: Iterable[NodeState], limits: Limits, placements: Mapping[str, Placement]) -> Changes:
+    """What to create and delete next. ``states``: every node that has a pod or should have one, by name."""
+    return _replace(states, limits) if limits.max_surge == 0 else _surge(states, limits, placements)
 
 
-def limits_of(daemon_set: Object, placements: Mapping[str, Placement]) -> Limits:
+def limits_of(daemon_set: Object, desired: int) -> Limits:
     """``updatedDesiredNodeCounts``; percentages are of the desired nodes and round up. Raises ValueError."""
-    desired = sum(1 for placement in placements.values() if placement.should_run)
     max_surge, max_unavailable = surge_count(daemon_set, desired), unavailable_count(daemon_set, desired)
     if desired > 0 and max_surge == 0 and max_unavailable == 0:
         max_unavailable = 1
     return Limits(max_surge, max_unavailable, desired)
 
 
-def node_states(daemon_set: Object, placements: Mapping[str, Placement], node_pods: NodePods,
-                hash_: str) -> Iterator[NodeState]:
-    """Every node that has a pod or should have one, by name."""
+def node_state(daemon_set: Object, node: str, pods: Iterable[Object], hash_: str, now: datetime) -> NodeState:
     generation = template_generation(daemon_set)
-    wanting = {node for node, placement in placements.items() if placement.should_run}
-    for node in sorted(wanting.union(node_pods)):
-        new: list[Object] = []
-        old: list[Object] = []
-        for pod in node_pods.get(node, ()):
-            if not is_being_deleted(pod):
-                (new if is_updated(pod, hash_, generation) else old).append(pod)
-        crowded = len(new) > 1 or len(old) > 1
-        yield NodeState(node, new[0] if new else None, old[0] if old else None, crowded)
+    min_ready_seconds = daemon_set["spec"].get("minReadySeconds") or 0
+    new: list[Object] = []
+    old: list[Object] = []
+    for pod in pods:
+        if not is_being_deleted(pod):
+            (new if is_updated(pod, hash_, generation) else old).append(pod)
+    crowded = len(new) > 1 or len(old) > 1
+    new_is_available, old_is_available = (bool(found) and is_pod_available(found[0], min_ready_seconds, now)
+                                          for found in (new, old))
+    return NodeState(node, new[0] if new else None, old[0] if old else None, crowded, new_is_available,
+                     old_is_available)
 
 
-def _replace(states: list[NodeState], limits: Limits, min_ready_seconds: int, now: datetime) -> Changes:
+def _replace(states: Iterable[NodeState], limits: Limits) -> Changes:
     """Without surge: delete old pods, unavailable ones all at once, available ones as far as maxUnavailable allows.
 
     The manage step makes their successors. A node with no pod, or with one of each, counts as unavailable.
@@ -81,16 +75,15 @@ def _replace(states: list[NodeState], limits: Limits, min_ready_seconds: int, no
     replaceable: list[str] = []
     candidates: list[str] = []
     for state in states:
-        only = None if state.crowded or (state.new and state.old) else state.new or state.old
-        available = only is not None and is_pod_available(only, min_ready_seconds, now)
+        is_single = not state.crowded and (state.new is None) != (state.old is None)
+        available = is_single and (state.new_is_available or state.old_is_available)
         unavailable += not available
-        if only is not None and only is state.old:
-            (candidates if available else replaceable).append(name_of(only))
+        if is_single and state.old is not None:
+            (candidates if available else replaceable).append(name_of(state.old))
     return Changes(delete=[*replaceable, *candidates[:max(limits.max_unavailable - unavailable, 0)]])
 
 
-def _surge(states: list[NodeState], limits: Limits, placements: Mapping[str, Placement], min_ready_seconds: int,
-           now: datetime) -> Changes:
+def _surge(states: Iterable[NodeState], limits: Limits, placements: Mapping[str, Placement]) -> Changes:
     """With surge: a new pod beside an old available one on at most maxSurge nodes; beside an unavailable one at once.
 
     An old pod goes when the new one beside it is available. On a node that should no longer run the pod it goes when
@@ -103,19 +96,17 @@ def _surge(states: list[NodeState], limits: Limits, placements: Mapping[str, Pla
         if state.crowded:
             surging += 1
             continue
-        old_available, new_available = (pod is not None and is_pod_available(pod, min_ready_seconds, now)
-                                        for pod in (state.old, state.new))
-        available_nodes += old_available if state.old else new_available
+        available_nodes += state.old_is_available if state.old else state.new_is_available
         if state.old is None:
             continue
         if state.new is not None:
-            surging += not new_available
-            if new_available:
+            surging += not state.new_is_available
+            if state.new_is_available:
                 changes.delete.append(name_of(state.old))
         elif not _should_run(placements, state.node):
-            (leaving if old_available else changes.delete).append(name_of(state.old))
+            (leaving if state.old_is_available else changes.delete).append(name_of(state.old))
         else:
-            (candidates if old_available else changes.create).append(state.node)
+            (candidates if state.old_is_available else changes.create).append(state.node)
     changes.delete += leaving[:max(available_nodes - limits.desired, 0)]
     changes.create += candidates[:max(limits.max_surge - surging, 0)]
     return changes

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready
 from kubepy.controllers.daemonset.placement import Placement
-from kubepy.controllers.daemonset.pods import NodePods, is_updated, oldest_first, template_generation
+from kubepy.controllers.daemonset.pods import is_updated, oldest_first, template_generation
 
 
 class Counts(NamedTuple):
+    """Of one node, where each is 0 or 1, or of all."""
+
     desired: int = 0
     current: int = 0
     misscheduled: int = 0
@@ -21,27 +22,17 @@ class Counts(NamedTuple):
     updated: int = 0
 
 
-def count(daemon_set: Object, placements: Mapping[str, Placement], node_pods: NodePods, hash_: str,
-          now: datetime) -> Counts:
+def count_on_node(daemon_set: Object, placement: Placement, pods: list[Object], hash_: str, now: datetime) -> Counts:
     """One pod a node counts, the oldest scheduled one, also when it is being deleted."""
-    generation = template_generation(daemon_set)
-    min_ready_seconds = daemon_set["spec"].get("minReadySeconds") or 0
-    desired = current = misscheduled = ready = available = updated = 0
-    for node, placement in placements.items():
-        pods = node_pods.get(node)
-        if not placement.should_run:
-            misscheduled += bool(pods)
-            continue
-        desired += 1
-        if not pods:
-            continue
-        pod = pods[0] if len(pods) == 1 else oldest_first(pods)[0]
-        current += 1
-        if is_pod_ready(pod):
-            ready += 1
-            available += not min_ready_seconds or is_pod_available(pod, min_ready_seconds, now)
-        updated += is_updated(pod, hash_, generation)
-    return Counts(desired, current, misscheduled, ready, available, updated)
+    if not placement.should_run:
+        return Counts(misscheduled=int(bool(pods)))
+    if not pods:
+        return Counts(desired=1)
+    pod = pods[0] if len(pods) == 1 else oldest_first(pods)[0]
+    ready = is_pod_ready(pod)
+    available = ready and is_pod_available(pod, daemon_set["spec"].get("minReadySeconds") or 0, now)
+    updated = is_updated(pod, hash_, template_generation(daemon_set))
+    return Counts(1, 1, 0, int(ready), int(available), int(updated))
 
 
 def new_status(daemon_set: Object, counts: Counts, *, observed: bool) -> Object:

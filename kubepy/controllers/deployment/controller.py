@@ -245,7 +245,7 @@ class Rollout:
 
     def pods_of(self, replica_set: Object) -> list[Object]:
         informers = self.controller.informers
-        found = (informers.get(*key) for key in informers.dependents(uid_of(replica_set)) if key.resource == "pods")
+        found = (informers.get(*key) for key in informers.dependents(uid_of(replica_set), "pods"))
         return [pod for pod in found if pod is not None and is_controlled_by(pod, replica_set)]
 
     def is_complete(self) -> bool:

@@ -158,7 +158,7 @@ class ReplicaSetController:
                 for pod in self._dependent_pods(one)]
 
     def _dependent_pods(self, replica_set: Object) -> list[Object]:
-        keys = (key for key in self._informers.dependents(uid_of(replica_set)) if key.resource == "pods")
+        keys = self._informers.dependents(uid_of(replica_set), "pods")
         found = (self._informers.get(*key) for key in keys)
         return [pod for pod in found if pod is not None and is_controlled_by(pod, replica_set)]
 

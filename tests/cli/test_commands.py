@@ -5,19 +5,14 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from kubepy.cli.commands import COMMANDS, GROUPS
-from kubepy.cli.runtime.command import Entry, Invocation, Verb, load, walk
 from kubepy.cli.runtime.errors import CliError, guarded
-from kubepy.cli.runtime.flags import Parser
-from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.cli.runtime.session import Session
 from tests.cli.conftest import Done, Kubepy
 
 
@@ -178,75 +173,6 @@ def test_what_has_no_meaning_here_says_so_in_one_line(bare: Kubepy, verb: str) -
     assert (done.out, done.status) == ("", 1)
     assert done.err.startswith(f'error: "{verb}" is not supported: ')
     assert done.err.count("\n") == 1
-
-
-DOCUMENTED = [(name, entry) for name, entry in walk(COMMANDS) if entry.target and entry.summary]
-SINGLE = ("alpha", "options")  # what there is only one way to call
-
-
-@pytest.mark.parametrize(("name", "entry"), [pytest.param(*one, id=one[0]) for one in DOCUMENTED])
-def test_help_shows_examples_that_the_command_can_read(bare: Kubepy, name: str, entry: Entry) -> None:
-    command = load(name.split()[-1], entry)
-    shown = bare(*name.split(), "--help")
-    assert (shown.err, shown.status) == ("", 0)
-    if command.help.startswith("Not supported"):
-        return
-    lines = [line.strip() for line in command.examples.splitlines() if line.strip()]
-    assert len([line for line in lines if line.startswith("#")]) >= (1 if name in SINGLE else 2)
-    assert all(line in shown.out for line in lines)
-    for line in command.examples.replace("\\\n", " ").splitlines():
-        for call in [] if line.strip().startswith("#") else calls(line.strip()):
-            assert read_as_far_as_flags(call), call
-
-
-def calls(line: str) -> list[list[str]]:
-    """The words of each call of kubepy in a line of shell."""
-    parts = re.split(r"\| |&& |<\(|\$\(", line.replace(")", " "))
-    found = [shlex.split(part.partition(" > ")[0].replace('"', ""), comments=True) for part in parts]
-    return [words[1:] for words in found if words[:1] == ["kubepy"]]
-
-
-def read_as_far_as_flags(words: list[str]) -> bool:
-    """Whether the words name a command that has their flags."""
-    command = Verb("kubepy", "kubepy", None, entries=COMMANDS)
-    while (at := Parser([*command.flags, *GLOBAL_FLAGS]).first_word(words)) is not None:
-        name = command.canonical(words[at])
-        if not name:
-            break
-        command, words = load(name, command.entries[name]), [*words[:at], *words[at + 1:]]
-    Parser([*command.flags, *GLOBAL_FLAGS]).parse(words)
-    return command.run is not None
-
-
-def test_no_flag_is_hidden_behind_what_an_invocation_has_of_its_own() -> None:
-    given = Invocation(Verb("x", "x", None), "kubepy x", [], -1, {}, [])
-    for name, entry in walk(COMMANDS):
-        command = load(name, entry)
-        assert [flag.name for flag in command.flags if hasattr(given, flag.attribute)] == [], name
-
-
-def test_help_shows_every_group(bare: Kubepy) -> None:
-    done = bare("--help")
-    assert (done.err, done.status) == ("", 0)
-    for title in GROUPS:
-        assert f"{title}:" in done.out
-    assert bare("help") == done
-
-
-def test_options_name_every_global_flag(bare: Kubepy) -> None:
-    out = bare("options").out
-    assert [flag.name for flag in GLOBAL_FLAGS if f"--{flag.name}" not in out] == []
-    assert out.startswith("The following options can be passed to any command:\n\n    --cluster='':\n")
-    assert "mean nothing here: --as, --as-group," in out
-
-
-def test_help_of_a_command_by_its_name(bare: Kubepy) -> None:
-    assert bare("help", "get") == bare("get", "--help")
-    assert bare("help", "create", "svc", "nodeport") == bare("create", "service", "nodeport", "-h")
-    assert bare("help", "get", "pods") == bare("get", "--help")
-    unknown = bare("help", "frobnicate")
-    assert (unknown.out, unknown.status) == ("", 0)
-    assert unknown.err.startswith("Unknown help topic [`frobnicate`]\n")
 
 
 def test_a_defect_is_one_line_and_never_a_traceback() -> None:
@@ -412,38 +338,3 @@ def test_there_is_no_server_for_raw_requests(kubepy: Kubepy, folder: Path, words
     (folder / "cm.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
     assert kubepy(*words.split()) == Done(
         "", "error: --raw is not supported: there is no server to send requests to\n", 1)
-
-
-# --- streams that are closed or full --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("redirection", "said", "status"), [
-    (">/dev/full", "error: no space left on device\n", 1), (">&-", "", 0), ("2>&-", "", 0), ("<&-", "", 0),
-    (">&- 2>&- <&-", "", 0), ("2>/dev/full", "", 0),
-])
-def test_streams_that_nothing_can_be_written_to(kubepy: Kubepy, redirection: str, said: str, status: int) -> None:
-    script = f"{sys.executable} -m kubepy.cli.program get ns {redirection}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert (done.stderr, done.returncode) == (said, status)
-
-
-@pytest.mark.parametrize("words", ["apply -f -", "create -f -", "set env ds/x -", "auth reconcile -f -"])
-def test_a_closed_standard_input_is_an_empty_one(kubepy: Kubepy, words: str) -> None:
-    script = f"{sys.executable} -m kubepy.cli.program {words} <&-"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    empty = subprocess.run(["bash", "-c", script.replace("<&-", "</dev/null")], capture_output=True, text=True,
-                           check=False)
-    assert (done.stdout, done.stderr, done.returncode) == (empty.stdout, empty.stderr, empty.returncode)
-    assert "Traceback" not in done.stderr
-    assert "internal error" not in done.stderr
-
-
-@pytest.mark.parametrize("words", ["get ns", "create cm x", "apply -f -", "config view", "init", "controller --once",
-                                   "fsck"])
-def test_a_state_folder_that_is_a_file(bare: Kubepy, folder: Path, words: str) -> None:
-    (folder / "state").write_text("x")
-    done = bare(*words.split(), stdin="{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
-    assert done.status == (0 if words == "config view" else 1)
-    assert "internal error" not in done.err
-    assert words.startswith("apply") or done.err.count("\n") <= 1
-    assert (folder / "state").read_text() == "x"

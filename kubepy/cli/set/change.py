@@ -89,18 +89,19 @@ def change_each(session: Session, given: Invocation, infos: Sequence[Info], chan
         patch, patch_type = two_way_patch(info.content, changed)
         if not patch and not always:
             continue
-        if given.local or strategy == CLIENT:
-            printer(changed)
-            continue
         try:
-            printer(session.client.patch(
-                info.resource.key, info.name, patch, patch_type, namespace=info.namespace,
-                dry_run=strategy == SERVER, field_manager=given.field_manager))
+            is_sent = not given.local and strategy != CLIENT
+            printer(_send(session, given, info, patch, patch_type, strategy) if is_sent else changed)
         except Exception as error:
             if not is_status(error):
                 raise
             errors.append(error if failed is None else CliError(f"{failed}{error}"))
     raise_all(errors)
+
+
+def _send(session: Session, given: Invocation, info: Info, patch: Object, patch_type: str, strategy: str) -> Object:
+    return session.client.patch(info.resource.key, info.name, patch, patch_type, namespace=info.namespace,
+                                dry_run=strategy == SERVER, field_manager=given.field_manager)
 
 
 def _name(given: Invocation, info: Info) -> str:

@@ -1,0 +1,43 @@
+"""Streams that are closed or full, and a state folder that is none: a line at most, never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Kubepy
+
+
+@pytest.mark.parametrize(("redirection", "said", "status"), [
+    (">/dev/full", "error: no space left on device\n", 1), (">&-", "", 0), ("2>&-", "", 0), ("<&-", "", 0),
+    (">&- 2>&- <&-", "", 0), ("2>/dev/full", "", 0),
+])
+def test_streams_that_nothing_can_be_written_to(kubepy: Kubepy, redirection: str, said: str, status: int) -> None:
+    script = f"{sys.executable} -m kubepy.cli.program get ns {redirection}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stderr, done.returncode) == (said, status)
+
+
+@pytest.mark.parametrize("words", ["apply -f -", "create -f -", "set env ds/x -", "auth reconcile -f -"])
+def test_a_closed_standard_input_is_an_empty_one(kubepy: Kubepy, words: str) -> None:
+    script = f"{sys.executable} -m kubepy.cli.program {words} <&-"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    empty = subprocess.run(["bash", "-c", script.replace("<&-", "</dev/null")], capture_output=True, text=True,
+                           check=False)
+    assert (done.stdout, done.stderr, done.returncode) == (empty.stdout, empty.stderr, empty.returncode)
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+
+
+@pytest.mark.parametrize("words", ["get ns", "create cm x", "apply -f -", "config view", "init", "controller --once",
+                                   "fsck"])
+def test_a_state_folder_that_is_a_file(bare: Kubepy, folder: Path, words: str) -> None:
+    (folder / "state").write_text("x")
+    done = bare(*words.split(), stdin="{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}")
+    assert done.status == (0 if words == "config view" else 1)
+    assert "internal error" not in done.err
+    assert words.startswith("apply") or done.err.count("\n") <= 1
+    assert (folder / "state").read_text() == "x"

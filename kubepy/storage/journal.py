@@ -101,9 +101,14 @@ class Journal:
             raise
 
     def _make_directories(self, writes: Iterable[Write]) -> None:
-        files = (path_of(write.key) for write in writes if write.json is not None and write.expires is None)
-        for directory in sorted({path.rpartition("/")[0] for path in files}):
+        """Raises FolderError where something is in the way of a folder, that of managers included."""
+        written = [write for write in writes if write.json is not None and write.expires is None]
+        for directory in sorted({path_of(write.key).rpartition("/")[0] for write in written}):
             self.folder.make_directory(directory)
+        managed = (managers_path(write.key) for write in written if '"managedFields"' in (write.json or ""))
+        for directory in sorted({path.rpartition("/")[0] for path in managed}):
+            if obstacle := obstacle_before(self.folder, f"{directory}/"):
+                raise FolderError(f"{self.folder.absolute(obstacle.path)}: {obstacle.why}")
 
     def _stage(self, write: Write, number: int) -> Staged:
         if write.expires is not None:

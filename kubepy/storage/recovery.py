@@ -8,7 +8,7 @@ newer and sound was edited from outside, and stays. All of this is for the holde
 
 from __future__ import annotations
 
-from kubepy.storage.compare import digest_of, read_managers
+from kubepy.storage.compare import digest_of, managers_path, read_managers
 from kubepy.storage.database import DURABLE, PENDING, WRITTEN, Database, Row, Stamp
 from kubepy.storage.folder import MANAGED, Folder, UnreadableError
 from kubepy.storage.journal import Staged, settle, settle_managers, stage, tidy
@@ -43,7 +43,7 @@ class Recovery:
 
     def _finish_one(self, row: Row, number: int, rebooted: bool) -> Row | None:
         """What the row is afterwards; None: a tombstone that is not needed any more. What cannot be reached waits."""
-        if obstacle_before(self.folder, path_of(row.key)):
+        if any(obstacle_before(self.folder, path) for path in (path_of(row.key), managers_path(row.key))):
             return row
         if row.json is None:
             return self._finish_removal(row, rebooted)

@@ -11,6 +11,7 @@ from typing import Any
 from kubepy.storage.database import Database, Stamp
 from kubepy.storage.errors import FolderError, NoClusterError
 from kubepy.storage.folder import Folder, UnreadableError, is_racy
+from kubepy.storage.index import OWN, make_own_folder
 from kubepy.storage.manifest import ContentError, parse
 from kubepy.storage.model import Object
 
@@ -27,19 +28,21 @@ def initialize(root: str, settings: Mapping[str, Any]) -> None:
     path = os.path.join(root, FILE)
     try:
         os.makedirs(root, exist_ok=True)
-        _write_new(os.path.join(root, ".gitignore"), GITIGNORE)
-        created = _write_new(path, text)
+        make_own_folder(root)
+        _write_new(root, ".gitignore", GITIGNORE)
+        created = _write_new(root, FILE, text)
     except OSError as error:
         raise FolderError(f"{root}: cannot be made a cluster: {error.strerror}") from error
     if not created:
         raise FolderError(f"{root} is a cluster already ({path} is there)")
 
 
-def _write_new(path: str, text: str) -> bool:
+def _write_new(root: str, name: str, text: str) -> bool:
     """Write a file, whole or not at all, unless one is there; returns whether it was written."""
+    path = os.path.join(root, name)
     if os.path.lexists(path):
         return False
-    temporary = f"{path}.{os.getpid()}.tmp"
+    temporary = os.path.join(root, OWN, f"{name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "w", encoding="utf-8") as file:
             file.write(text)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from kubepy.storage import settings
-from kubepy.storage.folder import Folder, shown
+from kubepy.storage.folder import MANAGED, Folder, shown
 from kubepy.storage.keys import CLUSTER, NAMESPACES, decode
 from kubepy.storage.model import Problem
 
@@ -53,6 +53,9 @@ def _walk_folder(folder: Folder, path: str, depth: int) -> Iterator[Problem]:
     if depth == 0 and name in folder.volatile:
         yield Problem(shown(path), 0, f"is not read: {name} are not kept in files")
         return
+    managed = f"{path}/{MANAGED}"
+    if depth == 0 and os.path.lexists(folder.absolute(managed)) and not folder.is_directory(managed):
+        yield Problem(shown(managed), 0, "is not a folder")
     for child in _entries(folder, path):
         yield from _walk(folder, child, f"{path}/{child.name}", depth - 1)
 

@@ -228,3 +228,36 @@ def test_a_commit_that_a_dead_process_left_waits_behind_an_obstacle(folder: Path
     with store.transaction():
         pass
     store.close()
+
+
+@pytest.mark.parametrize("put", [lambda path: path.symlink_to("/nowhere"), lambda path: path.write_text("")],
+                         ids=["a link", "a file"])
+def test_what_is_in_the_way_of_managers_stops_only_writes_beside_it(
+    store: Store, folder: Path, put: Callable[[Path], None]
+) -> None:
+    managed = folder / "namespaces/default/configmaps/.managed"
+    put(managed)
+    assert [str(problem) for problem in store.problems()] == ["namespaces/default/configmaps/.managed: is not a folder"]
+    applied = [{"manager": "kubectl", "operation": "Apply"}]
+    with pytest.raises(FolderError, match="managed: is "), store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "2", managedFields=applied))
+    with store.transaction() as transaction:
+        transaction.update(key("c", "other"), config_map("c", "2", namespace="other", managedFields=applied))
+    assert [obj["data"]["a"] for obj in store.list("configmaps").objects] == ["1", "1", "2"]
+    managed.unlink()
+
+
+def test_a_commit_with_managers_that_a_dead_process_left_waits_for_their_folder(folder: Path) -> None:
+    die_after_recording(folder)
+    managed = folder / "namespaces/default/configmaps/.managed"
+    shutil.rmtree(managed)
+    managed.symlink_to("/nowhere")
+    store = Store(folder)
+    assert state(store) == AFTER
+    with store.transaction() as transaction:
+        transaction.create(key("more", "fresh"), config_map("more", namespace="fresh"))
+    managed.unlink()
+    with store.transaction():
+        pass
+    assert (managed / "new.yaml").exists()
+    store.close()

@@ -236,6 +236,15 @@ def test_a_claim_of_a_class_that_does_not_allow_it_stays(client: Client) -> None
                                            "provisions the pvc must support resize")
 
 
+def test_an_update_that_leaves_out_what_admission_completed_changes_nothing(client: Client) -> None:
+    own = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
+    written = pod()
+    written["spec"]["tolerations"] = [own]
+    made = create(client, "pods", written)
+    as_written = {"spec": {"tolerations": [own], "priority": None, "preemptionPolicy": None}}
+    assert client.patch("pods", "p", as_written, MERGE_PATCH, namespace="default") == made
+
+
 def test_only_one_priority_class_is_the_default(client: Client) -> None:
     def priority_class(name: str) -> Object:
         return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 1,

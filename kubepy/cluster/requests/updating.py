@@ -94,13 +94,13 @@ def replace(server: Server, session: Session, target: Target, new: Object, old: 
     if managed is None and manager:
         managed = _tracked(server, target, new, old, subresource, manager)
     _check_version(target, strategy, new, old)
-    admission.admit_update(target, new, old, subresource)
+    request = admission.Request(server, session, target, new, old, subresource)
+    admission.admit_update(request)
     if not subresource:
         strategy.begin_update(new, old, session.list)
     _prepare(strategy, new, old, subresource)
     _validate(strategy, new, old, subresource)
     server.warn_all(strategy.warnings_on_update(new, old))
-    request = admission.Request(server, session, target, new, old, subresource)
     admission.validate_update(request)
     charges = admission.charge_quotas(request)
     _set_managers(new, old, managed)

@@ -39,6 +39,9 @@ _COMPLETING_NEW: dict[str, tuple[str, ...]] = {
     "persistentvolumes": ("volumes:protect_volume",),
     "ingresses.networking.k8s.io": ("networking:set_default_ingress_class",),
 }
+_COMPLETING_UPDATES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("pods", ""): ("scheduling:keep_priority", "scheduling:add_default_tolerations"),
+}
 _CHECKING_NEW: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_WORKLOADS, ("podsecurity:warn_of_template",)),
     "namespaces": ("podsecurity:check_namespace",),
@@ -102,12 +105,9 @@ def charge_quotas(request: Request) -> list[Charge]:
     return charge(request)
 
 
-def admit_update(target: Target, new: Object, old: Object, subresource: str) -> None:
-    """An update that leaves out what admission had filled in keeps it."""
-    if target.resource.key == "pods" and not subresource:
-        for field in ("priority", "preemptionPolicy"):
-            if field in old["spec"]:
-                new["spec"].setdefault(field, old["spec"][field])
+def admit_update(request: Request) -> None:
+    """An update that leaves out what admission had filled in keeps it, or is completed anew."""
+    _run(_COMPLETING_UPDATES.get((request.target.resource.key, request.subresource), ()), request)
 
 
 def validate_update(request: Request) -> None:

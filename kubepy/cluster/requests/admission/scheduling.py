@@ -64,6 +64,14 @@ def _refuse_other(request: Request, what: str, field: str, computed: Any) -> Non
                              f"computed {computed} from the given PriorityClass name")
 
 
+def keep_priority(request: Request) -> None:
+    """A pod's priority is settled when it is made."""
+    old, spec = (request.old or {}).get("spec", {}), request.obj.setdefault("spec", {})
+    for field in ("priority", "preemptionPolicy"):
+        if field in old:
+            spec.setdefault(field, old[field])
+
+
 def check_one_default(request: Request) -> None:
     """At most one PriorityClass is the default."""
     if not request.obj.get("globalDefault"):

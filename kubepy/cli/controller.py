@@ -61,16 +61,16 @@ def _once(session: Session, given: Invocation) -> None:
         checkpoint = settled_checkpoint(cluster, given.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(session)
-            note_missing_nodes(session)
+            note_missing_nodes(session.client, session.say)
             _say_due(session, [(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
             return
         with holding(cluster) as ours, _signals() as received:
             if ours:
-                summary = settle(session, build_manager(cluster), given.quiet_for, lambda: bool(received),
+                summary = settle(session.progress, build_manager(cluster), given.quiet_for, lambda: bool(received),
                                  skip_waits=True)
                 _report(session, given, summary)
                 _warn_of_problems(session)
-                note_missing_nodes(session)
+                note_missing_nodes(session.client, session.say)
                 _say_due(session, summary.due)
                 if received:
                     raise SilentExit(128 + received[0])

@@ -12,7 +12,7 @@ from kubepy.controllers.manager import POLL_SECONDS, UNWATCHED, Manager
 from kubepy.storage import LockTimeoutError
 
 if TYPE_CHECKING:
-    from kubepy.cli.runtime.session import Session
+    from kubepy.cli.runtime.progress import Progress
     from kubepy.cluster.cluster import Cluster
     from kubepy.controllers.summary import Summary
 
@@ -123,12 +123,12 @@ def _without_warnings(cluster: Cluster) -> Iterator[None]:
         cluster.client.warn = warn
 
 
-def settle(session: Session, manager: Manager, quiet_for: float = 0.0, stop: Callable[[], bool] = lambda: False, *,
+def settle(progress: Progress, manager: Manager, quiet_for: float = 0.0, stop: Callable[[], bool] = lambda: False, *,
            skip_waits: bool = False) -> Summary:
     """:meth:`Manager.run_until_settled`, which on a terminal shows how far it is."""
     def is_over() -> bool:
         changed, waiting = manager.workload()
-        session.progress.show(f"{changed} objects changed, {waiting} to do")
+        progress.show(f"{changed} objects changed, {waiting} to do")
         return stop()
 
     return manager.run_until_settled(quiet_for, is_over, skip_waits=skip_waits)
@@ -141,8 +141,12 @@ class Driver:
     and ``kubepy controller`` may start.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, cluster: Cluster, progress: Progress, say: Callable[[str], None], *, reconciles: bool) -> None:
+        """``reconciles``: whether it may run them; if not, it waits for another process to."""
+        self._cluster = cluster
+        self._progress = progress
+        self._say = say
+        self._reconciles = reconciles
         self._manager: Manager | None = None
         self._warned = False
         self._noted = False
@@ -154,7 +158,7 @@ class Driver:
         ``done`` is asked after every batch of the controllers, and whenever something changed. ``about`` is what is
         waited for, to be shown on a terminal.
         """
-        clock, progress = self._session.cluster.clock, self._session.progress
+        clock, progress = self._cluster.clock, self._progress
         deadline = None if timeout is None else clock.monotonic() + timeout
 
         def is_over() -> bool:
@@ -163,14 +167,13 @@ class Driver:
                 self._note_missing_nodes()
             return deadline is not None and clock.monotonic() >= deadline
 
-        reconciles = self._session.reconciles
         pause = POLL_SECONDS
         while not done():
             if is_over():
                 return False
-            if reconciles and self._run(lambda: done() or is_over()):
+            if self._reconciles and self._run(lambda: done() or is_over()):
                 continue
-            if not reconciles:
+            if not self._reconciles:
                 self._say_that_nothing_runs()
             left = pause if deadline is None else max(min(pause, deadline - clock.monotonic()), 0.0)
             pause = self._pause(left)
@@ -178,15 +181,15 @@ class Driver:
 
     def _run(self, stop: Callable[[], bool]) -> bool:
         """A burst of work, if there is any and nobody else does it; whether something was done."""
-        manager, clock = self._manager, self._session.cluster.clock
+        manager, clock = self._manager, self._cluster.clock
         if clock.monotonic() < self._others_run_until or (manager is not None and not manager.has_work()):
             return False
-        with holding(self._session.cluster) as ours:
+        with holding(self._cluster) as ours:
             if not ours:
                 self._others_run_until = clock.monotonic() + TAKE_OVER_SECONDS
                 return False
             if manager is None:
-                manager = self._manager = build_manager(self._session.cluster)
+                manager = self._manager = build_manager(self._cluster)
             manager.run_until_settled(done=stop, skip_waits=True)
             return True
 
@@ -194,17 +197,17 @@ class Driver:
         """Wait; returns how long the next pause should be."""
         if self._manager is not None:
             return self._manager.wait_for_work(seconds)
-        self._session.cluster.clock.sleep(seconds)
+        self._cluster.clock.sleep(seconds)
         return POLL_SECONDS
 
     def _note_missing_nodes(self) -> None:
         if not self._noted:
             from kubepy.cli.nodes.missing import note_missing_nodes
 
-            note_missing_nodes(self._session)
+            note_missing_nodes(self._cluster.client, self._say)
         self._noted = True
 
     def _say_that_nothing_runs(self) -> None:
-        if not self._warned and self._session.cluster.store.holder(MANAGER_LOCK) is None:
-            self._session.say("no controller is running (--reconcile=never): waiting for another process to run one")
+        if not self._warned and self._cluster.store.holder(MANAGER_LOCK) is None:
+            self._say("no controller is running (--reconcile=never): waiting for another process to run one")
         self._warned = True

@@ -75,4 +75,4 @@ def _settle(session: Session) -> None:
     """Let the kubelets register and the taints of new nodes go, so that the cluster begins ready."""
     with holding(session.cluster) as ours:
         if ours:
-            settle(session, build_manager(session.cluster))
+            settle(session.progress, build_manager(session.cluster))

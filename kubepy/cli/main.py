@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import IO
 
 import click
 
-from kubepy.cli.commands import COMMANDS
-from kubepy.cli.program import run
+from kubepy.cli.commands import COMMANDS, GROUPS
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.errors import UnprefixedError, guarded
 from kubepy.cli.runtime.flags import Parser
@@ -49,7 +47,7 @@ class Root(Verb):
     def help_text(self, path: str) -> str:
         from kubepy.cli.runtime.help import overview
 
-        return overview()
+        return overview(self, GROUPS)
 
 
 ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
@@ -95,6 +93,3 @@ def edit_distance(one: str, other: str) -> int:
             row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
     return row[-1]
 
-
-if __name__ == "__main__":
-    sys.exit(run())

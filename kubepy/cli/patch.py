@@ -222,17 +222,17 @@ def _patched_locally(info: Info, content: Content) -> Any:
 
 
 def _with_operations(obj: Object, content: Content) -> Any:
-    from kubepy.cli.runtime.manifests import go_type_name
     from kubepy.cluster.objects.meta import clone
     from kubepy.cluster.patches.json_patch import OperationError, Patcher
+    from kubepy.cluster.values.goformat import json_type_name
 
     if content.broken or not isinstance(content.value, list | None):
-        raise CliError(content.broken or f"json: cannot unmarshal {go_type_name(content.value)} into Go value of type "
-                       "jsonpatch.Patch")
+        found = json_type_name(content.value)
+        raise CliError(content.broken or f"json: cannot unmarshal {found} into Go value of type jsonpatch.Patch")
     patcher = Patcher(clone(obj))
     for operation in content.value or ():
         if not isinstance(operation, dict):
-            raise CliError(f"json: cannot unmarshal {go_type_name(operation)} into Go value of type "
+            raise CliError(f"json: cannot unmarshal {json_type_name(operation)} into Go value of type "
                            "jsonpatch.Operation")
         try:
             patcher.apply(operation)

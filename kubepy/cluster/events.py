@@ -14,6 +14,7 @@ from kubepy.cluster import errors
 from kubepy.cluster.client import Client
 from kubepy.cluster.clock import Ids, format_time, parse_time
 from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.objects.references import reference
 from kubepy.cluster.requests.sessions import Session
 from kubepy.cluster.validation.names import dns1123_subdomain
 from kubepy.storage import Key
@@ -116,18 +117,6 @@ def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str
         "source": {"component": component, "host": host} if host else {"component": component},
         "type": event_type,
     }
-
-
-def reference(obj: Mapping[str, Any], field_path: str = "") -> Object:
-    """A ``core/v1 ObjectReference`` to an object or to a part of it."""
-    metadata = obj["metadata"]
-    found: Object = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": name_of(obj)}
-    for field in ("namespace", "resourceVersion", "uid"):
-        if metadata.get(field):
-            found[field] = metadata[field]
-    if field_path:
-        found["fieldPath"] = field_path
-    return found
 
 
 def takes_events(session: Session, namespace: str) -> bool:

@@ -20,7 +20,7 @@ from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.values.goformat import to_json
 
 if TYPE_CHECKING:
-    from kubepy.cluster.patches.documents import PatchError
+    from kubepy.cluster.patches.errors import PatchError
 
 
 class Options(NamedTuple):
@@ -83,7 +83,7 @@ def warn_if_deleting(session: Session, info: Info) -> None:
 
 def _patch(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patch:
     """The patch from what was applied last and is there now to the configuration. Raises CliError."""
-    from kubepy.cluster.patches.documents import PatchError
+    from kubepy.cluster.patches.errors import PatchError
     from kubepy.cluster.schema.openapi import schema_for
 
     schema = None if info.resource.custom else schema_for(info.resource.api_version, info.resource.kind)
@@ -102,7 +102,7 @@ def _patch(session: Session, info: Info, current: Object, modified: Object, opti
 
 def _told(error: PatchError, again: Callable[[], Patch]) -> PatchError:
     """The same error where the object has all its managers, which messages show."""
-    from kubepy.cluster.patches.documents import PatchError
+    from kubepy.cluster.patches.errors import PatchError
 
     try:
         again()
@@ -125,7 +125,7 @@ def _parsed(original: str, invalid: str) -> Object | None:
     """The configuration in an annotation, None if there is none. Raises PatchError for what is no JSON object."""
     import json
 
-    from kubepy.cluster.patches.documents import PatchError
+    from kubepy.cluster.patches.errors import PatchError
 
     try:
         found = json.loads(original or "null")

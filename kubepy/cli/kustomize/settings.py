@@ -10,8 +10,8 @@ from typing import Any
 
 from kubepy.cli.kustomize.files import contents_of
 from kubepy.cli.runtime.errors import CliError
-from kubepy.cli.runtime.manifests import go_type_name
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.values.goformat import json_type_name
 
 API = "kustomize.config.k8s.io"
 TEXT, TEXTS, MAP, OBJECT, OBJECTS = "string", "list of strings", "map of strings", "map", "list of maps"
@@ -88,7 +88,7 @@ def _check_item(name: str, item: Object) -> None:
         if key not in _ITEMS[name]:
             raise CliError(f'invalid Kustomization: json: unknown field "{key}"')
         if key in _TEXTS and item[key] is not None and not isinstance(item[key], str):
-            raise CliError(f"invalid Kustomization: json: cannot unmarshal {go_type_name(item[key])} into Go struct "
+            raise CliError(f"invalid Kustomization: json: cannot unmarshal {json_type_name(item[key])} into Go struct "
                            f"field {_STRUCTS[name]}.{name}.{key} of type string")
     for key in ("files", "literals", "envs"):
         if not _is_of(TEXTS, item.get(key) or []):

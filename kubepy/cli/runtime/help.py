@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kubepy.cli.runtime.flags import Flag, go_duration
@@ -17,16 +18,13 @@ def help_text(command: Verb, path: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def overview() -> str:
-    """The help of ``kubepy`` itself: every command, in groups."""
-    from kubepy.cli.commands import COMMANDS, GROUPS
-    from kubepy.cli.main import ABOUT, PROGRAM
-
-    parts = [ABOUT]
-    for title, names in GROUPS.items():
-        parts.append(f"{title}:\n" + "\n".join(f"  {name:<15} {COMMANDS[name].summary}" for name in names))
-    parts.append(f"Usage:\n  {PROGRAM} [flags] [options]")
-    parts.append(f'Use "{PROGRAM} COMMAND --help" for more information about a command.\n{_more(PROGRAM)}')
+def overview(root: Verb, groups: Mapping[str, Sequence[str]]) -> str:
+    """The help of ``kubepy`` itself: every command, in ``groups`` of names by title."""
+    parts = [_description(root)]
+    for title, names in groups.items():
+        parts.append(f"{title}:\n" + "\n".join(f"  {name:<15} {root.entries[name].summary}" for name in names))
+    parts.append(f"Usage:\n  {root.name} [flags] [options]")
+    parts.append(f'Use "{root.name} COMMAND --help" for more information about a command.\n{_more(str(root.name))}')
     return "\n\n".join(parts)
 
 

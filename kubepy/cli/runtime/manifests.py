@@ -17,6 +17,7 @@ from kubepy.cli.runtime.resources import Found, Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
+from kubepy.cluster.values.goformat import json_type_name
 
 EXTENSIONS = (".json", ".yaml", ".yml")
 STDIN = "STDIN"
@@ -184,7 +185,7 @@ def _items(content: Object) -> list[Object]:
 def shape_problem(content: Any) -> str:
     """Why a document cannot be an object, in Go's words; "" if it can."""
     if not isinstance(content, dict):
-        return f"json: cannot unmarshal {go_type_name(content)} into Go value of type unstructured.detector"
+        return f"json: cannot unmarshal {json_type_name(content)} into Go value of type unstructured.detector"
     if is_list(content) and (problem := _items_problem(content["items"])):
         return problem
     version = content.get("apiVersion") or ""
@@ -202,7 +203,7 @@ def _items_problem(items: Any) -> str:
         return _unmarshal(items, "decodeList.items", "[]json.RawMessage")
     for item in items or ():
         if not isinstance(item, dict):
-            return f"json: cannot unmarshal {go_type_name(item)} into Go value of type map[string]interface {{}}"
+            return f"json: cannot unmarshal {json_type_name(item)} into Go value of type map[string]interface {{}}"
     return ""
 
 
@@ -225,15 +226,7 @@ def _metadata_problem(content: Object) -> str:
 
 
 def _unmarshal(value: Any, field: str, wanted: str) -> str:
-    return f"json: cannot unmarshal {go_type_name(value)} into Go struct field {field} of type {wanted}"
-
-
-def go_type_name(value: Any) -> str:
-    """How Go's JSON decoder names a value: ``bool``, ``number``, ``string``, ``array``, ``object``."""
-    if isinstance(value, bool):
-        return "bool"
-    names = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
-    return names.get(type(value), "null")
+    return f"json: cannot unmarshal {json_type_name(value)} into Go struct field {field} of type {wanted}"
 
 
 def _item_info(session: Session, content: Object, source: str, line: int, local: bool) -> Found:

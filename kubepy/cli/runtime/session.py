@@ -239,7 +239,7 @@ class Session:
         """Runs the controllers while a command waits (``driver.wait_until``)."""
         from kubepy.cli.driver import Driver
 
-        return Driver(self)
+        return Driver(self.cluster, self.progress, self.say, reconciles=self.reconciles)
 
     def ticks(self, pause: float) -> Iterator[None]:
         """The rounds of a watch, so many seconds apart, until its request has lasted as long as --request-timeout

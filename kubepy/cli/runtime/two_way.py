@@ -12,7 +12,8 @@ def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
 
     Raises CliError where that cannot be compared.
     """
-    from kubepy.cluster.patches.documents import PatchError, create_merge_patch, two_way_strategic
+    from kubepy.cluster.patches.documents import create_merge_patch, two_way_strategic
+    from kubepy.cluster.patches.errors import PatchError
     from kubepy.cluster.schema.openapi import schema_for
 
     schema = schema_for(after["apiVersion"], after["kind"])

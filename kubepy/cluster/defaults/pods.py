@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from kubepy.cluster.defaults.filling import fill
 from kubepy.cluster.defaults.images import pull_policy
 from kubepy.cluster.defaults.quantities import round_up_all
+from kubepy.cluster.defaults.storage import default_azure_disk, default_claim_spec
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import CONTAINER_LISTS
 
 FILE_MODE = 0o644
 HOUR = 3600
@@ -15,17 +16,9 @@ PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failu
 POD_SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
 CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 INIT_ANNOTATIONS = frozenset(f"pod.{stage}.kubernetes.io/init-container{what}"
                              for stage in ("alpha", "beta") for what in ("s", "-statuses"))
 WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
-
-
-def fill(target: Object, defaults: Mapping[str, object]) -> None:
-    """Set what is absent or a zero value."""
-    for key, value in defaults.items():
-        if not target.get(key):
-            target[key] = value
 
 
 def default_pod(pod: Object) -> None:
@@ -180,8 +173,6 @@ def _default_image_volume(source: Object) -> None:
 
 
 def _default_ephemeral(source: Object) -> None:
-    from kubepy.cluster.defaults.storage import default_claim_spec
-
     template = source.get("volumeClaimTemplate")
     if template is not None:
         default_claim_spec(template.setdefault("spec", {}))
@@ -197,13 +188,6 @@ def _default_rbd(source: Object) -> None:
 
 def _default_scale_io(source: Object) -> None:
     fill(source, {"storageMode": "ThinProvisioned", "fsType": "xfs"})
-
-
-def default_azure_disk(source: Object) -> None:
-    """An empty fsType is one that was given: only an absent one is filled in."""
-    for key, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
-        if source.get(key) is None:
-            source[key] = value
 
 
 _SOURCES = {

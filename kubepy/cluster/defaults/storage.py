@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.cluster.defaults.filling import fill
 from kubepy.cluster.defaults.quantities import round_up_all
 from kubepy.cluster.objects.meta import Object
 
@@ -23,8 +24,6 @@ def default_claim_spec(spec: Object) -> None:
 
 def default_volume_object(volume: Object) -> None:
     """A PersistentVolume."""
-    from kubepy.cluster.defaults.pods import default_azure_disk, fill
-
     spec, status = volume.setdefault("spec", {}), volume.setdefault("status", {})
     fill(status, {"phase": "Pending"})
     fill(spec, {"persistentVolumeReclaimPolicy": "Retain"})
@@ -44,6 +43,13 @@ _SOURCES = {
     "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
     "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
+
+
+def default_azure_disk(source: Object) -> None:
+    """An empty fsType is one that was given: only an absent one is filled in."""
+    for key, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
+        if source.get(key) is None:
+            source[key] = value
 
 
 def default_storage_class(storage_class: Object) -> None:

@@ -15,6 +15,7 @@ from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.objects.podresources import Amounts, aggregate
 from kubepy.cluster.values.quantity import Quantity
 
+CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")  # as upstream visits them
 TERMINAL_PHASES = frozenset(("Failed", "Succeeded"))
 QOS_RESOURCES = ("cpu", "memory")
 
@@ -127,6 +128,13 @@ def host_ports(pod: Mapping[str, Any]) -> list[HostPort]:
         for port in container.get("ports") or ()
         if port.get("hostPort", 0) > 0
     ]
+
+
+def containers_with_paths(spec: Mapping[str, Any], path: str) -> Iterator[tuple[Object, str]]:
+    """Every container of a pod spec with its path: init, regular, ephemeral (``VisitContainersWithPath``)."""
+    for field in CONTAINER_LISTS:
+        for index, container in enumerate(spec.get(field) or ()):
+            yield container, f"{path}.{field}[{index}]"
 
 
 def _lasting_containers(spec: Mapping[str, Any]) -> Iterator[Object]:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from kubepy.cluster.events import reference
 from kubepy.cluster.objects.meta import (
     Object,
     annotations_of,
@@ -21,6 +20,7 @@ from kubepy.cluster.objects.meta import (
     uid_of,
 )
 from kubepy.cluster.objects.nodes import node_selector_matches
+from kubepy.cluster.objects.references import reference
 from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.cluster.values.quantity import Quantity
 

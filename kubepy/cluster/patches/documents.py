@@ -12,28 +12,14 @@ from typing import Any, cast
 
 from kubepy.cluster.errors import Status, bad_request
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.patches.errors import PatchError, conflict
 from kubepy.cluster.schema.openapi import Schema
-from kubepy.cluster.values.goformat import type_name
 
 MAX_JSON_PATCH_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024  # what the copy operations of one patch may add up to
 _UNSUPPORTED = "strategic merge patch format is not supported"
 _JSON_WORDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number",
                type(None): "null"}
-
-
-class PatchError(Exception):
-    """A patch that cannot be computed or applied.
-
-    ``code``: the HTTP status that the server answers with. ``in_openapi`` and ``in_openapi_v3``: what is said where
-    types are known from OpenAPI documents rather than from Go.
-    """
-
-    def __init__(self, message: str, code: int = 500, in_openapi: str = "", in_openapi_v3: str = "") -> None:
-        super().__init__(message)
-        self.code = code
-        self.in_openapi = in_openapi or message
-        self.in_openapi_v3 = in_openapi_v3 or message
 
 
 # --- applying -----------------------------------------------------------------------------------------------------
@@ -227,15 +213,3 @@ def _conflict(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return any(_conflict(left[key], right[key]) for key in left.keys() & right.keys())
     return not _equal_json(left, right)
-
-
-def conflict(patch: Object, changed: Object) -> PatchError:
-    from kubepy.storage import yaml
-
-    return PatchError(f"patch:\n{yaml.dump(patch)}\nconflicts with changes made from original to current:\n"
-                      f"{yaml.dump(changed)}\n")
-
-
-def bad_argument(expected: str, actual: Any) -> PatchError:
-    """``mergepatch.ErrBadArgType``; ``expected`` is a Go type."""
-    return PatchError(f"expected a {expected}, but received a {type_name(actual)}")

@@ -12,7 +12,7 @@ import copy
 from typing import Any, NamedTuple
 
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.patches.documents import PatchError, bad_argument
+from kubepy.cluster.patches.errors import PatchError, bad_argument
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.values.goformat import format_value
 

@@ -10,7 +10,7 @@ import copy
 from typing import Any, NamedTuple
 
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.patches.documents import PatchError, conflict
+from kubepy.cluster.patches.errors import PatchError, conflict
 from kubepy.cluster.patches.strategic import (
     DELETE_FROM,
     MARKER,

@@ -27,12 +27,12 @@ class ServiceStrategy(Strategy):
         return {"loadBalancer": {}}
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
-        from kubepy.cluster.objects.services import allocate_on_create
+        from kubepy.cluster.strategies.service_allocation import allocate_on_create
 
         allocate_on_create(obj, list_objects(self.resource.key))
 
     def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
-        from kubepy.cluster.objects.services import allocate_on_update
+        from kubepy.cluster.strategies.service_allocation import allocate_on_update
 
         allocate_on_update(obj, old, list_objects(self.resource.key))
 

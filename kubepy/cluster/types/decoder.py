@@ -94,8 +94,8 @@ def _in_key_order(value: Any) -> Any:
 
 @cache
 def decoder(type_name: str) -> Decoder:
-    if type_name in SPECIAL:
-        return SPECIAL[type_name]
+    if type_name in _TYPES:
+        return _TYPES[type_name]
     if type_name in _BYTES:
         return _decode_bytes
     if type_name.startswith("*"):
@@ -105,6 +105,18 @@ def decoder(type_name: str) -> Decoder:
     if type_name.startswith("map["):
         return _map(type_name)
     return _struct(type_name) if table.is_struct(type_name) else _scalar(type_name)
+
+
+def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
+    """``JSONSchemaPropsOrBool``, ``…OrArray`` and ``…OrStringArray``. They do not look for unknown fields."""
+    schema = decoder("apiextensions/v1.JSONSchemaProps")
+    if isinstance(value, list):
+        return [schema(item, where, []) if isinstance(item, dict) else item for item in value] or None
+    return schema(value, where, []) if isinstance(value, dict) else value
+
+
+_TYPES = SPECIAL | {f"apiextensions/v1.JSONSchemaPropsOr{other}": _schema_or_other
+                    for other in ("Bool", "Array", "StringArray")}
 
 
 def _pointer(type_name: str) -> Decoder:
@@ -219,7 +231,7 @@ def _nothing(value: Any, where: Where, type_name: str) -> Object:
 @cache
 def _kind(type_name: str) -> str:
     """``string`` and ``bool`` for types of that kind, ``struct``, ``special`` and the rest as they are written."""
-    if type_name in SPECIAL:
+    if type_name in _TYPES:
         return "special"
     if table.is_struct(type_name):
         return "struct"

@@ -1,4 +1,4 @@
-"""Types that read and write their JSON themselves: times, quantities, int-or-string, free-form JSON, schemas."""
+"""Types that read and write their JSON themselves: times, quantities, int-or-string, free-form JSON."""
 
 from __future__ import annotations
 
@@ -52,16 +52,6 @@ def _free_form(value: Any, where: Where, state: list[str]) -> Any:
     return value
 
 
-def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
-    """``JSONSchemaPropsOrBool``, ``…OrArray`` and ``…OrStringArray``. They do not look for unknown fields."""
-    from kubepy.cluster.types.decoder import decoder
-
-    schema = decoder("apiextensions/v1.JSONSchemaProps")
-    if isinstance(value, list):
-        return [schema(item, where, []) if isinstance(item, dict) else item for item in value] or None
-    return schema(value, where, []) if isinstance(value, dict) else value
-
-
 SPECIAL: dict[str, Callable[[Any, Where, list[str]], Any]] = {
     "meta/v1.Time": _time,
     "meta/v1.MicroTime": _micro_time,
@@ -70,7 +60,4 @@ SPECIAL: dict[str, Callable[[Any, Where, list[str]], Any]] = {
     "meta/v1.FieldsV1": _free_form,
     "runtime.RawExtension": _free_form,
     "apiextensions/v1.JSON": _free_form,
-    "apiextensions/v1.JSONSchemaPropsOrBool": _schema_or_other,
-    "apiextensions/v1.JSONSchemaPropsOrArray": _schema_or_other,
-    "apiextensions/v1.JSONSchemaPropsOrStringArray": _schema_or_other,
 }

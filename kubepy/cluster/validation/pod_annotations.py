@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.fields import Errors, validate_local_descending_path
-from kubepy.cluster.validation.pod_options import DELETION_COST, PodOptions, containers_with_paths, is_deletion_cost
+from kubepy.cluster.validation.pod_options import DELETION_COST, PodOptions, is_deletion_cost
 
 MIRROR = "kubernetes.io/config.mirror"
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"

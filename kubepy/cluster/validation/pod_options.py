@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.labels import has_invalid_label_value, label_value
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
-CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")  # as upstream visits them
 
 
 class PodOptions(NamedTuple):
@@ -44,13 +44,6 @@ def options_for_update(old_spec: Object, old_metadata: Object, *, resource_is_po
         allow_restart_container_in_init=_has_restart_container_in_init(old_spec),
         allow_volume_devices_in_user_namespace=_has_volume_devices_in_user_namespace(old_spec),
     )
-
-
-def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
-    """Every container of a pod spec with its path: init, regular, ephemeral (``VisitContainersWithPath``)."""
-    for field in CONTAINER_LISTS:
-        for index, container in enumerate(spec.get(field) or ()):
-            yield container, f"{path}.{field}[{index}]"
 
 
 def is_deletion_cost(annotations: dict[str, str] | None) -> bool:

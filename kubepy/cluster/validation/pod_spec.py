@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, required, too_long
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation import scheduling, security
 from kubepy.cluster.validation.containers import (
     PodContext,
@@ -18,7 +19,7 @@ from kubepy.cluster.validation.fields import Errors, validate_choice, validate_f
 from kubepy.cluster.validation.formats import validate_ip
 from kubepy.cluster.validation.labels import label_key, validate_labels
 from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain
-from kubepy.cluster.validation.pod_options import PodOptions, containers_with_paths
+from kubepy.cluster.validation.pod_options import PodOptions
 from kubepy.cluster.validation.resources import validate_resource_requirements
 from kubepy.cluster.validation.volumes import validate_volumes
 

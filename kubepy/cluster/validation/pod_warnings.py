@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.formats import ip_warnings
 from kubepy.cluster.validation.labels import label_value
 from kubepy.cluster.validation.pod_annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
-from kubepy.cluster.validation.pod_options import containers_with_paths
 from kubepy.cluster.validation.scheduling import PREFERRED, REQUIRED
 
 DEPRECATED_LABELS = {

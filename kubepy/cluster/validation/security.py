@@ -15,6 +15,7 @@ from kubepy.cluster.errors import (
     too_long,
 )
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.fields import (
     Errors,
     validate_format,
@@ -227,8 +228,6 @@ def _windows_user(user: str) -> list[str]:
 
 def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
     """Windows HostProcess containers: all or none (``validateWindowsHostProcessPod``)."""
-    from kubepy.cluster.validation.pod_options import containers_with_paths
-
     of_pod = _host_process(spec)
     containers = list(containers_with_paths(spec, path))
     running = 0
@@ -265,8 +264,6 @@ def validate_os(spec: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_linux(spec: Object, path: str, errors: Errors) -> None:
-    from kubepy.cluster.validation.pod_options import containers_with_paths
-
     for holder, at in ((spec, path), *containers_with_paths(spec, path)):
         if (holder.get("securityContext") or {}).get("windowsOptions") is not None:
             errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
@@ -285,8 +282,6 @@ LINUX_CONTAINER_FIELDS = ("appArmorProfile", "seLinuxOptions", "seccompProfile",
 
 
 def _validate_windows(spec: Object, path: str, errors: Errors) -> None:
-    from kubepy.cluster.validation.pod_options import containers_with_paths
-
     why = "cannot be set for a windows pod"
     for field in LINUX_POD_FIELDS:
         block, _, name = field.rpartition(".")

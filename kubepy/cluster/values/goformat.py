@@ -25,6 +25,14 @@ def type_name(value: Any) -> str:
     return _TYPE_NAMES[type(value)]
 
 
+def json_type_name(value: Any) -> str:
+    """How Go's JSON decoder names a value: ``bool``, ``number``, ``string``, ``array``, ``object``."""
+    if isinstance(value, bool):
+        return "bool"
+    names = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
+    return names.get(type(value), "null")
+
+
 def format_value(value: Any) -> str:
     """``%v``: ``map[a:1 b:[x y]]``, ``<nil>``, strings as they are."""
     if isinstance(value, str):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder, reference
+from kubepy.cluster.events import Recorder
 from kubepy.cluster.objects.meta import (
     Object,
     annotations_of,
@@ -24,6 +24,7 @@ from kubepy.cluster.objects.meta import (
     with_finalizer,
     without_finalizer,
 )
+from kubepy.cluster.objects.references import reference
 from kubepy.cluster.objects.volumes import (
     BETA_STORAGE_PROVISIONER,
     CLAIMS,

@@ -28,7 +28,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scanner import ScannerError
 
-from kubepy.storage.yaml.loader import RepeatedKeyError, YamlError
+from kubepy.storage.yaml.errors import RepeatedKeyError, YamlError
 from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, Scalar, format_float, is_timestamp, resolve
 
 # What a plain scalar means.

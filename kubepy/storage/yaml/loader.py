@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kubepy.storage.yaml.errors import RepeatedKeyError, YamlError
 from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN
 
 
@@ -19,18 +20,6 @@ class Document(NamedTuple):
 
     object: Any
     line: int
-
-
-class YamlError(Exception):
-    """Text that cannot be read. ``message`` is kubectl's (``error converting YAML to JSON: yaml: line 7: …``).
-
-    ``line`` is where in the text, counted from 1.
-    """
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
 
 
 class _Chunk(NamedTuple):
@@ -194,13 +183,6 @@ def _integer(digits: str) -> int | float:
     """apimachinery's ``util/json``: an integer that does not fit into int64 is a float."""
     value = int(digits)
     return value if INT64_MIN <= value <= INT64_MAX else float(value)
-
-
-class RepeatedKeyError(Exception):
-    """A mapping has a key twice; the message is for the user."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f'has the key "{key}" more than once')
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

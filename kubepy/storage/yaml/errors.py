@@ -1,0 +1,22 @@
+"""What is wrong with a text."""
+
+from __future__ import annotations
+
+
+class YamlError(Exception):
+    """Text that cannot be read. ``message`` is kubectl's (``error converting YAML to JSON: yaml: line 7: …``).
+
+    ``line`` is where in the text, counted from 1.
+    """
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+class RepeatedKeyError(Exception):
+    """A mapping has a key twice; the message is for the user."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f'has the key "{key}" more than once')

@@ -15,10 +15,9 @@ kubepy help
 """)
 def help_(session: Session, given: Invocation) -> None:
     """Show the help of a command."""
-    from kubepy.cli.commands import COMMANDS
-    from kubepy.cli.main import PROGRAM, Root
+    from kubepy.cli.main import PROGRAM, root_command
 
-    command: Verb = Root(PROGRAM, PROGRAM, None, entries=COMMANDS)
+    command: Verb = root_command()
     path = PROGRAM
     for word in given.args:
         name = command.canonical(word)

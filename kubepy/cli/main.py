@@ -20,7 +20,7 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
          stderr: IO[str] | None = None) -> int:
     """Run one command line (without the program's name); returns the exit status."""
     session = Session(stdin, stdout, stderr)
-    root = Root(PROGRAM, PROGRAM, _run_root, help=ABOUT, entries=COMMANDS)
+    root = root_command()
 
     def execute() -> None:
         with root.make_context(PROGRAM, list(words), obj=session) as context:
@@ -51,6 +51,10 @@ class Root(Verb):
 
 
 ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
+
+
+def root_command() -> Root:
+    return Root(PROGRAM, PROGRAM, _run_root, help=ABOUT, entries=COMMANDS)
 
 
 def _run_root(session: Session, given: Invocation) -> None:

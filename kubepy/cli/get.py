@@ -16,14 +16,13 @@ from kubepy.cli.runtime.flagsets import (
     selector_flag,
     subresource_flag,
 )
-from kubepy.cli.runtime.output import FORMATS, Printer, format_printer, name_printer, no_printer, requested
+from kubepy.cli.runtime.getting import for_type, is_table, object_printer, style_of
 from kubepy.cli.runtime.resources import Info, Result, find, listed
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.tables import Style, format_lines, lines
+from kubepy.cli.runtime.tables import format_lines, lines
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
 
-GET_FORMATS = (*FORMATS, "custom-columns", "custom-columns-file", "wide")
 FLAGS = [
     boolean("watch", "w", help="After listing/getting the requested object, watch for changes."),
     boolean("watch-only", help="Watch for changes to the requested object(s), without listing/getting first."),
@@ -108,10 +107,6 @@ def validate(given: Invocation) -> None:
         raise CliError("--output-watch-events option can only be used with --watch or --watch-only")
 
 
-def is_table(given: Invocation) -> bool:
-    return given.output == "wide" or (not given.output and not given.template)
-
-
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
@@ -190,17 +185,6 @@ def _sorted_rows(field: str, group: Group) -> Group:
         return group._replace(objects=[])
 
 
-def style_of(given: Invocation) -> Style:
-    return Style(wide=given.output == "wide", headers=not given.no_headers, with_kind=given.show_kind,
-                 labels=given.label_columns, show_labels=given.show_labels, own_columns=given.server_print,
-                 subresource=given.subresource)
-
-
-def for_type(style: Style, given: Invocation, resource: Resource) -> Style:
-    """With the namespace for a namespaced type; kubectl then goes on with it for those that are not."""
-    return style._replace(with_namespace=style.with_namespace or (given.all_namespaces and resource.namespaced))
-
-
 # --- other formats ------------------------------------------------------------------------------------------------
 
 
@@ -230,19 +214,3 @@ def _sorted_list(given: Invocation, obj: Object) -> Object:
     from kubepy.cli.runtime.sorting import sorted_by
 
     return {**obj, "items": sorted_by(given.sort_by, obj["items"])}
-
-
-def object_printer(session: Session, given: Invocation, *, typed: bool = False) -> Printer:
-    """The printer of an output format other than a table. ``typed``: see ``printer_for``. Raises CliError."""
-    style, argument = requested(given)
-    if style == "name":
-        return name_printer(session, "", short=True)
-    if style in ("custom-columns", "custom-columns-file"):
-        from kubepy.cli.runtime.columns import columns_of_file, columns_of_spec, columns_printer
-
-        if style == "custom-columns-file":  # kubectl forgets --no-headers there
-            return columns_printer(session, columns_of_file(argument))
-        return columns_printer(session, columns_of_spec(argument), headers=not given.no_headers)
-    if style not in GET_FORMATS or style == "wide":
-        raise no_printer(given.output, GET_FORMATS)
-    return format_printer(session, given, style, argument, typed=typed)

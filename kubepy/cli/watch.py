@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kubepy.cli.get import for_type, is_table, object_printer, style_of
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.getting import for_type, is_table, object_printer, style_of
 from kubepy.cli.runtime.output import document, in_sorted_order, requested, told
 from kubepy.cli.runtime.resources import Info, Result, Scope, find, listed, resource_of
 from kubepy.cli.runtime.session import Session

@@ -2,8 +2,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kubepy.cluster.printers import Column, Table, table
+from kubepy.cluster.printers import table
 from kubepy.cluster.printers.duration import human_duration
+from kubepy.cluster.printers.tables import Column, Table
 from kubepy.cluster.schema.customresources import resources_of
 from kubepy.cluster.scheme import BUILT_IN, Scheme
 

@@ -16,7 +16,7 @@ from kubepy.cluster.objects.meta import Object, labels_of, namespace_of
 from kubepy.cluster.scheme import Resource
 
 if TYPE_CHECKING:
-    from kubepy.cluster.printers import Table
+    from kubepy.cluster.printers.tables import Table
 
 MIN_WIDTH, PADDING = 6, 3
 
@@ -55,7 +55,8 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
 
 
 def _table(resource: Resource, objects: Sequence[Object], style: Style, now: datetime) -> Table:
-    from kubepy.cluster.printers import BARE, print_table, table
+    from kubepy.cluster.printers import BARE, table
+    from kubepy.cluster.printers.tables import print_table
 
     return table(resource, objects, now, style.subresource) if style.own_columns else print_table(BARE, objects, now)
 

@@ -7,37 +7,13 @@ both use this. Upstream: ``pkg/printers/internalversion/printers.go``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from importlib import import_module
-from typing import NamedTuple
 
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.printers.tables import Cell, Printer, Table, print_table
 from kubepy.cluster.scheme import Resource
-
-Cell = str | int | bool | None
-
-
-class Column(NamedTuple):
-    """``priority`` 0 is always shown, 1 in wide tables only. ``name`` is not in capitals yet."""
-
-    name: str
-    priority: int = 0
-
-
-class Table(NamedTuple):
-    """A row for each object, in their order, with a cell for each column, those of wide tables included."""
-
-    columns: list[Column]
-    rows: list[list[Cell]]
-
-
-class Printer(NamedTuple):
-    """How a kind is shown. ``columns``: names, those of wide tables with a leading ``+``."""
-
-    columns: tuple[str, ...]
-    row: Callable[[Object, datetime], list[Cell]]
-
 
 _MODULES = {
     "workloads": ("daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
@@ -78,11 +54,6 @@ def table(resource: Resource, objects: Sequence[Object], now: datetime, subresou
 
         return custom_table(resource, objects, now)
     return print_table(printer_for(resource.key), objects, now)
-
-
-def print_table(printer: Printer, objects: Sequence[Object], now: datetime) -> Table:
-    columns = [Column(name.removeprefix("+"), int(name.startswith("+"))) for name in printer.columns]
-    return Table(columns, [printer.row(obj, now) for obj in objects])
 
 
 def printer_for(key: str) -> Printer:

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.cluster.objects.meta import Object, labels_of
-from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age, since
+from kubepy.cluster.printers.tables import Cell, Printer
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
 ROLE = "kubernetes.io/role"

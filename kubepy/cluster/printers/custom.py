@@ -11,8 +11,8 @@ from typing import Any
 
 from kubepy.cluster.jsonpath.evaluator import JSONPath, JSONPathError, parse, print_value
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.printers import Cell, Column, Table
 from kubepy.cluster.printers.duration import since
+from kubepy.cluster.printers.tables import Cell, Column, Table
 from kubepy.cluster.scheme import PrinterColumn, Resource
 from kubepy.cluster.values.goformat import format_value
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.cluster.objects.meta import Object, annotations_of
-from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age
+from kubepy.cluster.printers.tables import Cell, Printer
 from kubepy.cluster.selectors.labels import format_label_selector, format_labels
 
 MOST = 3  # of a list, before "more"

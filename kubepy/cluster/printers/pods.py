@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.objects.pods import is_pod_terminal, is_restartable_init_container
-from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age, since
+from kubepy.cluster.printers.tables import Cell, Printer
 from kubepy.cluster.printers.workloads import container_cells, spec_of
 from kubepy.cluster.selectors.labels import format_labels
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age
+from kubepy.cluster.printers.tables import Cell, Printer
 
 MOST_METRICS = 2
 # Where a metric of each type is, in the spec and in the status, and whether its name is shown.

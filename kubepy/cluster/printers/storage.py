@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kubepy.cluster.objects.meta import Object, annotations_of
-from kubepy.cluster.printers import Cell, Printer
 from kubepy.cluster.printers.duration import age
+from kubepy.cluster.printers.tables import Cell, Printer
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class",

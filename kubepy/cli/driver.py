@@ -163,16 +163,16 @@ class Driver:
 
         def is_over() -> bool:
             progress.show(f"waiting {progress.seconds()}s", about=about)
-            if progress.is_watched and progress.seconds() >= NOTE_SECONDS:
-                self._note_missing_nodes()
             return deadline is not None and clock.monotonic() >= deadline
 
         pause = POLL_SECONDS
         while not done():
             if is_over():
+                self._note_missing_nodes()
                 return False
             if self._reconciles and self._run(lambda: done() or is_over()):
                 continue
+            self._note_missing_nodes()
             if not self._reconciles:
                 self._say_that_nothing_runs()
             left = pause if deadline is None else max(min(pause, deadline - clock.monotonic()), 0.0)
@@ -201,10 +201,12 @@ class Driver:
         return POLL_SECONDS
 
     def _note_missing_nodes(self) -> None:
-        if not self._noted:
-            from kubepy.cli.nodes.missing import note_missing_nodes
+        """Once, and not before the controllers have come to rest: they may have pods to make yet."""
+        if self._noted or not self._progress.is_watched or self._progress.seconds() < NOTE_SECONDS:
+            return
+        from kubepy.cli.nodes.missing import note_missing_nodes
 
-            note_missing_nodes(self._cluster.client, self._say)
+        note_missing_nodes(self._cluster.client, self._say)
         self._noted = True
 
     def _say_that_nothing_runs(self) -> None:

@@ -30,7 +30,8 @@ CHANCE = [
     (re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), "-CHANCE"),
     (re.compile(r"(containerID|imageID): .*"), r"\1"),
     # A process that begins finds pods on tainted nodes and evicts them, again if need be.
-    (re.compile(r"observedGeneration: \d+(\n *reason: DeletionByTaintManager)"), r"observedGeneration: SOME\1"),
+    (re.compile(r'observedGeneration("?): ?\d+(,?\s*"?reason"?: ?"?DeletionByTaintManager)'),
+     r"observedGeneration\1: SOME\2"),
 ]
 # Not failed: which of several failed pods is replaced first depends on their names, which are by chance.
 OUTCOMES = ["", "", "", "outcome: not-ready", "outcome: crash-loop", "outcome: image-pull-backoff", "outcome: pending",

@@ -89,8 +89,9 @@ def test_what_killed_processes_have_acknowledged_is_there_and_nothing_is_half_do
             victim = chance.choice(counters)
             victim.kill()
             victim.start()
+        while sum(max(numbers) for numbers in pairs(store).values()) <= 20:  # on a busy machine
+            time.sleep(0.1)
     final = pairs(store)
-    assert sum(max(numbers) for numbers in final.values()) > 20
     for counter in counters:
         (number,) = final[counter.name]
         assert counter.acknowledged <= number <= counter.acknowledged + len(counters)

@@ -69,11 +69,12 @@ def expose(session: Session, given: Invocation) -> None:
     printer = printer_for(session, given, "exposed", strategy, typed=True)
 
     def expose_one(info: Info) -> None:
+        # The kind alone decides, before the object is read: what a cluster has of its own accord may not be here.
+        if not info.resource.custom and info.resource.qualified_kind not in EXPOSABLE:
+            raise CliError(f"cannot expose a {info.resource.qualified_kind}")
         if info.object is None:
             info.get(session)
         type_name(info.content)
-        if info.resource.qualified_kind not in EXPOSABLE:
-            raise CliError(f"cannot expose a {info.resource.qualified_kind}")
         obj = overridden(given, exposed(session, given, info))
         if given.record:
             record(obj, given)

@@ -54,7 +54,8 @@ def test_overrides_change_what_was_generated(kubepy: Kubepy, kind: str, patch: s
     (["run", "x", "--image=a", "--env=1"], "error: invalid env: 1\n"),
     (["run", "x", "--image=a", "--overrides={"], "error: Invalid JSON Patch\n"),
     (["run", "x", "--image=a", "--overrides={}", "--override-type=odd"], "error: invalid override type: odd\n"),
-    (["expose", "cm", "absent"], 'Error from server (NotFound): configmaps "absent" not found\n'),
+    (["expose", "cm", "absent"], "error: cannot expose a ConfigMap\n"),
+    (["expose", "svc", "absent"], 'Error from server (NotFound): services "absent" not found\n'),
     (["expose", "ns", "default"], "error: cannot expose a Namespace\n"),
 ])
 def test_what_run_and_expose_refuse(kubepy: Kubepy, words: list[str], error: str) -> None:

@@ -67,6 +67,20 @@ def test_what_a_resize_may_not_do(client: Client, pod: Object, spec: Object, why
     assert refusal(client, spec, "resize") == why
 
 
+def test_the_resources_of_a_pod_as_a_whole_are_resized(client: Client) -> None:
+    spec = {"containers": [{"name": "c", "image": "web:1"}],
+            "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}}
+    client.create("pods", {"metadata": {"name": "p"}, "spec": spec}, namespace="default")
+    resized = patch(client, {"resources": {"limits": {"cpu": "3"}}}, "resize")
+    assert resized["spec"]["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"},
+                                            "limits": {"cpu": "3", "memory": "1Gi"}}
+    assert refusal(client, {"resources": None}, "resize") == (
+        "[spec: Invalid value: \"Burstable\": Pod QOS Class may not change as a result of resizing, "
+        "spec.resources: Forbidden: pod-level resources cannot be removed]")
+    assert refusal(client, {"resources": {"limits": {"cpu": None}}}, "resize") == (
+        "spec.resources.limits: Forbidden: pod-level resource limits cannot be removed")
+
+
 def test_a_resize_is_not_for_other_updates(client: Client, pod: Object) -> None:
     assert "pod updates may not change fields other than" in refusal(client, container(requests={"cpu": "150m"}), "")
 

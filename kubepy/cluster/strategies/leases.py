@@ -58,6 +58,6 @@ class RuntimeClassStrategy(Strategy):
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        errors: Errors = []
+        errors = self.validate(obj)
         validate_immutable(obj.get("handler"), old.get("handler"), "handler", errors)
         return errors

@@ -52,6 +52,7 @@ class PodStrategy(Strategy):
         if subresource == "resize":
             spec |= {field: _resized(spec[field], obj["spec"].get(field) or [])
                      for field in ("containers", "initContainers") if spec.get(field)}
+            restore(spec, obj["spec"], "resources")
         else:
             restore(spec, obj["spec"], "ephemeralContainers")
         metadata = {**old["metadata"], "resourceVersion": obj["metadata"].get("resourceVersion", "")}
@@ -71,7 +72,7 @@ class PodStrategy(Strategy):
         return validate_pod_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.cluster.validation.pods import validate_pod_status_update
+        from kubepy.cluster.validation.pod_status import validate_pod_status_update
 
         return validate_pod_status_update(obj, old)
 

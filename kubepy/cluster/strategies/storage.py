@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.errors import FieldError, invalid_value, required
+from kubepy.cluster.errors import FieldError
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
-from kubepy.cluster.validation.fields import semantically_equal
 
 
 class PersistentVolumeClaimStrategy(Strategy):
@@ -39,6 +38,11 @@ class PersistentVolumeClaimStrategy(Strategy):
         from kubepy.cluster.validation.claims import validate_claim_update
 
         return validate_claim_update(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.claims import validate_claim_status
+
+        return validate_claim_status(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         from kubepy.cluster.validation.claims import claim_warnings
@@ -133,51 +137,13 @@ class StorageClassStrategy(Strategy):
         return self.warnings_on_create(obj)
 
 
-class CSIDriverStrategy(Strategy):
-    """Served plainly but for its defaults."""
-
-    has_generation = True
-    allow_unconditional_update = False
-
-    def default(self, obj: Object) -> None:
-        spec = obj.setdefault("spec", {})
-        for field, value in (("attachRequired", True), ("podInfoOnMount", False), ("storageCapacity", False),
-                             ("fsGroupPolicy", "ReadWriteOnceWithFSType"), ("requiresRepublish", False),
-                             ("seLinuxMount", False)):
-            spec.setdefault(field, value)
-        if not spec.get("volumeLifecycleModes"):
-            spec["volumeLifecycleModes"] = ["Persistent"]
-
-
-class VolumeAttachmentStrategy(Strategy):
-    has_status = True
-    allow_unconditional_update = False
-
-    def empty_status(self) -> Object:
-        return {"attached": False}
-
-    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        restore(obj, old, "spec")
-
-    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        errors: list[FieldError] = []
-        if not semantically_equal(obj.get("spec"), old.get("spec")):
-            errors.append(invalid_value("spec", obj.get("spec"), "field is immutable"))
-        return errors
-
-
 class VolumeAttributesClassStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        errors: list[FieldError] = []
-        if not obj.get("driverName"):
-            errors.append(required("driverName"))
-        if not obj.get("parameters"):
-            errors.append(required("parameters", "must contain at least one key/value pair"))
-        return errors
+        from kubepy.cluster.validation.storage import validate_attributes_class
+
+        return validate_attributes_class(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        errors: list[FieldError] = []
-        for field in ("driverName", "parameters"):
-            if not semantically_equal(obj.get(field), old.get(field)):
-                errors.append(invalid_value(field, obj.get(field), "field is immutable"))
-        return errors
+        from kubepy.cluster.validation.storage import validate_attributes_class
+
+        return validate_attributes_class(obj, old)

@@ -11,7 +11,7 @@ from kubepy.cluster.validation.fields import (
     validate_format,
     validate_optional_choice,
 )
-from kubepy.cluster.validation.labels import validate_label_selector, validate_labels
+from kubepy.cluster.validation.labels import label_key, validate_label_selector, validate_labels
 from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain
 from kubepy.cluster.values.quantity import NANO, Quantity
 
@@ -185,6 +185,42 @@ def _validate_attributes_class(claim: Object, old: Object, errors: Errors) -> No
     what = "nil" if new_class is None else "empty string"
     why = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
     errors.append(forbidden_field("spec.volumeAttributesClassName", why))
+
+
+RESIZE_STATUSES = ("ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress",
+                   "NodeResizeInfeasible", "NodeResizePending")
+
+
+def validate_claim_status(claim: Object) -> list[FieldError]:
+    errors: Errors = []
+    status = claim.get("status") or {}
+    if not claim["spec"].get("accessModes"):
+        errors.append(required("Spec.accessModes"))  # upstream's spelling
+    for name, amount in sorted((status.get("capacity") or {}).items()):
+        _validate_amount(amount, f"status.capacity[{name}]", errors)
+    for name, state in sorted((status.get("allocatedResourceStatuses") or {}).items()):
+        _validate_resource_key(name, "status.allocatedResourceStatuses", errors)
+        if state not in RESIZE_STATUSES:
+            errors.append(not_supported("status.allocatedResourceStatuses", name, sorted(RESIZE_STATUSES)))
+    for name, amount in sorted((status.get("allocatedResources") or {}).items()):
+        if _validate_resource_key(name, "status.allocatedResources", errors):
+            _validate_amount(amount, f"status.allocatedResources[{name}]", errors)
+    return errors
+
+
+def _validate_amount(amount: str, path: str, errors: Errors) -> None:
+    if (value := Quantity.parse(amount).value()) < 0:
+        errors.append(invalid_value(path, value, "must be a valid resource quantity"))
+
+
+def _validate_resource_key(name: str, path: str, errors: Errors) -> bool:
+    """Of Kubernetes' own resources only storage; whether it is one."""
+    wrong = label_key(name)
+    validate_format(name, wrong, path, errors)
+    if not wrong and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
+        errors.append(not_supported(path, name, ("storage",)))
+        return False
+    return not wrong
 
 
 def claim_warnings(claim: Object) -> list[str]:

@@ -6,7 +6,6 @@ from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, re
 from kubepy.cluster.objects.meta import Object, name_of
 from kubepy.cluster.validation.containers import validate_image_padding
 from kubepy.cluster.validation.fields import Errors, between, semantically_equal
-from kubepy.cluster.validation.labels import label_key
 from kubepy.cluster.validation.pod_annotations import (
     MIRROR,
     validate_annotation_changes,
@@ -21,7 +20,6 @@ UPDATABLE = ("`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.ac
              "`spec.tolerations` (only additions to existing tolerations),"
              "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)")
 CREATED = PodOptions(resource_is_pod=True)
-SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 
 
 def validate_pod(pod: Object) -> list[FieldError]:
@@ -216,56 +214,7 @@ def _only_adds(new: Object, old: Object) -> bool:
     return all((new.get(kind) or [])[:len(old.get(kind) or [])] == (old.get(kind) or []) for kind in kinds)
 
 
-# --- status and ephemeral containers ------------------------------------------------------------------------------
-
-
-def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
-    errors: Errors = []
-    status, old_status = pod.get("status") or {}, old.get("status") or {}
-    new_annotations = pod["metadata"].get("annotations") or {}
-    if new_annotations != (old["metadata"].get("annotations") or {}):
-        validate_annotation_changes(new_annotations, old["metadata"].get("annotations") or {}, "metadata.annotations",
-                                    errors)
-    _validate_conditions(status.get("conditions") or (), errors)
-    if status.get("qosClass", "") != old_status.get("qosClass", ""):
-        errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), "field is immutable"))
-    for field, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers"),
-                              ("ephemeralContainerStatuses", "")):
-        _validate_transitions(status.get(field) or (), old_status.get(field) or (), old["spec"], containers,
-                              f"status.{field}", errors)
-    return errors
-
-
-def _validate_conditions(conditions: list[Object] | tuple[()], errors: Errors) -> None:
-    for index, condition in enumerate(conditions):
-        kind = condition.get("type", "")
-        if kind not in SYSTEM_CONDITIONS:
-            for complaint in label_key(kind):
-                errors.append(invalid_value(f"status.conditions[{index}].Type", kind, complaint))
-
-
-def _validate_transitions(new: list[Object] | tuple[()], old: list[Object] | tuple[()], spec: Object, containers: str,
-                          path: str, errors: Errors) -> None:
-    """A container that has ended runs again only where the pod's restart policy lets it."""
-    running = {one.get("name") for one in new if (one.get("state") or {}).get("terminated") is None}
-    for index, status in enumerate(old):
-        ended = (status.get("state") or {}).get("terminated")
-        if ended is None or status.get("name") not in running:
-            continue
-        container = next((one for one in spec.get(containers) or () if one.get("name") == status.get("name")), None)
-        if container is None or not _may_restart(container, containers, spec, ended.get("exitCode", 0)):
-            errors.append(forbidden_field(f"{path}[{index}].state", "may not be transitioned to non-terminated state"))
-
-
-def _may_restart(container: Object, field: str, spec: Object, exit_code: int) -> bool:
-    """``podutil.ContainerShouldRestart``."""
-    for rule in container.get("restartPolicyRules") or ():
-        codes = rule.get("exitCodes") or {}
-        listed = exit_code in (codes.get("values") or ())
-        if listed == (codes.get("operator") == "In"):
-            return True
-    policy = container.get("restartPolicy") or spec.get("restartPolicy", "Always")
-    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+# --- ephemeral containers ---------------------------------------------------------------------------------------------
 
 
 def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[FieldError]:

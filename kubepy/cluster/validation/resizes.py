@@ -5,36 +5,50 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.meta import Object, annotations_of
 from kubepy.cluster.objects.pods import is_restartable_init_container, qos_class
 from kubepy.cluster.validation.fields import semantically_equal
 from kubepy.cluster.validation.pod_annotations import MIRROR
 from kubepy.cluster.validation.pods import revalidate
 
 RESIZABLE = ("cpu", "memory")
+FIELDS = ("requests", "limits")
 
 
 def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
-    """``pod`` differs from ``old`` in the resources of its containers only."""
+    """``pod`` differs from ``old`` in resources only: its own, and those of its containers."""
     errors = revalidate(pod, old)
-    if never := _reason_never(pod, old):
+    if never := _reason_never(old):
         return [forbidden_field("", never)]
     if qos_class(pod) != qos_class(old):
         shown = (old.get("status") or {}).get("qosClass", "")
         errors.append(invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing"))
     if not _is_supported_on_node(old):
         errors.append(forbidden_field("spec", "Pod running on node without support for resize"))
+    errors += _pod_level_changes(pod["spec"].get("resources"), old["spec"].get("resources"))
     errors += _removals(pod, old)
     errors += _other_changes(pod, old)
     return errors
 
 
-def _reason_never(pod: Object, old: Object) -> str:
-    if any((one["spec"].get("resources") or {}).get(field) for one in (pod, old) for field in ("requests", "limits")):
-        return "pods with pod-level resources cannot be resized"
-    if MIRROR in (old["metadata"].get("annotations") or {}):
+def _reason_never(old: Object) -> str:
+    if MIRROR in annotations_of(old):
         return "static pods cannot be resized"
     return "windows pods cannot be resized" if (old["spec"].get("os") or {}).get("name") == "windows" else ""
+
+
+def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
+    """Resources of the pod as a whole (``validatePodLevelResourcesResize``)."""
+    if not any((one or {}).get(field) for one in (new, old) for field in FIELDS):
+        return
+    if old is not None and new is None:
+        yield forbidden_field("spec.resources", "pod-level resources cannot be removed")
+        return
+    for field in FIELDS if old is not None else ():
+        if ((old or {}).get(field) or {}).keys() - ((new or {}).get(field) or {}).keys():
+            yield forbidden_field(f"spec.resources.{field}", f"pod-level resource {field} cannot be removed")
+    if not semantically_equal(_with_old_resources(new or {}, old or {}), old or {}):
+        yield forbidden_field("spec", "only cpu and memory resources are mutable at pod-level")
 
 
 def _is_supported_on_node(pod: Object) -> bool:
@@ -47,8 +61,8 @@ def _is_supported_on_node(pod: Object) -> bool:
 
 def _removals(pod: Object, old: Object) -> Iterator[FieldError]:
     sidecars = [pair for pair in _pairs(pod, old, "initContainers") if is_restartable_init_container(pair[1])]
-    for path, before, after in ((one[0], one[1], one[2]) for one in (*sidecars, *_pairs(pod, old, "containers"))):
-        for field in ("requests", "limits"):
+    for path, before, after in (*sidecars, *_pairs(pod, old, "containers")):
+        for field in FIELDS:
             had, has = ((one.get("resources") or {}).get(field) or {} for one in (before, after))
             if had.keys() - has.keys():
                 yield forbidden_field(f"{path}.resources.{field}", f"resource {field} cannot be removed")
@@ -64,20 +78,24 @@ def _other_changes(pod: Object, old: Object) -> Iterator[FieldError]:
     for _, before, after in _pairs(pod, old, "containers"):
         if not semantically_equal(_with_old_amounts(after, before), before):
             yield forbidden_field("spec", "only cpu and memory resources are mutable")
-    for _, before, after in _pairs(pod, old, "initContainers"):
+    for path, before, after in _pairs(pod, old, "initContainers"):
         if is_restartable_init_container(before):
             if not semantically_equal(_with_old_amounts(after, before), before):
-                yield forbidden_field("spec", "only cpu and memory resources for sidecar containers are mutable")
+                yield forbidden_field(path, "only cpu and memory resources for init or sidecar containers are mutable")
         elif not semantically_equal(after, before):
             yield forbidden_field("spec", "resources for non-sidecar init containers are immutable")
 
 
 def _with_old_amounts(container: Object, old: Object) -> Object:
-    """The container with the old cpu and memory; where it had no amounts at all, with none."""
-    resources, had = container.get("resources") or {}, old.get("resources") or {}
-    munged = {field: _with_old(resources.get(field) or {}, had[field]) for field in ("requests", "limits")
-              if had.get(field)}
-    return {**container, "resources": munged}
+    """The container with the old cpu and memory, and without claims."""
+    return {**container, "resources": _with_old_resources(container.get("resources") or {}, old.get("resources") or {},
+                                                          claims=False)}
+
+
+def _with_old_resources(resources: Object, old: Object, *, claims: bool = True) -> Object:
+    munged = {field: _with_old(resources.get(field) or {}, old.get(field) or {}) for field in FIELDS}
+    kept = {"claims": resources["claims"]} if claims and resources.get("claims") else {}
+    return {field: amounts for field, amounts in munged.items() if amounts} | kept
 
 
 def _with_old(amounts: Object, had: Object) -> Object:

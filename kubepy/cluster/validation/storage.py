@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from posixpath import normpath
+
 from kubepy.cluster.errors import (
     FieldError,
     duplicate,
@@ -104,7 +106,7 @@ def _validate_sources(spec: Object, name: str, errors: Errors) -> None:
     if kind == "local" and spec.get("nodeAffinity") is None:
         errors.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
     path = (spec.get("hostPath") or {}).get("path", "")
-    if path and not path.strip("/") and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+    if path and normpath(path).strip("/") == "" and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
         why = "may not be 'recycle' for a hostPath mount of '/'"
         errors.append(forbidden_field("spec.persistentVolumeReclaimPolicy", why))
 
@@ -197,12 +199,7 @@ def volume_warnings(volume: Object) -> list[str]:
 
 def validate_storage_class(storage_class: Object) -> list[FieldError]:
     errors: Errors = []
-    provisioner = storage_class.get("provisioner", "")
-    if not provisioner:
-        errors.append(required("provisioner"))
-    else:
-        lowered = provisioner.lower()
-        validate_format(lowered, label_key(lowered), "provisioner", errors)
+    _validate_driver_name(storage_class.get("provisioner", ""), "provisioner", errors)
     _validate_parameters(storage_class.get("parameters") or {}, errors)
     if policy := storage_class.get("reclaimPolicy"):
         validate_optional_choice(policy, ("Delete", "Retain"), "reclaimPolicy", errors)
@@ -212,6 +209,14 @@ def validate_storage_class(storage_class: Object) -> list[FieldError]:
     validate_optional_choice(mode, ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode", errors)
     _validate_topologies(storage_class.get("allowedTopologies") or (), errors)
     return errors
+
+
+def _validate_driver_name(name: str, path: str, errors: Errors) -> None:
+    """A qualified name, whatever its case."""
+    if not name:
+        errors.append(required(path))
+    else:
+        validate_format(name, label_key(name.lower()), path, errors)
 
 
 def _validate_parameters(parameters: dict[str, str], errors: Errors) -> None:
@@ -229,7 +234,7 @@ def _validate_topologies(terms: list[Object] | tuple[()], errors: Errors) -> Non
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         expressions = _validate_topology(term, path, errors)
-        if expressions in seen:
+        if not expressions or expressions in seen:  # upstream takes one without expressions for a repeated one
             errors.append(duplicate(path, ""))
         seen.append(expressions)
 
@@ -253,6 +258,21 @@ def validate_storage_class_update(new: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         validate_immutable(new.get(field), old.get(field), field, errors)
+    return errors
+
+
+def validate_attributes_class(attributes_class: Object, old: Object | None = None) -> list[FieldError]:
+    """A VolumeAttributesClass: it never changes."""
+    errors: Errors = []
+    driver, parameters = attributes_class.get("driverName", ""), attributes_class.get("parameters") or {}
+    if old is not None:
+        errors.extend(forbidden_field(field, f"updates to {field} are forbidden.")
+                      for field in ("driverName", "parameters")
+                      if not semantically_equal(attributes_class.get(field), old.get(field)))
+    _validate_driver_name(driver, "driverName", errors)
+    if not parameters:
+        errors.append(required("parameters", "must contain at least one key/value pair"))
+    _validate_parameters(parameters, errors)
     return errors
 
 

@@ -28,6 +28,7 @@ REQUIRED_FIELDS = {
 PARTITIONED = ("awsElasticBlockStore", "gcePersistentDisk")
 ISCSI_NAMES = {"iqn": r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$", "eui": r"^eui.[A-Za-z0-9]{16}$",
                "naa": r"^naa.[A-Za-z0-9]{32}$"}
+BAD_ISCSI_NAME = "must be valid format"
 HOST_PORTS = "must be a host:port pair or multiple pairs separated by commas"
 INITIATOR_TOO_LONG = ("Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if "
                       "iscsi.initiatorName is specified.")
@@ -40,10 +41,8 @@ def validate_storage_source(kind: str, source: Object, volume_name: str, path: s
         errors.append(invalid_value(f"{path}.partition", source["partition"], between(1, 255)))
     if kind in _MORE:
         _MORE[kind](source, path, errors)
-    if kind == "iscsi":
-        validate_iscsi(source, path, errors)
-        if source.get("initiatorName") is not None and len(f"{volume_name}:{source.get('targetPortal', '')}") > 64:
-            errors.append(invalid_value(f"{path.rpartition('.')[0]}.name", volume_name, INITIATOR_TOO_LONG))
+    if kind == "iscsi" and _is_initiator_too_long(source, volume_name):
+        errors.append(invalid_value(f"{path.rpartition('.')[0]}.name", volume_name, INITIATOR_TOO_LONG))
 
 
 def _validate_nfs(source: Object, path: str, errors: Errors) -> None:
@@ -51,24 +50,37 @@ def _validate_nfs(source: Object, path: str, errors: Errors) -> None:
         errors.append(invalid_value(f"{path}.path", source.get("path", ""), "must be an absolute path"))
 
 
-def validate_iscsi(source: Object, path: str, errors: Errors) -> None:
-    validate_required(source, ("targetPortal", "iqn"), path, errors)
+def _validate_iscsi(source: Object, path: str, errors: Errors) -> None:
+    """Of a pod. A missing kind of name is told in more words than in a PersistentVolume."""
+    validate_required(source, ("targetPortal",), path, errors)
+    _validate_iscsi_rest(source, path, f"{BAD_ISCSI_NAME} starting with iqn, eui, or naa", errors)
+
+
+def _validate_iscsi_rest(source: Object, path: str, unknown_kind: str, errors: Errors, *,
+                         needs_secret_name: bool = False) -> None:
+    validate_required(source, ("iqn",), path, errors)
     if name := source.get("iqn"):
-        _validate_iscsi_name(name, f"{path}.iqn", errors)
+        _validate_iscsi_name(name, unknown_kind, f"{path}.iqn", errors)
     if not 0 <= source.get("lun", 0) <= 255:
         errors.append(invalid_value(f"{path}.lun", source["lun"], between(0, 255)))
     if (source.get("chapAuthDiscovery") or source.get("chapAuthSession")) and source.get("secretRef") is None:
         errors.append(required(f"{path}.secretRef"))
+    if needs_secret_name:
+        _validate_secret_name(source, path, errors)
     if (name := source.get("initiatorName")) is not None:
-        _validate_iscsi_name(name, f"{path}.initiatorname", errors)
+        _validate_iscsi_name(name, unknown_kind, f"{path}.initiatorname", errors)
 
 
-def _validate_iscsi_name(name: str, path: str, errors: Errors) -> None:
+def _validate_iscsi_name(name: str, unknown_kind: str, path: str, errors: Errors) -> None:
     pattern = ISCSI_NAMES.get(name[:3])
     if pattern is None:
-        errors.append(invalid_value(path, name, "must be valid format starting with iqn, eui, or naa"))
+        errors.append(invalid_value(path, name, unknown_kind))
     elif not re.search(pattern, name):
-        errors.append(invalid_value(path, name, "must be valid format"))
+        errors.append(invalid_value(path, name, BAD_ISCSI_NAME))
+
+
+def _is_initiator_too_long(source: Object, volume_name: str) -> bool:
+    return source.get("initiatorName") is not None and len(f"{volume_name}:{source.get('targetPortal', '')}") > 64
 
 
 def _validate_fc(source: Object, path: str, errors: Errors) -> None:
@@ -165,7 +177,7 @@ def _validate_csi(source: Object, path: str, errors: Errors) -> None:
 _MORE: dict[str, Any] = {
     "nfs": _validate_nfs, "fc": _validate_fc, "quobyte": _validate_quobyte, "flocker": _validate_flocker,
     "flexVolume": _validate_flex, "azureDisk": _validate_azure_disk, "cinder": _validate_secret_name,
-    "storageos": _validate_storage_os, "csi": _validate_csi,
+    "storageos": _validate_storage_os, "csi": _validate_csi, "iscsi": _validate_iscsi,
 }
 
 
@@ -174,32 +186,39 @@ _MORE: dict[str, Any] = {
 
 def validate_persistent_source(kind: str, source: Object, volume_name: str, path: str, errors: Errors) -> None:
     """A source in a PersistentVolume: as in a pod, but secrets are named with their namespace."""
-    if kind == "csi":
-        _validate_persistent_csi(source, path, errors)
-        return
-    if kind == "local":
-        _validate_local(source, path, errors)
+    if kind in _PERSISTENT:
+        _PERSISTENT[kind](source, volume_name, path, errors)
         return
     validate_storage_source(kind, source, "", path, errors)
     reference = source.get("secretRef")
     if kind in ("cinder", "storageos") and reference is not None and not reference.get("namespace"):
         errors.append(required(f"{path}.secretRef.namespace"))
-    if kind == "iscsi":
-        _validate_secret_name(source, path, errors)
-        if source.get("initiatorName") is not None and len(f"{volume_name}:{source.get('targetPortal', '')}") > 64:
-            errors.append(invalid_value(f"{path}.targetportal", source.get("targetPortal", ""), INITIATOR_TOO_LONG))
     if kind == "azureFile" and source.get("secretNamespace") == "":
         errors.append(required(f"{path}.secretNamespace"))
+    if kind == "glusterfs" and (namespace := source.get("endpointsNamespace")) is not None:
+        _validate_endpoints_namespace(namespace, f"{path}.endpointsNamespace", errors)
 
 
-def _validate_local(source: Object, path: str, errors: Errors) -> None:
+def _validate_endpoints_namespace(namespace: str, path: str, errors: Errors) -> None:
+    empty = "if the endpointnamespace is set, it must be a valid namespace name"
+    validate_format(namespace, dns1123_label(namespace) if namespace else (empty,), path, errors)
+
+
+def _validate_persistent_iscsi(source: Object, volume_name: str, path: str, errors: Errors) -> None:
+    validate_required(source, ("targetPortal",), path, errors)
+    if _is_initiator_too_long(source, volume_name):
+        errors.append(invalid_value(f"{path}.targetportal", source.get("targetPortal", ""), INITIATOR_TOO_LONG))
+    _validate_iscsi_rest(source, path, BAD_ISCSI_NAME, errors, needs_secret_name=True)
+
+
+def _validate_local(source: Object, volume_name: str, path: str, errors: Errors) -> None:
     if not source.get("path"):
         errors.append(required(f"{path}.path"))
     else:
         validate_no_backsteps(source["path"], f"{path}.path", errors)
 
 
-def _validate_persistent_csi(source: Object, path: str, errors: Errors) -> None:
+def _validate_persistent_csi(source: Object, volume_name: str, path: str, errors: Errors) -> None:
     validate_csi_driver_name(source.get("driver", ""), f"{path}.driver", errors)
     validate_required(source, ("volumeHandle",), path, errors)
     for field in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef",
@@ -214,3 +233,8 @@ def _validate_secret_reference(reference: Object, path: str, errors: Errors) -> 
             errors.append(required(f"{path}.{field}"))
         else:
             validate_format(reference[field], rule(reference[field]), f"{path}.{field}", errors)
+
+
+_PERSISTENT: dict[str, Any] = {
+    "csi": _validate_persistent_csi, "iscsi": _validate_persistent_iscsi, "local": _validate_local,
+}

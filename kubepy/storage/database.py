@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -134,6 +134,44 @@ class LogEntry(NamedTuple):
     json: str | None
 
 
+class Outlines:
+    """The rows without their JSON ("" where there is some), as a connection remembers them: a look at a folder in which
+    nothing has changed then costs no more than looking at its files.
+
+    They are read again when somebody else has written; what the connection itself writes it tells. After a rollback it
+    must :meth:`forget`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._rows: dict[tuple[object, ...], Row] = {}
+        self._version: int | None = None
+
+    def all(self) -> list[Row]:
+        """In no order."""
+        # The version is asked for before the rows: a commit between the two shows in the next version.
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            found = self._connection.execute(f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects")
+            self._rows = {row[:3]: Row._make(row) for row in found}
+            self._version = version
+        return list(self._rows.values())
+
+    def forget(self) -> None:
+        self._version = None
+
+    def put(self, rows: Iterable[Row]) -> None:
+        self._rows.update((row[:3], row._replace(json=row.json and "")) for row in rows)
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._rows.pop(key, None)
+
+    def change(self, key: Key, change: Callable[[Row], Row]) -> None:
+        if key in self._rows:
+            self._rows[key] = change(self._rows[key])
+
+
 class Database:
     """A connection to the index; its methods are the queries. Every statement outside ``begin`` is its own."""
 
@@ -143,6 +181,7 @@ class Database:
         self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
+        self._outlines = Outlines(self.connection)
 
     def create(self) -> None:
         self.connection.executescript(
@@ -181,6 +220,7 @@ class Database:
             yield
             self.connection.execute("COMMIT")
         except BaseException:
+            self._outlines.forget()
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
             raise
@@ -193,20 +233,25 @@ class Database:
         ).fetchone()
         return Row._make(found) if found else None
 
-    def rows(self, resource: str | None = None, namespace: str | None = None, *, json: bool = True) -> list[Row]:
+    def outlines(self) -> list[Row]:
+        """All rows, tombstones included, in no order; ``json`` is "" where there is some."""
+        return self._outlines.all()
+
+    def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
         """The rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key order."""
         wanted = {"resource": resource, "namespace": namespace}
         given = {column: value for column, value in wanted.items() if value is not None}
         where = " AND ".join(f"{column} = :{column}" for column in given) or "TRUE"
-        columns = COLUMNS if json else COLUMNS_WITHOUT_JSON
         found = self.connection.execute(
-            f"SELECT {columns} FROM objects WHERE {where} ORDER BY resource, namespace, name", given
+            f"SELECT {COLUMNS} FROM objects WHERE {where} ORDER BY resource, namespace, name", given
         )
         return list(map(Row._make, found))
 
-    def unsettled(self) -> list[Row]:
+    def unsettled(self, states: tuple[int, ...]) -> list[Row]:
+        """The rows that are PENDING, WRITTEN, or either, in key order."""
         found = self.connection.execute(
-            f"SELECT {COLUMNS} FROM objects WHERE state > 0 ORDER BY resource, namespace, name"
+            f"SELECT {COLUMNS} FROM objects WHERE state > 0 AND state IN ({', '.join(map(str, states))}) "
+            "ORDER BY resource, namespace, name"
         )
         return list(map(Row._make, found))
 
@@ -225,10 +270,14 @@ class Database:
         return list(map(Row._make, found))
 
     def put(self, rows: Iterable[Row]) -> None:
+        rows = list(rows)
         self.connection.executemany(_UPSERT, rows)
+        self._outlines.put(rows)
 
     def remove(self, keys: Iterable[Key]) -> None:
+        keys = list(keys)
         self.connection.executemany("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", keys)
+        self._outlines.remove(keys)
 
     def restamp(self, row: Row, stamp: Stamp, digest: bytes, racy: bool) -> None:
         """The file of a settled row is another one with the same object in it."""
@@ -237,11 +286,16 @@ class Database:
             "WHERE resource = ? AND namespace = ? AND name = ?",
             (*stamp, digest, racy, *row.key),
         )
+        self._outlines.change(
+            row.key, lambda known: known._replace(**stamp._asdict(), digest=digest, racy=int(racy)))
 
     def set_state(self, keys: Iterable[Key], state: int) -> None:
+        keys = list(keys)
         self.connection.executemany(
             f"UPDATE objects SET state = {state}, replaces = '' WHERE resource = ? AND namespace = ? AND name = ?", keys
         )
+        for key in keys:
+            self._outlines.change(key, lambda known: known._replace(state=state, replaces=""))
 
     def tombstones(self) -> int:
         (count,) = self.connection.execute("SELECT count(*) FROM objects WHERE json IS NULL").fetchone()

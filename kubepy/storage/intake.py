@@ -43,7 +43,7 @@ class Intake:
         """``same_boot``: the machine was not started anew since the index was last recovered."""
         problems = self.database.problems()
         known = Known(problems, same_boot=same_boot, refresh=True)
-        rows = self.database.rows(json=False)
+        rows = self.database.outlines()
         found = survey(self.folder)
         outcomes = [*refusals(found.obstacles, rows), *self._outcomes(compare(rows, found, self.folder, known), known)]
         current = {one.problem.path for one in outcomes if isinstance(one, Refused)}

@@ -176,7 +176,7 @@ class Journal:
 
     def _drop_tombstones(self) -> None:
         """Make the removal of files durable; then nothing needs to be known of them any more."""
-        rows = [row for row in self.database.rows(json=False) if row.json is None and row.state != PENDING]
+        rows = [row for row in self.database.outlines() if row.json is None and row.state != PENDING]
         for directory in sorted({path_of(row.key).rpartition("/")[0] for row in rows}):
             if obstacle_before(self.folder, f"{directory}/"):
                 return  # some other time

@@ -7,6 +7,7 @@ row, read again, is another one, and the snapshot's own state counts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.storage.access import Access
@@ -28,7 +29,9 @@ from kubepy.storage.database import Database, Row
 from kubepy.storage.keys import Key
 from kubepy.storage.manifest import ContentError
 from kubepy.storage.model import Problem
-from kubepy.storage.survey import survey, survey_of
+from kubepy.storage.survey import Survey, survey, survey_of
+
+RowsOf = Callable[[Database], list[Row]]
 
 
 class Look(NamedTuple):
@@ -54,27 +57,33 @@ class Reader:
         self._access = access
         self._folder = access.folder
 
-    def look(self, resource: str | None = None, namespace: str | None = None, *, json: bool = True) -> Look:
-        """All objects of a resource (None: of all) in a namespace (None: in all)."""
-        picture = self._picture(resource, namespace, None, json)
-        if self._is_behind(picture) and self._access.try_catch_up():
-            picture = self._picture(resource, namespace, None, json)
-        return self._resolve(picture)
+    def look(self) -> Look:
+        """Everything there is; the rows are without their JSON."""
+        return self._look(lambda database: database.outlines(), lambda: survey(self._folder))
+
+    def look_for(self, resource: str, namespace: str | None) -> Look:
+        """All objects of a resource in a namespace (None: in all)."""
+        return self._look(lambda database: database.rows(resource, namespace),
+                          lambda: survey(self._folder, resource, namespace))
 
     def look_at(self, key: Key) -> Look:
         """One object."""
-        picture = self._picture(key.resource, key.namespace, key, True)
+        return self._look(lambda database: [row] if (row := database.row(key)) else [],
+                          lambda: survey_of(self._folder, key))
+
+    def _look(self, rows_of: RowsOf, find: Callable[[], Survey]) -> Look:
+        picture = self._picture(rows_of, find)
         if self._is_behind(picture) and self._access.try_catch_up():
-            picture = self._picture(key.resource, key.namespace, key, True)
+            picture = self._picture(rows_of, find)
         return self._resolve(picture)
 
-    def _picture(self, resource: str | None, namespace: str | None, key: Key | None, json: bool) -> _Picture:
+    def _picture(self, rows_of: RowsOf, find: Callable[[], Survey]) -> _Picture:
         database = self._access.database()
         with database.snapshot():
             revision = database.counter("revision")
-            rows = _rows(database, resource, namespace, key, json)
+            rows = rows_of(database)
             known = Known(database.problems(), self._access.is_same_boot(database))
-        found = survey_of(self._folder, key) if key else survey(self._folder, resource, namespace)
+        found = find()
         differences = [one for one in compare(rows, found, self._folder, known)
                        if not self._is_explained(one, database)]
         return _Picture(revision, rows, known, differences, refusals(found.obstacles, rows))
@@ -115,13 +124,6 @@ class Reader:
             full = self._access.database().row(difference.row.key)
             difference = difference._replace(row=full)
         return examine(difference, self._folder, self._access.admit)
-
-
-def _rows(database: Database, resource: str | None, namespace: str | None, key: Key | None, json: bool) -> list[Row]:
-    if key is None:
-        return database.rows(resource, namespace, json=json)
-    row = database.row(key)
-    return [row] if row else []
 
 
 def _key(difference: Difference) -> Key | None:

@@ -29,7 +29,7 @@ class Recovery:
         rebooted = self.database.value("internal", "boot") != (self.boot or "")
         if unclean or rebooted:
             remove_leftovers(self.folder)
-        rows = [row for row in self.database.unsettled() if rebooted or row.state == PENDING]
+        rows = self.database.unsettled((PENDING, WRITTEN) if rebooted else (PENDING,))
         if rows or rebooted:
             self._finish(rows, rebooted)
 

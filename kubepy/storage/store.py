@@ -92,7 +92,7 @@ class Store:
         return self._access.run(lambda: self._list(resource, namespace))
 
     def _list(self, resource: str, namespace: str | None) -> Snapshot:
-        look = self._reader.look(resource, namespace)
+        look = self._reader.look_for(resource, namespace)
         rows = (look.rows[key] for key in sorted(look.rows))
         return Snapshot(look.revision, [self._object(row) for row in rows if self._is_alive(row)], tuple(look.problems))
 
@@ -101,7 +101,7 @@ class Store:
 
     def resources(self) -> Names:
         """The resources of which there are objects, sorted."""
-        look = self._access.run(lambda: self._reader.look(json=False))
+        look = self._access.run(lambda: self._reader.look())
         return sorted({row.resource for row in look.rows.values() if self._is_alive(row)})
 
     def changes(self, since: int) -> Changes:
@@ -112,7 +112,7 @@ class Store:
     def _changes(self, since: int) -> Changes:
         from kubepy.storage.changelog import read_changes
 
-        self._reader.look(json=False)  # takes in edits from outside
+        self._reader.look()  # takes in edits from outside
         return read_changes(self._access.database(), since)
 
     def problems(self) -> Problems:
@@ -122,7 +122,7 @@ class Store:
     def _problems(self) -> Problems:
         from kubepy.storage.strays import strays
 
-        found = {one.path: one for one in [*strays(self._folder), *self._reader.look(json=False).problems]}
+        found = {one.path: one for one in [*strays(self._folder), *self._reader.look().problems]}
         return sorted(found.values())
 
     def describe(self, problem: Problem) -> str:

@@ -1,0 +1,72 @@
+"""What connections remember of the rows is what the rows are, whoever writes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kubepy.storage.database import DURABLE, PENDING, WRITTEN, Database, Row, Stamp
+from tests.storage.conftest import key
+
+
+@pytest.fixture
+def databases(tmp_path: Path) -> list[Database]:
+    """Two connections to one index, as two processes have them."""
+    path = str(tmp_path / "index.db")
+    Database(path).create()
+    return [Database(path), Database(path)]
+
+
+def rows_of(database: Database) -> list[Row]:
+    return [row._replace(json=row.json and "") for row in database.rows()]
+
+
+def write(database: Database, chance: Random) -> None:
+    """A few random changes in one transaction, which may come to nothing."""
+    with database.write(durable=False):
+        for _ in range(chance.randint(1, 3)):
+            one = key(chance.choice("abcd"))
+            number = chance.randint(1, 99)
+            match chance.choice(["put", "bury", "remove", "restamp", "settle"]):
+                case "put":
+                    database.put([Row(*one, number, "{}", number, state=PENDING, replaces="x")])
+                case "bury":
+                    database.put([Row(*one, number, None, state=PENDING)])
+                case "remove":
+                    database.remove([one])
+                case "restamp":
+                    database.restamp(Row(*one, 1, ""), Stamp(number, number, number), b"digest", chance.random() < 0.5)
+                case "settle":
+                    database.set_state([one], chance.choice([WRITTEN, DURABLE]))
+        if chance.random() < 0.2:
+            raise InterruptedError
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_outlines_are_the_rows_without_json(databases: list[Database], seed: int) -> None:
+    chance = Random(seed)
+    for _ in range(40):
+        with suppress(InterruptedError):
+            write(chance.choice(databases), chance)
+        for one in databases:
+            if chance.random() < 0.6:
+                assert sorted(one.outlines()) == rows_of(one)
+
+
+def test_rows_are_read_once_as_long_as_nobody_else_writes(databases: list[Database]) -> None:
+    mine, others = databases
+    statements: list[str] = []
+    mine.connection.set_trace_callback(statements.append)
+
+    def reads() -> int:
+        mine.outlines()
+        return sum("FROM objects" in one for one in statements)
+
+    assert reads() == reads() == 1
+    mine.put([Row(*key("a"), 1, "{}")])
+    assert reads() == 1
+    others.put([Row(*key("b"), 2, "{}")])
+    assert reads() == reads() == 2

@@ -6,10 +6,10 @@ from kubepy.cli.runtime import metadata_changes
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flagsets import dry_run, pairs_from
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.metadata_changes import Changes, is_local, print_list, send, values_of, with_values
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.record import CHANGE_CAUSE
-from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 
 

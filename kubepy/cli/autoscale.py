@@ -14,8 +14,9 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     save_config_flag,
 )
+from kubepy.cli.runtime.infos import Info, resource_text
 from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import Info, find, resource_text
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 

@@ -21,8 +21,9 @@ from kubepy.cli.runtime.flagsets import (
     refuse_raw,
     selector_flag,
 )
+from kubepy.cli.runtime.infos import Info, Result, printed_kind
 from kubepy.cli.runtime.output import SUFFIXES
-from kubepy.cli.runtime.resources import Info, Result, find, printed_kind
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 
 IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "

@@ -27,9 +27,10 @@ from kubepy.cli.runtime.flagsets import (
     server_side_flags,
     server_side_manager,
 )
+from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.last_applied import without_annotation
 from kubepy.cli.runtime.output import without_managers
-from kubepy.cli.runtime.resources import Info, Result, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_folder
 from kubepy.cluster.client import NO_OPTIONS

@@ -17,10 +17,11 @@ from kubepy.cli.runtime.flagsets import (
     validate_flag,
     windows_line_endings_flag,
 )
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import annotated, configuration_of
 from kubepy.cli.runtime.output import printer_for, without_managers
 from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object, uid_of
 from kubepy.cluster.values.goformat import go_syntax, to_json

@@ -18,11 +18,12 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     save_config_flag,
 )
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import save_last_applied
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.overrides import overridden, override_flags
 from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.typed import type_name
 from kubepy.cluster.objects.meta import Object, labels_of

@@ -17,7 +17,8 @@ from kubepy.cli.runtime.flagsets import (
     subresource_flag,
 )
 from kubepy.cli.runtime.getting import for_type, is_table, object_printer, style_of
-from kubepy.cli.runtime.resources import Info, Result, find, listed
+from kubepy.cli.runtime.infos import Info, Result
+from kubepy.cli.runtime.resources import find, listed
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines, lines
 from kubepy.cluster.objects.meta import Object

@@ -21,9 +21,10 @@ from kubepy.cli.runtime.flagsets import (
     subresource_flag,
     validate_flag,
 )
+from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.last_applied import save_last_applied
 from kubepy.cli.runtime.output import Printer, printer_for
-from kubepy.cli.runtime.resources import Info, Result, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 

@@ -17,9 +17,10 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     selector_flag,
 )
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.record import CHANGE_CAUSE, record
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import MERGE_PATCH
 from kubepy.cluster.objects.meta import Object

@@ -17,8 +17,9 @@ from kubepy.cli.runtime.flagsets import (
     output_flags,
     selector_flag,
 )
+from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import Info, Result, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object, uid_of
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.getting import for_type, is_table, object_printer, style_of
+from kubepy.cli.runtime.infos import Info, Result, Scope
 from kubepy.cli.runtime.output import document, in_sorted_order, requested, told
-from kubepy.cli.runtime.resources import Info, Result, Scope, find, listed, resource_of
+from kubepy.cli.runtime.resources import find, listed, resource_of
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines, lines
 from kubepy.cluster.objects.meta import Object

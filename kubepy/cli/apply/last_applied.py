@@ -25,9 +25,10 @@ from kubepy.cli.runtime.flagsets import (
     validate_flag,
     windows_line_endings_flag,
 )
+from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.last_applied import ANNOTATION, original_configuration, serialized
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import Info, Result, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object, annotations_of
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from kubepy.cli.apply.patching import Options, warn_if_deleting
 from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flagsets import SERVER, SERVER_SIDE_APPLY
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import ANNOTATION
-from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import APPLY_PATCH
 from kubepy.cluster.objects.meta import Object, annotations_of

@@ -23,8 +23,9 @@ from kubepy.cli.runtime.flagsets import (
     output_flags,
     require_files,
 )
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import Printer, printer_for
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.typed import typed
 from kubepy.cluster.objects.meta import Object

@@ -25,8 +25,9 @@ from kubepy.cli.runtime.flagsets import (
     validate_flag,
     windows_line_endings_flag,
 )
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 
 FLAGS = [

@@ -19,8 +19,9 @@ from kubepy.cli.runtime.flagsets import (
     selector_flag,
     validate_flag,
 )
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
 

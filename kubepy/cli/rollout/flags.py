@@ -6,7 +6,8 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import Flag
 from kubepy.cli.runtime.flagsets import filename_flags, selector_flag
-from kubepy.cli.runtime.resources import Result, find
+from kubepy.cli.runtime.infos import Result
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 
 COMMON: list[Flag] = [*filename_flags("identifying the resource to get from the cluster."), selector_flag()]

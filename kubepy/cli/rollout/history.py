@@ -10,8 +10,8 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.flagsets import output_flags
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.objects.meta import Object

@@ -9,8 +9,8 @@ from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, is_status, raise_all
 from kubepy.cli.runtime.flagsets import field_manager_flag, output_flags
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
 from kubepy.cluster.objects.meta import Object

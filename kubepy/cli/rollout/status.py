@@ -7,7 +7,7 @@ from kubepy.cli.rollout.viewers import Viewer, viewer_for
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import boolean, duration, integer
-from kubepy.cli.runtime.resources import Info
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 

@@ -11,8 +11,8 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import is_status, prefixed
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, output_flags
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object, annotations_of
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cli.runtime.errors import CliError
-from kubepy.cli.runtime.resources import Found, Info
+from kubepy.cli.runtime.infos import Found, Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource

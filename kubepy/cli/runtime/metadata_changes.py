@@ -24,8 +24,9 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     selector_flag,
 )
+from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.record import CHANGE_CAUSE, command_line
-from kubepy.cli.runtime.resources import Info, Result, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 

@@ -1,22 +1,19 @@
 """The objects that a command is about: ``TYPE NAME``, ``TYPE/NAME``, ``TYPE1,TYPE2``, ``all``, ``-l``, ``-f``.
 
 :func:`find` reads words and flags into a :class:`Result`, which visits :class:`Info` after Info, objects and errors in
-upstream's order. Upstream: ``cli-runtime/pkg/resource/{builder,visitor,result}.go``.
+upstream's order. Upstream: ``cli-runtime/pkg/resource/builder.go``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import AggregateError, CliError, is_expected, is_status, prefixed, raise_all
-from kubepy.cli.runtime.session import DEFAULT_NAMESPACE, Session
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cli.runtime.errors import CliError, is_status, prefixed, raise_all
+from kubepy.cli.runtime.infos import Found, Info, Result, Scope, info_of, resource_text
+from kubepy.cli.runtime.session import Session
 from kubepy.cluster.scheme import Resource
-
-if TYPE_CHECKING:
-    from kubepy.cli.runtime.manifests import Manifest
 
 MISSING_RESOURCE = """You must provide one or more resources by argument or filename.
 Example resource specifications include:
@@ -24,172 +21,6 @@ Example resource specifications include:
    '--filename=rsrc.json'
    '<resource> <name>'
    '<resource>'"""
-
-
-class Info:
-    """One object a command is about: what was asked for, and the object when it is known.
-
-    ``object`` is shared when it comes from the cluster (read-only), and this Info's own when it comes from a file.
-    ``source`` is the file it comes from ("" otherwise), ``line`` where in it.
-    """
-
-    __slots__ = ("line", "name", "namespace", "object", "resource", "source", "subresource")
-
-    def __init__(self, resource: Resource, namespace: str, name: str, *, object: Object | None = None,
-                 source: str = "", line: int = 0, subresource: str = "") -> None:
-        self.resource = resource
-        self.namespace = namespace if resource.namespaced else ""
-        self.name = name
-        self.object = object
-        self.source = source
-        self.line = line
-        self.subresource = subresource
-
-    @property
-    def content(self) -> Object:
-        """The object, which must be known."""
-        assert self.object is not None
-        return self.object
-
-    @property
-    def object_name(self) -> str:
-        """``daemonsets/x``: how warnings and timeouts name it."""
-        return f"{self.resource.plural}/{self.name}"
-
-    @property
-    def printed_name(self) -> str:
-        """``daemonset.apps/x``: how success messages and ``-o name`` name it."""
-        return f"{printed_kind(self.resource)}/{self.name}"
-
-    def __str__(self) -> str:
-        one = self.resource
-        group_version = one.api_version if one.group else f"/{one.version}"
-        return (f'Resource: "{resource_text(one)}", GroupVersionKind: "{group_version}, Kind={one.kind}"\n'
-                f'Name: "{self.name}", Namespace: "{self.namespace}"')
-
-    def get(self, session: Session) -> Object:
-        """Read the object from the cluster into ``object``. Raises NotFound, of the namespace if that is missing."""
-        if not self.name:
-            raise CliError("resource name may not be empty")
-        try:
-            self.object = self._read(session)
-        except Exception as error:
-            if is_status(error, "NotFound") and self.namespace not in ("", DEFAULT_NAMESPACE):
-                session.client.get("namespaces", self.namespace)
-            raise
-        return self.object
-
-    def _read(self, session: Session) -> Object:
-        if self.subresource == "scale":
-            return session.client.get_scale(self.resource.key, self.name, namespace=self.namespace)
-        if self.subresource and self.subresource not in self.resource.subresources:
-            from kubepy.cluster.errors import no_such_resource
-
-            raise no_such_resource()
-        return session.client.get(self.resource.key, self.name, namespace=self.namespace)
-
-    def refresh(self, obj: Object) -> None:
-        """Take what the cluster answered."""
-        self.object = obj
-        self.name = obj["metadata"].get("name", "")
-        self.namespace = obj["metadata"].get("namespace", "")
-
-
-def printed_kind(resource: Resource) -> str:
-    kind = resource.kind.lower()
-    return f"{kind}.{resource.group}" if resource.group else kind
-
-
-def resource_text(resource: Resource) -> str:
-    """``apps/v1, Resource=daemonsets``, ``/v1, Resource=pods`` (``schema.GroupVersionResource.String``)."""
-    return f"{resource.group}/{resource.version}, Resource={resource.plural}"
-
-
-# An exception stands for what could not be found or read; it is reported after the errors of single objects.
-Found = Info | Exception
-Act = Callable[[Info], None]
-
-
-class Result:
-    """What was found, visited one by one; objects are read when they are visited.
-
-    ``prepare`` is done with each before it is visited. ``single``: one object was named, and is printed as itself, not
-    in a List. ``scopes``: the types that were asked for without names.
-    """
-
-    def __init__(self, found: Iterable[Found], *, prepare: Act | None = None, single: bool = False,
-                 scopes: Sequence[Scope] = ()) -> None:
-        self._found = found
-        self._prepare = prepare
-        self.single = single
-        self.scopes = scopes
-        self._ignored: tuple[str, ...] = ()
-
-    def ignore(self, *reasons: str) -> None:
-        """Drop Status errors of these reasons."""
-        self._ignored = reasons
-
-    def kept(self) -> Result:
-        """The same result, read once, so that it can be shown before it is used."""
-        kept = Result(list(self._found), prepare=self._prepare, single=self.single, scopes=self.scopes)
-        kept.ignore(*self._ignored)
-        return kept
-
-    def visit(self, act: Act) -> None:
-        """Call ``act`` with each Info; errors, its own among them, are raised together at the end."""
-        raise_all(self.errors_of(act))
-
-    def visit_until_error(self, act: Act) -> None:
-        """Call ``act`` with each Info, up to the first error."""
-        for one in self._found:
-            if isinstance(one, Exception):
-                raise one
-            self._visit(one, act)
-
-    def errors_of(self, act: Act) -> list[Exception]:
-        """Call ``act`` with each Info: its errors, then those of finding them, which are one."""
-        errors: list[Exception] = []
-        not_found: list[Exception] = []
-        for one in self._found:
-            if isinstance(one, Exception):
-                not_found += self._counted(one)
-                continue
-            try:
-                self._visit(one, act)
-            except Exception as error:
-                if not is_expected(error):
-                    raise
-                errors += self._counted(error)
-        return [*errors, AggregateError(not_found)] if not_found else errors
-
-    def _visit(self, info: Info, act: Act) -> None:
-        if self._prepare:
-            self._prepare(info)
-        act(info)
-
-    def _counted(self, error: Exception) -> list[Exception]:
-        return [] if self._ignored and is_status(error, *self._ignored) else [error]
-
-    def infos(self) -> tuple[list[Info], list[Exception]]:
-        """What was found, and what went wrong, as one error."""
-        infos: list[Info] = []
-        errors = self.errors_of(infos.append)
-        return infos, errors if len(errors) < 2 else [AggregateError(errors)]
-
-    def all_infos(self) -> list[Info]:
-        """Every Info, or the errors raised."""
-        infos, errors = self.infos()
-        raise_all(errors)
-        return infos
-
-
-class Scope(NamedTuple):
-    """A type that was asked for without names: what a watch follows. ``namespace`` None: all."""
-
-    resource: Resource
-    namespace: str | None
-    selector: str
-    field_selector: str
 
 
 class Query(NamedTuple):
@@ -228,7 +59,9 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
     query = query._replace(validation=validation, local=local)
     raise_all(errors)
     if query.filenames or query.kustomization:
-        return _by_paths(session, query, latest)
+        from kubepy.cli.runtime.files import by_paths
+
+        return by_paths(session, query, latest)
     if local:
         raise CliError(MISSING_RESOURCE)
     return _by_words(session, query, retrieve)
@@ -362,11 +195,6 @@ def listed(session: Session, scope: Scope) -> Iterator[Found]:
         yield info_of(scope.resource, obj)
 
 
-def info_of(resource: Resource, obj: Object) -> Info:
-    meta = obj["metadata"]
-    return Info(resource, meta.get("namespace", ""), meta.get("name", ""), object=obj)
-
-
 def _enhanced(error: Exception, scope: Scope) -> Exception:
     if not is_status(error, "BadRequest", "NotFound"):
         return error
@@ -391,81 +219,3 @@ def _retrieve(session: Session, info: Info) -> None:
     """Read the object, if it is not known (``RetrieveLazy``)."""
     if info.object is None:
         info.get(session)
-
-
-# --- files --------------------------------------------------------------------------------------------------------
-
-
-def _by_paths(session: Session, query: Query, latest: bool) -> Result:
-    if query.args:
-        raise CliError("resource/name arguments cannot be provided when a path is specified" if "/" in query.args[0]
-                       else "when paths, URLs, or stdin is provided as input, you may not specify resource arguments "
-                       "as well")
-    from kubepy.cli.runtime.manifests import read, read_kustomization
-
-    single = len(query.filenames) == 1 and query.filenames != ["-"]
-    if query.kustomization:
-        made = read_kustomization(session, query.kustomization, query.validation, local=query.local)
-    else:
-        made = (one for path in query.filenames for one in read(session, path, query.validation, local=query.local))
-    return Result(_of_manifests(session, query, made, latest), single=single,
-                  prepare=None if latest or query.local else lambda info: _place(info, query))
-
-
-def _of_manifests(session: Session, query: Query, manifests: Iterable[Manifest], latest: bool) -> Iterator[Found]:
-    """The objects of files, filtered by -l; with ``latest`` read from the cluster before that."""
-    matches = _matcher(query.selector)
-    for manifest in manifests:
-        errors: list[Exception] = []
-        for one in manifest.found:
-            one = _latest(session, query, one) if latest and isinstance(one, Info) else one
-            if isinstance(one, Exception):
-                errors.append(one)
-            elif matches(one):
-                yield one
-        if errors:
-            yield AggregateError(errors) if manifest.is_list else errors[0]
-
-
-def _latest(session: Session, query: Query, info: Info) -> Found:
-    """An object as it is in the cluster (``RetrieveLatest``); one without a name stays as it is, and has no table."""
-    try:
-        _place(info, query)
-        if info.resource.namespaced and not info.namespace:
-            raise CliError(f'no namespace set on resource {resource_text(info.resource)} "{info.name}"')
-        if info.name:
-            info.get(session)
-        else:
-            info.resource = info.resource._replace(plural="")
-    except Exception as error:
-        if not is_expected(error):
-            raise
-        return error
-    return info
-
-
-def _matcher(selector: str | None) -> Callable[[Info], bool]:
-    if not selector:
-        return lambda info: True
-    from kubepy.cluster.selectors.labels import SelectorError, parse_labels
-
-    try:
-        parsed = parse_labels(selector)
-    except SelectorError as error:
-        raise CliError(f'the provided selector "{selector}" is not valid: {error}') from None
-    return lambda info: parsed.matches(labels_of(info.content))
-
-
-def _place(info: Info, query: Query) -> None:
-    """Give an object of a file its namespace. Raises CliError when ``-n`` says another than the file."""
-    if not info.resource.namespaced:
-        info.content["metadata"].pop("namespace", None)
-        return
-    wanted = query.namespace or ""
-    if not info.namespace:
-        info.namespace = wanted
-        if wanted:
-            info.content["metadata"]["namespace"] = wanted
-    elif query.enforce_namespace and info.namespace != wanted:
-        raise CliError(f'the namespace from the provided object "{info.namespace}" does not match the namespace '
-                       f'"{wanted}". You must pass \'--namespace={info.namespace}\' to perform this operation.')

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.cli.runtime.resources import printed_kind
+from kubepy.cli.runtime.infos import printed_kind
 from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.objects.meta import Object, labels_of, namespace_of
 from kubepy.cluster.scheme import Resource

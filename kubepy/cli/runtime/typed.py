@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cli.runtime.errors import CliError
-from kubepy.cli.runtime.resources import Info
+from kubepy.cli.runtime.infos import Info
 from kubepy.cluster.objects.meta import Object
 
 

@@ -19,9 +19,10 @@ from kubepy.cli.runtime.flagsets import (
     output_flags,
     record_flag,
 )
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import Info, find
+from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
 from kubepy.cli.runtime.typed import type_name, typed

@@ -28,12 +28,12 @@ def label(session: Session, given: Invocation) -> None:
     """Update the labels on a resource.
 
     KEY=VALUE sets a label, KEY- removes it. A label that has a value already is only changed with --overwrite."""
+    strategy = dry_run(session, given)
     resources, words = pairs_from(given.args, "label")
-    changes = Changes("labels", *parse_labels(words), dry_run(session, given))
+    changes = Changes("labels", *parse_labels(words), strategy)
     if given.list and given.output:
         raise CliError("--list and --output may not be specified together")
     metadata_changes.validate(given, resources, changes, "pod")
-    printer_for(session, given)  # a wrong format is told before anything is written
     result = metadata_changes.found(session, given, resources)
     result.visit(lambda info: label_one(session, given, info, changes, single=result.single))
 

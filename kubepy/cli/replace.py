@@ -110,7 +110,7 @@ def _replace_by_force(session: Session, given: Invocation, printer: Printer) -> 
     options = delete_options(session, given)
     options = options._replace(grace=options.grace or 1, short=given.output == "name")
     warn_of_force(session, options._replace(grace=0, force=options.grace == 0))
-    infos = find(session, given, args=[]).all_infos()
+    infos = find(session, given).all_infos()
     deletable = Result([Info(info.resource, info.namespace, info.name, source=info.source) for info in infos])
     deletable.ignore("NotFound")
     wait_until_gone(session, delete_all(session, deletable, options, say_none=False), given.timeout or FORCE_TIMEOUT)

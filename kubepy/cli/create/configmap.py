@@ -84,7 +84,7 @@ def generic_secret(session: Session, given: Invocation, name: str) -> Object:
     return _secret(session, given, name, given.type, data)
 
 
-@generator("tls", "tls NAME --cert=path/to/cert/file --key=path/to/key/file", flags=[
+@generator("tls", "tls NAME --cert=path/to/cert/file --key=path/to/key/file", checks_name=False, flags=[
     string("cert", help="Path to PEM encoded public key certificate."),
     string("key", help="Path to private key associated with given certificate."),
     APPEND_HASH,

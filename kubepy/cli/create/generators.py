@@ -40,7 +40,8 @@ def serviceaccount(session: Session, given: Invocation, name: str) -> Object:
 # --- workloads ----------------------------------------------------------------------------------------------------
 
 
-@generator("deployment", "deployment NAME --image=image -- [COMMAND] [args...]", required=["image"], flags=[
+@generator("deployment", "deployment NAME --image=image -- [COMMAND] [args...]", checks_name=False,
+           required=["image"], flags=[
     strings("image", help="Image names to run. A deployment can have several for a pod of several containers."),
     integer("port", default=-1, bits=32, help="The containerPort that this deployment exposes."),
     integer("replicas", "r", default=1, bits=32, help="Number of replicas to create."),
@@ -89,7 +90,7 @@ def _container_name(session: Session, image: str) -> str:
     return f"{re.sub(r'[_.]', '-', name)}-{ids.suffix()}"
 
 
-@generator("job", "job NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]", flags=[
+@generator("job", "job NAME --image=image [--from=cronjob/name] -- [COMMAND] [args...]", checks_name=False, flags=[
     string("image", help="Image name to run."),
     string("from", help="The name of the resource to create a Job from (only CronJob is supported)."),
 ], failure="failed to create job: ", examples="""
@@ -131,7 +132,7 @@ def _job_from_cronjob(session: Session, given: Invocation, name: str, source: st
     return {"kind": "Job", "apiVersion": "batch/v1", "metadata": made, "spec": template["spec"], "status": {}}
 
 
-@generator("cronjob", "cronjob NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]",
+@generator("cronjob", "cronjob NAME --image=image --schedule='0/5 * * * ?' -- [COMMAND] [args...]", checks_name=False,
            required=["image", "schedule"], flags=[
                string("image", help="Image name to run."),
                string("schedule", help="A schedule in the Cron format the job should be run with."),
@@ -234,7 +235,7 @@ def _selector(text: str) -> Object:
         raise CliError(str(error)) from None
 
 
-@generator("priorityclass", "priorityclass NAME --value=VALUE --global-default=BOOL", flags=[
+@generator("priorityclass", "priorityclass NAME --value=VALUE --global-default=BOOL", checks_name=False, flags=[
     integer("value", bits=32, help="The value of this priority class."),
     boolean("global-default", help="Whether this PriorityClass should be considered as the default priority."),
     string("description", help="When this priority class should be used."),

@@ -24,7 +24,7 @@ class Rule(NamedTuple):
     secret: str | None
 
 
-@generator("ingress", "ingress NAME --rule=host/path=service:port[,tls[=secret]]", flags=[
+@generator("ingress", "ingress NAME --rule=host/path=service:port[,tls[=secret]]", checks_name=False, flags=[
     string("class", help="Ingress Class to be used."),
     string_array("rule", help="Rule in the format host/path=service:port[,tls[=secretname]]. A path that ends in * is "
                  "a prefix."),

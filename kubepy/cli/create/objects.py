@@ -35,16 +35,22 @@ Generate = Callable[[Session, Invocation, str], Object]
 
 
 def generator(name: str, usage: str, *, flags: Sequence[Flag] = (), required: Sequence[str] = (), failure: str = "",
-              examples: str = "", saves_config: bool = True) -> Callable[[Generate], Verb]:
+              examples: str = "", saves_config: bool = True, checks_name: bool = True) -> Callable[[Generate], Verb]:
     """Make a command of a generator. ``failure`` goes before what the API refuses (``failed to create job: ``);
-    ``saves_config``: whether --save-config does anything."""
+    ``saves_config``: whether --save-config does anything; ``checks_name``: whether an empty name is refused here, not
+    only by the API."""
 
     def decorate(generate: Generate) -> Verb:
         def run(session: Session, given: Invocation) -> None:
             given.require(*required)
             name = name_from(given)
-            create_generated(session, given, lambda: generate(session, given, name), failure,
-                             saves_config=saves_config)
+
+            def made() -> Object:
+                if checks_name and not name:
+                    raise CliError("name must be specified")
+                return generate(session, given, name)
+
+            create_generated(session, given, made, failure, saves_config=saves_config)
 
         return Verb(name, usage, run, flags=[*COMMON, *flags], examples=examples,
                     help=(generate.__doc__ or "").strip(), creates=True)
@@ -69,7 +75,7 @@ def create_generated(session: Session, given: Invocation, generate: Callable[[],
                      operation: str = "created", saves_config: bool = True) -> None:
     strategy = dry_run(session, given)
     printer = printer_for(session, given, operation, strategy, typed=True)
-    validation = field_validation(given) if given.flag("validate") else "Ignore"
+    validation = field_validation(given) if given.flag("validate") is not None else "Ignore"
     obj = generate()
     if saves_config and given.flag("save-config"):
         save_config(obj)

@@ -210,6 +210,7 @@ def rolebinding(session: Session, given: Invocation, name: str) -> Object:
 
 
 @generator("clusterrolebinding", "clusterrolebinding NAME --clusterrole=NAME [--user=username] [--group=groupname]",
+           checks_name=False,
            flags=[string("clusterrole", help="ClusterRole this ClusterRoleBinding should reference."), *SUBJECT_FLAGS],
            required=["clusterrole"], failure="failed to create clusterrolebinding: ", examples="""
 # A cluster role for a service account

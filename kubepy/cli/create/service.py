@@ -21,7 +21,8 @@ CLUSTER_IP: Flag = string("clusterip", help="Assign your own ClusterIP or set to
 
 def service_generator(name: str, usage: str, **more: Any) -> Callable[[Generate], Verb]:
     """kubectl takes --save-config for services and saves nothing."""
-    return generator(name, usage, failure=f"failed to create {KINDS[name]} service: ", saves_config=False, **more)
+    return generator(name, usage, failure=f"failed to create {KINDS[name]} service: ", saves_config=False,
+                     checks_name=False, **more)
 
 
 @service_generator("clusterip", "clusterip NAME [--tcp=<port>:<targetPort>]", flags=[TCP, CLUSTER_IP], examples="""

@@ -23,8 +23,9 @@ FLAGS = [dry_run_flag(), selector_flag()]
 """)
 def cordon(session: Session, given: Invocation) -> None:
     """Mark node as unschedulable."""
-    infos = nodes_of(session, given, "cordon NODE")
-    mark_each(session, given, infos, dry_run(session, given), unschedulable=True)
+    require_nodes(given, "cordon NODE")
+    strategy = dry_run(session, given)
+    mark_each(session, given, nodes_of(session, given), strategy, unschedulable=True)
 
 
 @verb("uncordon", "uncordon NODE", flags=FLAGS, examples="""
@@ -36,16 +37,21 @@ def cordon(session: Session, given: Invocation) -> None:
 """)
 def uncordon(session: Session, given: Invocation) -> None:
     """Mark node as schedulable."""
-    infos = nodes_of(session, given, "uncordon NODE")
-    mark_each(session, given, infos, dry_run(session, given), unschedulable=False)
+    require_nodes(given, "uncordon NODE")
+    strategy = dry_run(session, given)
+    mark_each(session, given, nodes_of(session, given), strategy, unschedulable=False)
 
 
-def nodes_of(session: Session, given: Invocation, usage: str) -> list[Info]:
-    """The nodes named, or those of the selector. Raises CliError for neither and for both."""
+def require_nodes(given: Invocation, usage: str) -> None:
+    """Raise UsageError unless there are names or a selector, and not both."""
     if not given.args and not given.changed("selector"):
         given.usage_error(f"USAGE: {usage} [flags]")
     if given.args and given.selector:
         given.usage_error("error: cannot specify both a node name and a --selector option")
+
+
+def nodes_of(session: Session, given: Invocation) -> list[Info]:
+    """The nodes named, or those of the selector. Raises CliError for other types."""
     if not all(given.args):
         raise CliError("resource name may not be empty")
     args = [word if "/" in word else f"nodes/{word}" for word in given.args] or ["nodes"]

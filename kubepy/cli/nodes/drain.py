@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cli.nodes.cordon import mark_each, nodes_of
+from kubepy.cli.nodes.cordon import mark_each, nodes_of, require_nodes
 from kubepy.cli.nodes.eviction import Plan, Rules, plan_removal
 from kubepy.cli.nodes.pod_removal import PodRemoval
 from kubepy.cli.runtime.command import Invocation, verb
@@ -45,9 +45,10 @@ def drain(session: Session, given: Invocation) -> None:
     The node is marked unschedulable, and its pods are evicted, as far as PodDisruptionBudgets allow it. While it waits
     for them it runs the controllers itself, unless `kubepy controller --watch` does.
     """
-    _check_pod_selector(given)
-    infos = nodes_of(session, given, "drain NODE")
+    require_nodes(given, "drain NODE")
     strategy = dry_run(session, given)
+    _check_pod_selector(given)
+    infos = nodes_of(session, given)
     mark_each(session, given, infos, strategy, unschedulable=True)
     left: list[str] = []
     errors: list[Exception] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import NamedTuple
 
 from kubepy.cli.nodes.taints import Changes, change_taints, parse_changes, require_no_conflict
 from kubepy.cli.runtime.command import Invocation, verb
@@ -51,6 +52,7 @@ def taint(session: Session, given: Invocation) -> None:
 
     A taint is key=value:effect, or key:effect without a value; the effect is NoSchedule, PreferNoSchedule or NoExecute.
     """
+    request = Request(dry_run(session, given), field_validation(given))
     words, taints = split_words(given.args)
     if not words:
         raise CliError("one or more resources must be specified as <resource> <name>")
@@ -62,10 +64,15 @@ def taint(session: Session, given: Invocation) -> None:
         given.usage_error(str(error))
     _validate(session, given, words, changes)
     selects = given.all or given.selector
-    strategy = dry_run(session, given)
-    printer_for(session, given)  # a wrong format is told before anything is written
     find(session, given, args=["nodes"] if selects else ["nodes", *words[1:]], everything=given.all).visit(
-        lambda info: _change(session, given, info, changes, strategy))
+        lambda info: _change(session, given, info, changes, request))
+
+
+class Request(NamedTuple):
+    """How a taint is written: see ``flagsets.dry_run`` and ``flagsets.field_validation``."""
+
+    strategy: str
+    validation: str
 
 
 def split_words(words: list[str]) -> tuple[list[str], list[str]]:
@@ -95,7 +102,7 @@ def _validate(session: Session, given: Invocation, words: list[str], changes: Ch
         raise CliError("at least one resource name must be specified since 'all' parameter is not set")
 
 
-def _change(session: Session, given: Invocation, info: Info, changes: Changes, strategy: str) -> None:
+def _change(session: Session, given: Invocation, info: Info, changes: Changes, request: Request) -> None:
     node = info.content
     changed = change_taints(info.name, node.get("spec", {}).get("taints") or [], changes, given.overwrite)
     raise_all(CliError(error) for error in changed.errors)
@@ -103,8 +110,9 @@ def _change(session: Session, given: Invocation, info: Info, changes: Changes, s
     wanted.setdefault("spec", {})["taints"] = changed.taints
     if not changed.taints:
         del wanted["spec"]["taints"]
-    if strategy != CLIENT:
+    printer = printer_for(session, given, changed.operation, request.strategy, typed=True)
+    if request.strategy != CLIENT:
         patch, patch_type = two_way_patch(node, wanted)
-        wanted = session.client.patch("nodes", info.name, patch, patch_type, dry_run=strategy == SERVER,
-                                      field_manager=given.field_manager, field_validation=field_validation(given))
-    printer_for(session, given, changed.operation, strategy, typed=True)(wanted)
+        wanted = session.client.patch("nodes", info.name, patch, patch_type, dry_run=request.strategy == SERVER,
+                                      field_manager=given.field_manager, field_validation=request.validation)
+    printer(wanted)

@@ -39,7 +39,6 @@ def undo(session: Session, given: Invocation) -> None:
     """Roll back to a previous rollout."""
     require_resources(given)
     strategy = dry_run(session, given)
-    printer_for(session, given)  # a wrong format is told before anything is written
 
     def roll_back(info: Info) -> None:
         if LAST_APPLIED in annotations_of(info.content):

@@ -172,11 +172,9 @@ def no_arguments(given: Invocation) -> None:
 
 
 def require_files(given: Invocation) -> None:
-    """``RequireFilenameOrKustomize``: exactly one of -f and -k."""
+    """``RequireFilenameOrKustomize``: -f or -k; that they exclude each other ``resources.find`` says."""
     if not given.filename and not given.kustomize:
         raise CliError("must specify one of -f and -k")
-    if given.filename and given.kustomize:
-        raise CliError("only one of -f or -k can be specified")
 
 
 def pairs_from(args: list[str], what: str) -> tuple[list[str], list[str]]:

@@ -13,7 +13,7 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.values.goformat import to_json
+from kubepy.cluster.values.goformat import quote, to_json
 
 JSON_AND_YAML = ("json", "yaml", "kyaml")
 TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
@@ -69,7 +69,7 @@ def requested(given: Invocation) -> tuple[str, str]:
 
 
 def no_printer(output: str, formats: tuple[str, ...]) -> CliError:
-    return CliError(f'unable to match a printer suitable for the output format "{output}", allowed formats are: '
+    return CliError(f"unable to match a printer suitable for the output format {quote(output)}, allowed formats are: "
                     f"{','.join(sorted(formats))}")
 
 

@@ -72,7 +72,7 @@ def _query(session: Session, given: Invocation, args: list[str], selector: str, 
     errors: list[Exception] = []
     if given.flag("filename") and given.flag("kustomize"):
         errors.append(CliError("only one of -f or -k can be specified"))
-    elif given.flag("kustomize") and given.flag("recursive"):
+    if given.flag("kustomize") and given.flag("recursive"):
         errors.append(CliError("the -k flag can't be used with -f or -R"))
     filenames = [] if errors else _filenames(given, errors)
     selector, fields = selector.strip(), given.flag("field-selector", "").strip()

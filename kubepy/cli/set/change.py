@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.errors import CliError, is_status, raise_all
@@ -19,8 +20,8 @@ from kubepy.cli.runtime.flagsets import (
     output_flags,
     record_flag,
 )
-from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.infos import Info, Result
+from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
@@ -46,61 +47,109 @@ def common_flags(verb: str, *, recorded: bool = True) -> list[Flag]:
     ]
 
 
-def refuse_contradictions(session: Session, given: Invocation) -> None:
+class Reply(NamedTuple):
+    """How a command writes and tells of it: see ``flagsets.dry_run`` and ``output.printer_for``."""
+
+    strategy: str
+    print: Printer
+
+
+def reply_of(session: Session, given: Invocation, done: str) -> Reply:
+    """What --dry-run and -o ask for; an object that was changed is printed as ``done`` ("image updated").
+
+    It comes before anything is looked up, since a wrong flag is told before a missing object. Raises CliError.
+    """
+    strategy = dry_run(session, given)
+    return Reply(strategy, printer_for(session, given, done, strategy, typed=True))
+
+
+def refuse_contradictions(given: Invocation, reply: Reply) -> None:
     """Raise CliError for flags that exclude each other."""
-    if given.local and dry_run(session, given) == SERVER:
-        raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
+    refuse_local_server(given, reply)
+    refuse_all_of_selected(given)
+
+
+def refuse_all_of_selected(given: Invocation) -> None:
     if given.all and given.flag("selector"):
         raise CliError("cannot set --all and --selector at the same time")
 
 
-def infos_for(session: Session, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:
-    """The objects to change. With --local words are refused, since nothing can be looked up (``drops_words``: they are
-    dropped)."""
+def refuse_local_server(given: Invocation, reply: Reply) -> None:
+    """Raise CliError for a command that may not ask the cluster, and is to ask it for a dry run."""
+    if given.local and reply.strategy == SERVER:
+        raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
+
+
+def found_for(session: Session, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> Result:
+    """The objects to change, each as the cluster has it, or as its file says with --local.
+
+    With --local words are refused, since nothing can be looked up (``drops_words``: they are dropped).
+    """
     if given.local and args and not drops_words:
         raise CliError(LOCAL_RESOURCE)
     args = () if given.local else args
-    infos = find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local).all_infos()
+    return find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local)
+
+
+def infos_for(session: Session, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:
+    """All objects to change, see :func:`found_for`."""
+    infos = found_for(session, given, args, drops_words=drops_words).all_infos()
     for info in infos:
-        type_name(info.content)
-        if given.local:
-            info.object = typed(info)
+        as_typed(given, info)
     return infos
 
 
-def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, *, done: str,
-                failed: str | None, errors: list[Exception] | None = None, always: bool = False,
-                named: bool = True) -> None:
-    """Change every object and print it as ``done`` ("image updated").
+def as_typed(given: Invocation, info: Info) -> None:
+    """Raise CliError for an object of a type that commands which know types do not know."""
+    type_name(info.content)
+    if given.local:
+        info.object = typed(info)
 
-    :param failed: what comes before the message of a patch that the API refuses; None: it is told as the API's.
+
+def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, reply: Reply, *,
+                failed: str, errors: list[Exception] | None = None, always: bool = False) -> None:
+    """Change every object and print it.
+
+    :param failed: what comes before the message of a patch that the API refuses.
     :param errors: filled by ``change`` with errors that do not stop it; all errors are raised at the end.
     :param always: print also an object that the change leaves as it was.
-    :param named: say which object it is that ``change`` refuses.
     """
     errors = [] if errors is None else errors
-    strategy = dry_run(session, given)
-    printer = printer_for(session, given, done, strategy, typed=True)
     for info in infos:
         try:
-            changed = _changed(given, info, change)
+            changed = changed_copy(given, info, change)
         except CliError as error:
-            errors.append(CliError(f"error: {_name(given, info)} {error}\n") if named else error)
-            continue
-        patch, patch_type = two_way_patch(info.content, changed)
-        if not patch and not always:
+            errors.append(CliError(f"error: {_name(given, info)} {error}\n"))
             continue
         try:
-            is_sent = not given.local and strategy != CLIENT
-            printer(_send(session, given, info, patch, patch_type, strategy) if is_sent else changed)
+            send(session, given, info, changed, reply, always=always)
         except Exception as error:
             if not is_status(error):
                 raise
-            errors.append(error if failed is None else CliError(f"{failed}{error}"))
+            errors.append(CliError(f"{failed}{error}"))
     raise_all(errors)
 
 
-def _send(session: Session, given: Invocation, info: Info, patch: Object, patch_type: str, strategy: str) -> Object:
+def changed_copy(given: Invocation, info: Info, change: Change) -> Object:
+    """The object as it is to be. Raises CliError."""
+    changed = copy.deepcopy(info.content)
+    change(changed)
+    if given.flag("record"):
+        record(changed, given)
+    return changed
+
+
+def send(session: Session, given: Invocation, info: Info, changed: Object, reply: Reply, *, always: bool) -> None:
+    """Patch the object and print it; ``always``: also one that does not change. Raises Status."""
+    patch, patch_type = two_way_patch(info.content, changed)
+    if not patch and not always:
+        return
+    is_sent = not given.local and reply.strategy != CLIENT
+    reply.print(_patched(session, given, info, patch, patch_type, reply.strategy) if is_sent else changed)
+
+
+def _patched(session: Session, given: Invocation, info: Info, patch: Object, patch_type: str,
+             strategy: str) -> Object:
     return session.client.patch(info.resource.key, info.name, patch, patch_type, namespace=info.namespace,
                                 dry_run=strategy == SERVER, field_manager=given.field_manager)
 
@@ -110,11 +159,3 @@ def _name(given: Invocation, info: Info) -> str:
     if not given.local:
         return info.object_name
     return f"{info.printed_name}\n" if info.resource.group else info.printed_name
-
-
-def _changed(given: Invocation, info: Info, change: Change) -> Object:
-    changed = copy.deepcopy(info.content)
-    change(changed)
-    if given.flag("record"):
-        record(changed, given)
-    return changed

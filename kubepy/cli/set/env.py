@@ -12,7 +12,14 @@ from kubepy.cli.runtime.flags import boolean, string, string_array, strings
 from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
+from kubepy.cli.set.change import (
+    change_each,
+    common_flags,
+    infos_for,
+    refuse_all_of_selected,
+    refuse_local_server,
+    reply_of,
+)
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
 from kubepy.cluster.objects.meta import Object, name_of
 
@@ -53,8 +60,10 @@ class Variables(NamedTuple):
 @verb("env", "env RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N", flags=FLAGS, examples=EXAMPLES)
 def env(session: Session, given: Invocation) -> None:
     """Update environment variables on a pod template, list them, or take them from a config map or secret."""
+    refuse_all_of_selected(given)
     resources, words = split_words(given.args)
-    refuse_contradictions(session, given)
+    reply = reply_of(session, given, "env updated")
+    refuse_local_server(given, reply)
     _validate(given, resources)
     variables = parse_variables([*given.env, *words], session)
     variables = _with_source(session, given, variables)
@@ -76,8 +85,7 @@ def env(session: Session, given: Invocation) -> None:
         for info in infos:
             change(copy.deepcopy(info.content))
         return
-    change_each(session, given, infos, change, done="env updated",
-                failed="failed to patch env update to pod template: ")
+    change_each(session, given, infos, change, reply, failed="failed to patch env update to pod template: ")
 
 
 def split_words(words: list[str]) -> tuple[list[str], list[str]]:

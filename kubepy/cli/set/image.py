@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, raise_all
-from kubepy.cli.runtime.flagsets import dry_run, selector_flag
-from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
+from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import all_containers, pod_spec_of, split_pairs
 from kubepy.cluster.objects.meta import Object
 
@@ -32,20 +31,21 @@ def image(session: Session, given: Invocation) -> None:
 
     Possible resources: pods, replication controllers, deployments, daemon sets, stateful sets, cron jobs, replica sets.
     """
-    printer_for(session, given, dry_run=dry_run(session, given))  # what it would refuse, it refuses first
+    reply = reply_of(session, given, "image updated")
     resources, images = split_pairs(given.args, "image")
     infos = infos_for(session, given, resources)
-    _validate(session, given, resources, images)
+    _validate(given, resources, images)
+    refuse_contradictions(given, reply)
     errors: list[Exception] = []
 
     def change(obj: Object) -> None:
         errors.extend(set_images(pod_spec_of(obj), images))
 
-    change_each(session, given, infos, change, done="image updated", errors=errors,
+    change_each(session, given, infos, change, reply, errors=errors,
                 failed="failed to patch image update to pod template: ")
 
 
-def _validate(session: Session, given: Invocation, resources: list[str], images: dict[str, str]) -> None:
+def _validate(given: Invocation, resources: list[str], images: dict[str, str]) -> None:
     errors: list[Exception] = []
     if not resources and not given.filename and not given.kustomize:
         errors.append(CliError("one or more resources must be specified as <resource> <name> or <resource>/<name>"))
@@ -55,7 +55,6 @@ def _validate(session: Session, given: Invocation, resources: list[str], images:
         errors.append(CliError("all containers are already specified by *, but saw more than one"
                                " container_name=container_image pairs"))
     raise_all(errors)
-    refuse_contradictions(session, given)
 
 
 def set_images(spec: Object, images: dict[str, str]) -> list[Exception]:

@@ -7,7 +7,7 @@ from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import string
 from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
+from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
 from kubepy.cluster.objects.meta import Object
 
@@ -33,8 +33,9 @@ FLAGS = [
       examples=EXAMPLES)
 def resources(session: Session, given: Invocation) -> None:
     """Specify compute resource requirements (CPU, memory) for any resource that defines a pod template."""
+    reply = reply_of(session, given, "resource requirements updated")
     infos = infos_for(session, given, given.args)
-    refuse_contradictions(session, given)
+    refuse_contradictions(given, reply)
     if not given.limits and not given.requests:
         raise CliError("you must specify an update to requests or limits (in the form of --requests/--limits)")
     wanted = {"limits": parse_amounts(given.limits), "requests": parse_amounts(given.requests)}
@@ -47,7 +48,7 @@ def resources(session: Session, given: Invocation) -> None:
         for container in found:
             set_amounts(container, wanted)
 
-    change_each(session, given, infos, change, done="resource requirements updated", errors=errors,
+    change_each(session, given, infos, change, reply, errors=errors,
                 failed="failed to patch resources update to pod template ")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.set.change import change_each, common_flags, infos_for
+from kubepy.cli.set.change import as_typed, changed_copy, common_flags, found_for, reply_of, send
 from kubepy.cluster.objects.meta import Object
 
 EXAMPLES = """
@@ -29,19 +30,24 @@ FLAGS = [
       examples=EXAMPLES)
 def selector(session: Session, given: Invocation) -> None:
     """Set the selector on a resource. The new selector overwrites the existing one; only services have one to set."""
-    if not given.args:
+    wanted = parse_selector(given.args[-1]) if given.args else None
+    reply = reply_of(session, given, "selector updated")
+    if wanted is None:
         raise CliError("one selector is required")
-    wanted = parse_selector(given.args[-1])
+    labels = wanted
 
     def change(obj: Object) -> None:
         if obj["kind"] != "Service":
             raise CliError("setting a selector is only supported for Services")
-        obj["spec"]["selector"] = equalities(wanted)
+        obj["spec"]["selector"] = equalities(labels)
         if given.resource_version:
             obj["metadata"]["resourceVersion"] = given.resource_version
 
-    infos = infos_for(session, given, given.args[:-1])
-    change_each(session, given, infos, change, done="selector updated", failed=None, always=True, named=False)
+    def set_selector(info: Info) -> None:
+        as_typed(given, info)
+        send(session, given, info, changed_copy(given, info, change), reply, always=True)
+
+    found_for(session, given, given.args[:-1]).visit(set_selector)
 
 
 def parse_selector(text: str) -> Object:

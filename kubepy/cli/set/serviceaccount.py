@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
+from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_local_server, reply_of
 from kubepy.cli.set.pod_specs import pod_spec_of
 from kubepy.cluster.objects.meta import Object
 
@@ -22,7 +22,8 @@ EXAMPLES = """
       flags=common_flags("serviceaccount"), examples=EXAMPLES)
 def serviceaccount(session: Session, given: Invocation) -> None:
     """Update the service account of pod template resources."""
-    refuse_contradictions(session, given)
+    reply = reply_of(session, given, "serviceaccount updated")
+    refuse_local_server(given, reply)
     if not given.args:
         raise CliError("serviceaccount is required")
     *resources, name = given.args
@@ -31,5 +32,4 @@ def serviceaccount(session: Session, given: Invocation) -> None:
         pod_spec_of(obj)["serviceAccountName"] = name
 
     infos = infos_for(session, given, resources, drops_words=True)
-    change_each(session, given, infos, change, done="serviceaccount updated",
-                failed="failed to patch ServiceAccountName ", always=True)
+    change_each(session, given, infos, change, reply, failed="failed to patch ServiceAccountName ", always=True)

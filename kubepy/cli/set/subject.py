@@ -5,11 +5,10 @@ from __future__ import annotations
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import string_array
-from kubepy.cli.runtime.flagsets import dry_run, selector_flag
+from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions
+from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cluster.objects.meta import Object
 
 GROUP = "rbac.authorization.k8s.io"
@@ -33,9 +32,9 @@ FLAGS = [
 """)
 def subject(session: Session, given: Invocation) -> None:
     """Update the user, group, or service account in a role binding or cluster role binding."""
-    printer_for(session, given, dry_run=dry_run(session, given))  # what it would refuse, it refuses first
+    reply = reply_of(session, given, "subjects updated")
     infos = infos_for(session, given, given.args)
-    refuse_contradictions(session, given)
+    refuse_contradictions(given, reply)
     wanted = subjects_of(session, given, infos)
 
     def change(obj: Object) -> None:
@@ -45,8 +44,7 @@ def subject(session: Session, given: Invocation) -> None:
         if added := [one for one in wanted if one not in before]:
             obj["subjects"] = [*before, *added]
 
-    change_each(session, given, infos, change, done="subjects updated",
-                failed="failed to patch subjects to rolebinding: ")
+    change_each(session, given, infos, change, reply, failed="failed to patch subjects to rolebinding: ")
 
 
 def subjects_of(session: Session, given: Invocation, infos: list[Info]) -> list[Object]:

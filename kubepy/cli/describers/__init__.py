@@ -17,10 +17,11 @@ Describer = Callable[[Writer, Object, Surroundings], None]
 # resource → module:function; what is not here is described field by field.
 DESCRIBERS = {
     "configmaps": "core:config_map",
+    "endpoints": "endpoints:endpoints",
     "limitranges": "quotas:limit_range",
     "namespaces": "core:namespace",
     "nodes": "nodes:node",
-    "persistentvolumeclaims": "storage:claim",
+    "persistentvolumeclaims": "claims:claim",
     "persistentvolumes": "storage:volume",
     "pods": "pods:pod",
     "replicationcontrollers": "workloads:replication_controller",
@@ -34,9 +35,23 @@ DESCRIBERS = {
     "statefulsets.apps": "workloads:stateful_set",
     "cronjobs.batch": "jobs:cron_job",
     "jobs.batch": "jobs:job",
+    "certificatesigningrequests.certificates.k8s.io": "access:certificate_request",
+    "clusterrolebindings.rbac.authorization.k8s.io": "access:role_binding",
+    "clusterroles.rbac.authorization.k8s.io": "access:role",
+    "csinodes.storage.k8s.io": "storage:csi_node",
+    "endpointslices.discovery.k8s.io": "endpoints:endpoint_slice",
+    "horizontalpodautoscalers.autoscaling": "autoscaling:autoscaler",
+    "ingressclasses.networking.k8s.io": "networking:ingress_class",
+    "ingresses.networking.k8s.io": "networking:ingress",
+    "ipaddresses.networking.k8s.io": "networking:ip_address",
+    "networkpolicies.networking.k8s.io": "networkpolicies:network_policy",
     "poddisruptionbudgets.policy": "policy:pod_disruption_budget",
     "priorityclasses.scheduling.k8s.io": "policy:priority_class",
+    "rolebindings.rbac.authorization.k8s.io": "access:role_binding",
+    "roles.rbac.authorization.k8s.io": "access:role",
+    "servicecidrs.networking.k8s.io": "networking:service_cidr",
     "storageclasses.storage.k8s.io": "storage:storage_class",
+    "volumeattributesclasses.storage.k8s.io": "storage:volume_attributes_class",
 }
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 from kubepy.cli.describers.writer import Writer, format_date, go_value
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.values.goformat import quote
 
 # The value of an env var that comes from a field of the pod; templates have none.
 FieldValue = Callable[[str], str]
@@ -183,14 +182,9 @@ def _mounts(writer: Writer, container: Object) -> None:
     for mount in mounts:
         flags = ["ro" if mount.get("readOnly") else "rw"]
         if mount.get("subPath"):
-            flags.append(f"path={quoted(mount['subPath'])}")
+            flags.append(f"path={quote(mount['subPath'])}")
         writer.line(3, f"{mount['mountPath']} from {mount['name']} ({','.join(flags)})")
     if devices := container.get("volumeDevices"):
         writer.line(2, "Devices:" + ("" if mounts else "\t<none>"))
         for device in sorted(devices, key=lambda one: one["devicePath"]):
             writer.line(3, f"{device['devicePath']} from {device['name']}")
-
-
-def quoted(value: Any) -> str:
-    """Go's ``%q`` of a plain string."""
-    return json.dumps(value, ensure_ascii=False)

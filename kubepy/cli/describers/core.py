@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from base64 import b64decode
 
+from kubepy.cli.describers.endpoints import endpoints_of
 from kubepy.cli.describers.quotas import limits_of_namespace, quotas_of_namespace
 from kubepy.cli.describers.writer import (
     Surroundings,
     Writer,
+    dated_conditions,
     events,
-    format_date,
     heading,
     labels_and_annotations,
 )
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.objects.meta import Object, name_of, namespace_of
 from kubepy.cluster.selectors.labels import format_labels
 
 
@@ -57,12 +58,7 @@ def namespace(writer: Writer, obj: Object, around: Surroundings) -> None:
     status = obj.get("status", {})
     writer.field(0, "Status", status.get("phase", ""))
     if conditions := status.get("conditions"):
-        writer.line(0, "Conditions:")
-        writer.line(1, "Type\tStatus\tLastTransitionTime\tReason\tMessage")
-        writer.line(1, "----\t------\t------------------\t------\t-------")
-        for one in conditions:
-            writer.line(1, "\t".join([one["type"], one["status"], format_date(one.get("lastTransitionTime")),
-                                      one.get("reason", ""), one.get("message", "")]))
+        dated_conditions(writer, conditions)
     quotas_of_namespace(writer, around.list("resourcequotas", name_of(obj)))
     limits_of_namespace(writer, around.list("limitranges", name_of(obj)))
 
@@ -75,7 +71,7 @@ def service(writer: Writer, obj: Object, around: Surroundings) -> None:
     writer.field(0, "Type", spec.get("type", ""))
     _addresses(writer, obj)
     for port in spec.get("ports") or []:
-        _port(writer, port, _endpoints(obj, port, around))
+        _port(writer, port, endpoints_of(name_of(obj), namespace_of(obj), port.get("name", ""), around))
     writer.field(0, "Session Affinity", spec.get("sessionAffinity", ""))
     for name, key in (("External Traffic Policy", "externalTrafficPolicy"),
                       ("Internal Traffic Policy", "internalTrafficPolicy"),
@@ -121,20 +117,3 @@ def _port(writer: Writer, port: Object, endpoints: str) -> None:
         writer.line(0, f"NodePort:\t{name}\t{port['nodePort']}/{protocol}")
     writer.field(0, "Endpoints", endpoints)
 
-
-SHOWN_ENDPOINTS = 3
-
-
-def _endpoints(obj: Object, port: Object, around: Surroundings) -> str:
-    """The ready addresses of one port from the service's EndpointSlices, the first three and how many more."""
-    found = [
-        f"{address}:{one['port']}"
-        for piece in around.list("endpointslices.discovery.k8s.io", obj["metadata"].get("namespace"))
-        if (piece["metadata"].get("labels") or {}).get("kubernetes.io/service-name") == name_of(obj)
-        for one in piece.get("ports") or [] if one.get("name", "") == port.get("name", "")
-        for endpoint in piece.get("endpoints") or [] if endpoint.get("conditions", {}).get("ready", True)
-        for address in endpoint.get("addresses") or []
-    ]
-    shown = ",".join(found[:SHOWN_ENDPOINTS])
-    more = len(found) - SHOWN_ENDPOINTS
-    return f"{shown} + {more} more..." if more > 0 else shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
 from kubepy.cli.describers.containers import containers, resources
@@ -19,7 +18,7 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.meta import Object, name_of, namespace_of
 
 
 def pod(writer: Writer, obj: Object, around: Surroundings) -> None:
@@ -105,21 +104,8 @@ def _gates_and_conditions(writer: Writer, spec: Object, status: Object) -> None:
 
 
 def field_value(obj: Object, path: str) -> str:
-    """A downward-API field of a pod as text (upstream ``fieldpath.ExtractFieldPathAsString``); "" where it has none."""
-    if subscripted := re.fullmatch(r"(metadata\.(?:labels|annotations))\['(.+)'\]", path):
-        found = _dig(obj, subscripted[1])
-        return str(found.get(subscripted[2], "")) if isinstance(found, dict) else ""
-    value = _dig(obj, path)
-    if isinstance(value, dict):
-        return "\n".join(f'{key}="{one}"' for key, one in sorted(value.items()))
-    return "" if value is None else str(value)
-
-
-def _dig(obj: Object, path: str) -> Object | str | None:
-    found: Object | str | None = obj
-    for part in path.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+    """A field of a pod that an environment variable names; kubectl knows only what all kinds have."""
+    return {"metadata.name": name_of(obj), "metadata.namespace": namespace_of(obj)}.get(path, "")
 
 
 def template(writer: Writer, found: Object) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from kubepy.cli.describers.writer import Writer, go_value
+from kubepy.cli.describers.writer import Writer, go_value, shorten
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.values.quantity import parse_quantity
 
 
 class Shown(NamedTuple):
@@ -15,24 +17,80 @@ class Shown(NamedTuple):
     fields: tuple[tuple[str, str, object], ...]
 
 
+READ_ONLY = ("ReadOnly", "readOnly", False)
+FS_TYPE = ("FSType", "fsType", "")
+SECRET_REF = ("SecretRef", "secretRef", None)
+
 SOURCES: dict[str, Shown] = {
     "hostPath": Shown("HostPath (bare host directory volume)",
                       (("Path", "path", ""), ("HostPathType", "type", "<none>"))),
-    "emptyDir": Shown("EmptyDir (a temporary directory that shares a pod's lifetime)",
-                      (("Medium", "medium", ""), ("SizeLimit", "sizeLimit", "<unset>"))),
+    "gcePersistentDisk": Shown("GCEPersistentDisk (a Persistent Disk resource in Google Compute Engine)",
+                               (("PDName", "pdName", ""), FS_TYPE, ("Partition", "partition", 0), READ_ONLY)),
+    "awsElasticBlockStore": Shown("AWSElasticBlockStore (a Persistent Disk resource in AWS)",
+                                  (("VolumeID", "volumeID", ""), FS_TYPE, ("Partition", "partition", 0), READ_ONLY)),
+    "gitRepo": Shown("GitRepo (a volume that is pulled from git when the pod is created)",
+                     (("Repository", "repository", ""), ("Revision", "revision", ""))),
     "secret": Shown("Secret (a volume populated by a Secret)",
                     (("SecretName", "secretName", ""), ("Optional", "optional", False))),
     "configMap": Shown("ConfigMap (a volume populated by a ConfigMap)",
                        (("Name", "name", ""), ("Optional", "optional", False))),
     "nfs": Shown("NFS (an NFS mount that lasts the lifetime of a pod)",
-                 (("Server", "server", ""), ("Path", "path", ""), ("ReadOnly", "readOnly", False))),
+                 (("Server", "server", ""), ("Path", "path", ""), READ_ONLY)),
+    "iscsi": Shown(
+        "ISCSI (an ISCSI Disk resource that is attached to a kubelet's host machine and then exposed to the pod)",
+        (("TargetPortal", "targetPortal", ""), ("IQN", "iqn", ""), ("Lun", "lun", 0),
+         ("ISCSIInterface", "iscsiInterface", ""), FS_TYPE, READ_ONLY, ("Portals", "portals", ()),
+         ("DiscoveryCHAPAuth", "chapAuthDiscovery", False), ("SessionCHAPAuth", "chapAuthSession", False), SECRET_REF,
+         ("InitiatorName", "initiatorName", "<none>"))),
+    "glusterfs": Shown("Glusterfs (a Glusterfs mount on the host that shares a pod's lifetime)",
+                       (("EndpointsName", "endpoints", ""), ("Path", "path", ""), READ_ONLY)),
     "persistentVolumeClaim": Shown(
         "PersistentVolumeClaim (a reference to a PersistentVolumeClaim in the same namespace)",
-        (("ClaimName", "claimName", ""), ("ReadOnly", "readOnly", False))),
+        (("ClaimName", "claimName", ""), READ_ONLY)),
+    "rbd": Shown("RBD (a Rados Block Device mount on the host that shares a pod's lifetime)",
+                 (("CephMonitors", "monitors", ()), ("RBDImage", "image", ""), FS_TYPE, ("RBDPool", "pool", ""),
+                  ("RadosUser", "user", ""), ("Keyring", "keyring", ""), SECRET_REF, READ_ONLY)),
+    "quobyte": Shown("Quobyte (a Quobyte mount on the host that shares a pod's lifetime)",
+                     (("Registry", "registry", ""), ("Volume", "volume", ""), READ_ONLY)),
+    "azureDisk": Shown("AzureDisk (an Azure Data Disk mount on the host and bind mount to the pod)",
+                       (("DiskName", "diskName", ""), ("DiskURI", "diskURI", ""), ("Kind", "kind", ""), FS_TYPE,
+                        ("CachingMode", "cachingMode", ""), READ_ONLY)),
+    "vsphereVolume": Shown("vSphereVolume (a Persistent Disk resource in vSphere)",
+                           (("VolumePath", "volumePath", ""), FS_TYPE,
+                            ("StoragePolicyName", "storagePolicyName", ""))),
+    "cinder": Shown("Cinder (a Persistent Disk resource in OpenStack)",
+                    (("VolumeID", "volumeID", ""), FS_TYPE, READ_ONLY, SECRET_REF)),
+    "photonPersistentDisk": Shown("PhotonPersistentDisk (a Persistent Disk resource in photon platform)",
+                                  (("PdID", "pdID", ""), FS_TYPE)),
+    "portworxVolume": Shown("PortworxVolume (a Portworx Volume resource)", (("VolumeID", "volumeID", ""),)),
+    "scaleIO": Shown("ScaleIO (a persistent volume backed by a block device in ScaleIO)",
+                     (("Gateway", "gateway", ""), ("System", "system", ""),
+                      ("Protection Domain", "protectionDomain", ""), ("Storage Pool", "storagePool", ""),
+                      ("Storage Mode", "storageMode", ""), ("VolumeName", "volumeName", ""), FS_TYPE, READ_ONLY)),
+    "cephfs": Shown("CephFS (a CephFS mount on the host that shares a pod's lifetime)",
+                    (("Monitors", "monitors", ()), ("Path", "path", ""), ("User", "user", ""),
+                     ("SecretFile", "secretFile", ""), SECRET_REF, READ_ONLY)),
+    "storageos": Shown("StorageOS (a StorageOS Persistent Disk resource)",
+                       (("VolumeName", "volumeName", ""), ("VolumeNamespace", "volumeNamespace", ""), FS_TYPE,
+                        READ_ONLY)),
+    "azureFile": Shown("AzureFile (an Azure File Service mount on the host and bind mount to the pod)",
+                       (("SecretName", "secretName", ""), ("ShareName", "shareName", ""), READ_ONLY)),
+    "flexVolume": Shown(
+        "FlexVolume (a generic volume resource that is provisioned/attached using an exec based plugin)",
+        (("Driver", "driver", ""), FS_TYPE, SECRET_REF, READ_ONLY, ("Options", "options", {}))),
+    "flocker": Shown("Flocker (a Flocker volume mounted by the Flocker agent)",
+                     (("DatasetName", "datasetName", ""), ("DatasetUUID", "datasetUUID", ""))),
     "image": Shown("Image (a container image or OCI artifact)",
                    (("Reference", "reference", ""), ("PullPolicy", "pullPolicy", ""))),
     "local": Shown("LocalVolume (a persistent volume backed by local storage on a node)", (("Path", "path", ""),)),
 }
+# Fields that only the volume source of a PersistentVolume has, with the label that they stand behind.
+PERSISTENT = {"glusterfs": ("EndpointsName", [("EndpointsNamespace", "endpointsNamespace", "<unset>")]),
+              "azureFile": ("SecretName", [("SecretNamespace", "secretNamespace", "")]),
+              "scaleIO": ("VolumeName", [("SecretName", "secretRef.name", ""),
+                                         ("SecretNamespace", "secretRef.namespace", "")])}
+# Upstream forgets the colon of one label, and has a blank behind that of another.
+ODD_LABELS = {"ISCSIInterface": "ISCSIInterface", "Kind": "Kind: "}
 
 
 def volumes(writer: Writer, found: list[Object] | None, *, indent: str = "") -> None:
@@ -42,20 +100,51 @@ def volumes(writer: Writer, found: list[Object] | None, *, indent: str = "") -> 
         volume_source(writer, volume)
 
 
-def volume_source(writer: Writer, volume: Object) -> None:
-    """The one source of a volume (or of a PersistentVolume's spec)."""
+def volume_source(writer: Writer, volume: Object, *, persistent: bool = False) -> None:
+    """The one source of a volume; ``persistent``: of a PersistentVolume's spec."""
     for source, shown in SOURCES.items():
         if source in volume:
             writer.field(2, "Type", shown.title)
-            for label, field, absent in shown.fields:
-                value = volume[source].get(field, absent)
-                writer.field(2, label, go_value(value))
+            for label, field, absent in _fields(source, shown, persistent):
+                value = _value(volume[source], field, absent)
+                text = _reference(value, persistent) if field == "secretRef" else go_value(value)
+                writer.line(2, f"{ODD_LABELS.get(label, f'{label}:')}\t{text}")
             return
     for source, describe in SPECIAL.items():
         if source in volume:
             describe(writer, volume[source])
             return
     writer.line(1, "<unknown>")
+
+
+def _fields(source: str, shown: Shown, persistent: bool) -> Iterator[tuple[str, str, object]]:
+    before, more = PERSISTENT.get(source, ("", []))
+    for field in shown.fields:
+        yield field
+        if persistent and field[0] == before:
+            yield from more
+
+
+def _value(source: Object, path: str, absent: object) -> object:
+    """What a source has in a field, or in one of a field's (``secretRef.name``)."""
+    outer, _, inner = path.partition(".")
+    return _value(source.get(outer) or {}, inner, absent) if inner else source.get(outer, absent)
+
+
+def _reference(reference: Any, persistent: bool) -> str:
+    """A reference to a Secret as Go prints a pointer to it."""
+    if reference is None:
+        return "nil"
+    if persistent:
+        return f"&SecretReference{{Name:{reference.get('name', '')},Namespace:{reference.get('namespace', '')},}}"
+    return f"&LocalObjectReference{{Name:{reference.get('name', '')},}}"
+
+
+def _empty_dir(writer: Writer, source: Object) -> None:
+    limit = source.get("sizeLimit", "0")
+    writer.field(2, "Type", "EmptyDir (a temporary directory that shares a pod's lifetime)")
+    writer.field(2, "Medium", source.get("medium", ""))
+    writer.field(2, "SizeLimit", limit if parse_quantity(limit).nanos > 0 else "<unset>")
 
 
 def _projected(writer: Writer, source: Object) -> None:
@@ -89,19 +178,25 @@ def _csi(writer: Writer, source: Object) -> None:
         writer.field(2, "VolumeHandle", source["volumeHandle"])
     writer.field(2, "ReadOnly", go_value(bool(source.get("readOnly"))))
     attributes = sorted((source.get("volumeAttributes") or {}).items())
-    writer.several(2, "VolumeAttributes", (f"{key}={value}" for key, value in attributes))
+    writer.several_nested(2, "VolumeAttributes", (shorten(f"{key}={value}") for key, value in attributes))
 
 
 def _ephemeral(writer: Writer, source: Object) -> None:
     writer.field(2, "Type",
                  "EphemeralVolume (an inline specification for a volume that gets created and deleted with the pod)")
     if template := source.get("volumeClaimTemplate"):
-        spec = template.get("spec", {})
-        writer.field(2, "StorageClass", spec.get("storageClassName", ""))
-        writer.field(2, "Volume", spec.get("volumeName", ""))
-        writer.field(2, "Capacity", "")
-        writer.field(2, "Access Modes", "")
-        writer.field(2, "VolumeMode", spec.get("volumeMode", ""))
+        from kubepy.cli.describers.claims import claim_template
+
+        claim_template(writer, 2, {"metadata": {}, "spec": {}, **template})
 
 
-SPECIAL = {"projected": _projected, "downwardAPI": _downward_api, "csi": _csi, "ephemeral": _ephemeral}
+def _fibre_channel(writer: Writer, source: Object) -> None:
+    writer.field(2, "Type", "FC (a Fibre Channel disk)")
+    writer.field(2, "TargetWWNs", ", ".join(source.get("targetWWNs") or []))
+    writer.field(2, "LUN", source.get("lun", "<none>"))
+    writer.field(2, "FSType", source.get("fsType", ""))
+    writer.field(2, "ReadOnly", go_value(bool(source.get("readOnly"))))
+
+
+SPECIAL = {"emptyDir": _empty_dir, "fc": _fibre_channel, "projected": _projected, "downwardAPI": _downward_api,
+           "csi": _csi, "ephemeral": _ephemeral}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.objects.meta import Object, controller_of
+from kubepy.cluster.values.gosort import go_sorted
 
 
 class Surroundings(NamedTuple):
@@ -44,6 +45,19 @@ class Writer:
         for value in rest:
             self.lines.append("  " * level + f"\t{value}")
 
+    def several_nested(self, level: int, name: str, values: Iterable[str], none: str = "<none>") -> None:
+        """The same, with every value as far in as the name, and the second one's place twice as far."""
+        pad, found = "  " * level, list(values)
+        self.lines.append(f"{pad}{name}:\t" + (pad + found[0] if found else none))
+        self.lines.extend(f"{pad}{pad}\t{pad}{value}" for value in found[1:])
+
+    def table(self, level: int, headers: str, rows: Iterable[Iterable[object]]) -> None:
+        """Headers (with tabs between them), a line of dashes under each, and the rows."""
+        self.line(level, headers)
+        self.line(level, "\t".join("-" * len(header) for header in headers.split("\t")))
+        for row in rows:
+            self.line(level, "\t".join(str(cell) for cell in row))
+
     def text(self) -> str:
         return align(self.lines, Layout(PADDING))
 
@@ -53,10 +67,20 @@ class Writer:
 
 
 def format_date(text: str | None) -> str:
-    """RFC 1123 with a numeric zone: ``Fri, 20 Nov 2026 10:45:20 +0000``; Go's zero time for None."""
-    moment = parse_time(text).astimezone(UTC) if text else datetime(1, 1, 1, tzinfo=UTC)
+    """RFC 1123 with a numeric zone, the local one: ``Fri, 20 Nov 2026 10:45:20 +0000``; Go's zero time for None."""
+    moment = _moment(text)
     day, month = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()], MONTHS[moment.month - 1]
-    return f"{day}, {moment.day:02} {month} {moment.year:04} {moment:%H:%M:%S} +0000"
+    return f"{day}, {moment.day:02} {month} {moment.year:04} {moment:%H:%M:%S %z}"
+
+
+def format_time(text: str | None) -> str:
+    """A time as Go prints it where nothing else is asked for: ``2026-11-20 10:45:20 +0000 UTC``."""
+    moment = _moment(text)
+    return f"{moment.year:04}-{moment:%m-%d %H:%M:%S %z %Z}"
+
+
+def _moment(text: str | None) -> datetime:
+    return parse_time(text).astimezone() if text else datetime(1, 1, 1, tzinfo=UTC)
 
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -67,20 +91,25 @@ def label_block(writer: Writer, name: str, values: Mapping[str, str] | None) -> 
 
 
 def annotation_block(writer: Writer, name: str, values: Mapping[str, str] | None) -> None:
-    writer.several(0, name, (
-        line for key, value in sorted((values or {}).items()) if key not in HIDDEN_ANNOTATIONS
-        for line in _annotation_lines(key, value.removesuffix("\n"))
-    ))
+    writer.several(0, name, annotation_lines(values or {}))
+
+
+def annotation_lines(values: Mapping[str, str]) -> list[str]:
+    """Each annotation on a line, or, if it is long or has several, on those below its key."""
+    return [line for key, value in sorted(values.items()) if key not in HIDDEN_ANNOTATIONS
+            for line in _annotation_lines(key, value.removesuffix("\n"))]
 
 
 def _annotation_lines(key: str, value: str) -> list[str]:
-    if len(value) + len(key) + 2 <= MAX_ANNOTATION and "\n" not in value:
+    if len(value.encode()) + len(key) + 2 <= MAX_ANNOTATION and "\n" not in value:
         return [f"{key}: {value}"]
-    return [f"{key}:", *(f"  {_shorten(line, MAX_ANNOTATION - 2)}" for line in value.split("\n"))]
+    return [f"{key}:", *(f"  {shorten(line, MAX_ANNOTATION - 2)}" for line in value.split("\n"))]
 
 
-def _shorten(text: str, length: int) -> str:
-    return text if len(text) <= length else text[:length] + "..."
+def shorten(text: str, length: int = MAX_ANNOTATION) -> str:
+    """At most so many bytes of a text; a character that is cut through is left out."""
+    data = text.encode()
+    return text if len(data) <= length else data[:length].decode(errors="ignore") + "..."
 
 
 def heading(writer: Writer, obj: Object, *, created: bool = False, namespaced: bool = True) -> None:
@@ -111,10 +140,14 @@ def events(writer: Writer, around: Surroundings) -> None:
     if not found:
         writer.line(0, "Events:\t<none>")
         return
-    writer.line(0, "Events:\n  Type\tReason\tAge\tFrom\tMessage")
-    writer.line(1, "----\t------\t----\t----\t-------")
-    for event in sorted(found, key=lambda one: one.get("lastTimestamp") or ""):  # so the scheduler's come first
-        writer.line(1, "\t".join(_event_cells(event, now)))
+    writer.line(0, "Events:")
+    in_order = go_sorted(found, lambda one, other: _last(one) < _last(other))
+    writer.table(1, "Type\tReason\tAge\tFrom\tMessage", (_event_cells(event, now) for event in in_order))
+
+
+def _last(event: Object) -> str:
+    """When it was last seen; "", before all others, for those that tell only an eventTime, as the scheduler's do."""
+    return event.get("lastTimestamp") or ""
 
 
 def event_age(event: Object, now: datetime) -> str:
@@ -146,10 +179,17 @@ def since(text: str | None, now: datetime) -> str:
 def conditions_table(writer: Writer, conditions: list[Object] | None) -> None:
     """Conditions of a Deployment or ReplicaSet: type, status, reason."""
     if conditions:
-        writer.line(0, "Conditions:\n  Type\tStatus\tReason")
-        writer.line(1, "----\t------\t------")
-        for condition in conditions:
-            writer.line(1, f"{condition['type']} \t{condition['status']}\t{condition.get('reason', '')}")
+        writer.line(0, "Conditions:")
+        writer.table(1, "Type\tStatus\tReason", (
+            [f"{one['type']} ", one["status"], one.get("reason", "")] for one in conditions))
+
+
+def dated_conditions(writer: Writer, conditions: Iterable[Object]) -> None:
+    """Conditions with the time since when they have been so, and why."""
+    writer.line(0, "Conditions:")
+    writer.table(1, "Type\tStatus\tLastTransitionTime\tReason\tMessage", (
+        [one["type"], one["status"], format_date(one.get("lastTransitionTime")), one.get("reason", ""),
+         one.get("message", "")] for one in conditions))
 
 
 def go_value(value: Any) -> str:
@@ -158,7 +198,7 @@ def go_value(value: Any) -> str:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return f"[{' '.join(go_value(one) for one in value)}]"
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{go_value(one)}' for key, one in sorted(value.items()))}]"

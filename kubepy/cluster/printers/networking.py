@@ -40,13 +40,13 @@ def external_ip(service: Object) -> str:
         case "ClusterIP" | "NodePort":
             return ",".join(own) or "<none>"
         case "LoadBalancer":
-            return ",".join([*_addresses(service), *own]) or "<pending>"
+            return ",".join([*load_balancer_addresses(service), *own]) or "<pending>"
         case "ExternalName":
             return str(spec.get("externalName", ""))
     return "<unknown>"
 
 
-def _addresses(obj: Object) -> list[str]:
+def load_balancer_addresses(obj: Object) -> list[str]:
     """What the load balancer of a Service or an Ingress answers to, sorted."""
     ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     return sorted({one.get("ip") or one.get("hostname") or "" for one in ingress} - {""})
@@ -89,7 +89,7 @@ def _endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
 def _ingress(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     return [obj["metadata"]["name"], spec.get("ingressClassName", "<none>"), _hosts(spec.get("rules") or []),
-            ",".join(_addresses(obj)), "80, 443" if spec.get("tls") else "80", age(obj, now)]
+            ",".join(load_balancer_addresses(obj)), "80, 443" if spec.get("tls") else "80", age(obj, now)]
 
 
 def _hosts(rules: list[dict[str, Any]]) -> str:

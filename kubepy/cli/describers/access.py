@@ -1,0 +1,123 @@
+"""Role, ClusterRole, their bindings, and CertificateSigningRequest."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterable, Iterator
+
+from kubepy.cli.describers.writer import (
+    Surroundings,
+    Writer,
+    events,
+    format_date,
+    heading,
+    labels_and_annotations,
+)
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.printers.access import request_status
+from kubepy.cluster.printers.duration import human_duration
+from kubepy.cluster.selectors.labels import format_labels
+
+
+def role(writer: Writer, obj: Object, around: Surroundings) -> None:
+    heading(writer, obj, namespaced=False)
+    labels_and_annotations(writer, obj)
+    writer.line(0, "PolicyRule:")
+    writer.table(1, "Resources\tNon-Resource URLs\tResource Names\tVerbs", [
+        [_resource(rule), *(f"[{' '.join(rule[key])}]" for key in ("nonResourceURLs", "resourceNames", "verbs"))]
+        for rule in compact_rules(obj.get("rules") or [])])
+
+
+Rule = dict[str, list[str]]
+KEYS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+
+
+def compact_rules(rules: Iterable[Object]) -> list[Rule]:
+    """A rule for each resource (and name of one) with all its verbs, and one for each verb of each URL, in order."""
+    compacted: list[Rule] = []
+    simple: dict[tuple[str, ...], Rule] = {}
+    for rule in (one for whole in rules for one in _broken_down(whole)):
+        if rule["nonResourceURLs"]:
+            compacted.append(rule)
+            continue
+        known = simple.setdefault((*rule["apiGroups"], *rule["resources"], *rule["resourceNames"]), rule)
+        known["verbs"] += [verb for verb in rule["verbs"] if verb not in known["verbs"]]
+    return sorted([*compacted, *simple.values()], key=_as_text)
+
+
+def _broken_down(rule: Object) -> Iterator[Rule]:
+    """Rules of one verb, one resource and at most one name each, or of one verb and one URL."""
+    empty: Rule = {key: [] for key in KEYS}
+    for group in rule.get("apiGroups") or []:
+        for resource in rule.get("resources") or []:
+            for verb in rule.get("verbs") or []:
+                for names in [[name] for name in rule.get("resourceNames") or []] or [[]]:
+                    yield {**empty, "verbs": [verb], "apiGroups": [group], "resources": [resource],
+                           "resourceNames": names}
+    for url in rule.get("nonResourceURLs") or []:
+        for verb in rule.get("verbs") or []:
+            yield {**empty, "verbs": [verb], "nonResourceURLs": [url]}
+
+
+def _as_text(rule: Rule) -> str:
+    """How Go prints a rule, by which they are sorted."""
+    names = ("Verbs", "APIGroups", "Resources", "ResourceNames", "NonResourceURLs")
+    fields = (f"{name}:[{' '.join(rule[key])}]," for name, key in zip(names, KEYS, strict=True))
+    return f"&PolicyRule{{{''.join(fields)}}}"
+
+
+def _resource(rule: Rule) -> str:
+    """``deployments.apps/scale``."""
+    if not rule["resources"]:
+        return ""
+    name, slash, subresource = rule["resources"][0].partition("/")
+    group = rule["apiGroups"][0] if rule["apiGroups"] else ""
+    return f"{name}.{group}{slash}{subresource}" if group else name + slash + subresource
+
+
+def role_binding(writer: Writer, obj: Object, around: Surroundings) -> None:
+    heading(writer, obj, namespaced=False)
+    labels_and_annotations(writer, obj)
+    writer.line(0, "Role:")
+    writer.field(1, "Kind", obj["roleRef"].get("kind", ""))
+    writer.field(1, "Name", obj["roleRef"].get("name", ""))
+    writer.line(0, "Subjects:")
+    writer.table(1, "Kind\tName\tNamespace", [
+        [one.get("kind", ""), one.get("name", ""), one.get("namespace", "")] for one in obj.get("subjects") or []])
+
+
+def certificate_request(writer: Writer, obj: Object, around: Surroundings) -> None:
+    from kubepy.cli.describers.x509 import CertificateError, parse_request
+
+    spec, status = obj["spec"], obj.get("status") or {}
+    try:
+        request = parse_request(b64decode(spec.get("request", "")))
+    except CertificateError as error:
+        raise CliError(f"Error parsing CSR: {error}") from None
+    heading(writer, obj, namespaced=False)
+    writer.field(0, "Labels", format_labels(obj["metadata"].get("labels")))
+    writer.field(0, "Annotations", format_labels(obj["metadata"].get("annotations")))
+    writer.field(0, "CreationTimestamp", format_date(obj["metadata"].get("creationTimestamp")))
+    writer.field(0, "Requesting User", spec.get("username", ""))
+    if spec.get("signerName"):
+        writer.field(0, "Signer", spec["signerName"])
+    if "expirationSeconds" in spec:
+        writer.field(0, "Requested Duration", human_duration(spec["expirationSeconds"]))
+    writer.field(0, "Status", request_status(status))
+    writer.line(0, "Subject:")
+    for name in ("Common Name", "Serial Number"):
+        writer.field(0, f"\t{name}", request.subject.get(name, [""])[-1])
+    for name in ("Organization", "Organizational Unit", "Country", "Locality", "Province", "StreetAddress",
+                 "PostalCode"):
+        _values(writer, name, request.subject.get(name, []))
+    if any(request.names.values()):
+        writer.line(0, "Subject Alternative Names:")
+        for name, values in request.names.items():
+            _values(writer, name, values)
+    events(writer, around)
+
+
+def _values(writer: Writer, name: str, values: list[str]) -> None:
+    for index, value in enumerate(values):
+        writer.line(0, f"\t{name}:\t{value}" if index == 0 else f"\t\t{value}")

@@ -1,0 +1,105 @@
+"""HorizontalPodAutoscaler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubepy.cli.describers.writer import Surroundings, Writer, events, format_date, heading, labels_and_annotations
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.values.goformat import quote
+
+UNKNOWN = "<unknown>"
+
+
+def autoscaler(writer: Writer, obj: Object, around: Surroundings) -> None:
+    spec, status = obj["spec"], obj.get("status") or {}
+    target = spec["scaleTargetRef"]
+    heading(writer, obj)
+    labels_and_annotations(writer, obj)
+    writer.field(0, "CreationTimestamp", format_date(obj["metadata"].get("creationTimestamp")))
+    writer.field(0, "Reference", f"{target.get('kind', '')}/{target.get('name', '')}")
+    writer.field(0, "Metrics", "( current / target )")
+    current = status.get("currentMetrics") or []
+    for index, metric in enumerate(spec.get("metrics") or []):
+        writer.line(1, _metric(metric, current[index] if index < len(current) else {}))
+    writer.field(0, "Min replicas", spec.get("minReplicas", "<unset>"))
+    writer.field(0, "Max replicas", spec.get("maxReplicas", 0))
+    _behavior(writer, spec.get("behavior"))
+    writer.field(0, f"{target.get('kind', '')} pods",
+                 f"{status.get('currentReplicas', 0)} current / {status.get('desiredReplicas', 0)} desired")
+    if conditions := status.get("conditions"):
+        writer.line(0, "Conditions:")
+        writer.table(1, "Type\tStatus\tReason\tMessage", (
+            [one["type"], one["status"], one.get("reason", ""), one.get("message", "")] for one in conditions))
+    events(writer, around)
+
+
+# --- metrics ------------------------------------------------------------------------------------------------------
+
+
+def _metric(metric: Object, status: Object) -> str:
+    """A metric: what it is, what it is now and what it should be."""
+    kind = metric.get("type", "")
+    key = kind[:1].lower() + kind[1:]
+    source = metric.get(key) or {}
+    target, current = source.get("target") or {}, (status.get(key) or {}).get("current")
+    name = quote((source.get("metric") or {}).get("name", ""))
+    match kind:
+        case "External":
+            return f"{name} " + _value(target, current, "averageValue" in target)
+        case "Pods":
+            return f"{name} on pods:\t{_shown(current, 'averageValue')} / {target.get('averageValue', '<nil>')}"
+        case "Object":
+            about = source.get("describedObject") or {}
+            return (f"{name} on {about.get('kind', '')}/{about.get('name', '')} "
+                    + _value(target, current, target.get("type") == "AverageValue"))
+        case "Resource":
+            return f"resource {source.get('name', '')} on pods{_share(target, current)}"
+        case "ContainerResource":
+            return (f"resource {source.get('name', '')} of container \"{source.get('container', '')}\" on pods"
+                    + _share(target, current))
+    return f"<unknown metric type {quote(kind)}>"
+
+
+def _value(target: Object, current: Object | None, average: bool) -> str:
+    key = "averageValue" if average else "value"
+    words = "target average value" if average else "target value"
+    return f"({words}):\t{_shown(current, key)} / {target.get(key, '<nil>')}"
+
+
+def _shown(current: Object | None, key: str) -> Any:
+    return UNKNOWN if current is None else current.get(key, UNKNOWN)
+
+
+def _share(target: Object, current: Object | None) -> str:
+    """Of a resource: an amount, or a percentage of what is requested."""
+    if "averageValue" in target:
+        return f":\t{_shown(current, 'averageValue')} / {target['averageValue']}"
+    used = (current or {}).get("averageUtilization")
+    now = UNKNOWN if used is None else f"{used}% ({(current or {}).get('averageValue', '<nil>')})"
+    wanted = target.get("averageUtilization")
+    return f"  (as a percentage of request):\t{now} / {'<auto>' if wanted is None else f'{wanted}%'}"
+
+
+# --- behavior -----------------------------------------------------------------------------------------------------
+
+
+def _behavior(writer: Writer, behavior: Object | None) -> None:
+    if behavior is None:
+        return
+    writer.line(0, "Behavior:")
+    for title, key in (("Scale Up", "scaleUp"), ("Scale Down", "scaleDown")):
+        if (rules := behavior.get(key)) is not None:
+            writer.line(1, f"{title}:")
+            _rules(writer, rules)
+
+
+def _rules(writer: Writer, rules: Object) -> None:
+    if "stabilizationWindowSeconds" in rules:
+        writer.line(2, f"Stabilization Window: {rules['stabilizationWindowSeconds']} seconds")
+    if policies := rules.get("policies"):
+        writer.line(2, f"Select Policy: {rules.get('selectPolicy', 'Max')}")
+        writer.line(2, "Policies:")
+        for one in policies:
+            writer.line(3, f"- Type: {one.get('type', '')}\tValue: {one.get('value', 0)}\t"
+                           f"Period: {one.get('periodSeconds', 0)} seconds")

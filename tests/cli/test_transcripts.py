@@ -1,0 +1,58 @@
+"""Transcripts of what the command line prints, to the last blank, in the format of the recorded ones.
+
+They begin in an empty cluster without nodes (``tests/conformance/run.py`` tells the format); commands run inside this
+process, and no controller runs. Only what another run can't print alike is masked.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.cli.conftest import Kubepy
+from tests.conformance.test_conformance import RUNNER
+
+CASES = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
+MASKS = [
+    *RUNNER.MASKS[:3],  # identifiers, and times in two forms
+    (re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC"), "<time>"),
+    (re.compile(r"\(lasts \d+s\)"), "(lasts <age>)"),
+]
+
+
+@pytest.fixture
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("utc")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_a_transcript_holds_to_the_letter(case: Path, bare: Kubepy) -> None:
+    _, steps, files = RUNNER.parse(case.read_text())
+    for name, content in files.items():
+        Path(name).write_text(content)
+    bare("init", "--nodes=0")
+    for command, wanted in steps:
+        assert (command, printed(bare, command)) == (command, "\n".join(wanted).replace("kubepy", "kubectl"))
+
+
+def printed(kubepy: Kubepy, command: str) -> str:
+    text = "\n".join(RUNNER.render(completed(kubepy, command))).replace("kubepy", "kubectl")
+    for pattern, mask in MASKS:
+        text = pattern.sub(mask, text)
+    return re.sub(r"(\n\s*)+\Z", "", text)
+
+
+def completed(kubepy: Kubepy, command: str) -> CompletedProcess[str]:
+    out, err, status = kubepy(*shlex.split(command)[1:])
+    return CompletedProcess(command, status, out, err)

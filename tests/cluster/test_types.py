@@ -64,6 +64,8 @@ def test_times_are_written_in_utc_and_quantities_in_canonical_form() -> None:
     assert status["conditions"] == [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-20T08:00:00Z",
                                      "lastHeartbeatTime": None}]  # fmt: skip
     assert status["capacity"] == {"cpu": "500m"}
+    padded = {"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": " 2 "}}}
+    assert decode(padded).object["status"]["capacity"] == {"cpu": "2"}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"renewTime": "2026-01-01T00:00:00.5Z"}}
     with pytest.raises(DecodeError, match=r'cannot parse ".5Z" as ".000000"'):
         decode(lease)

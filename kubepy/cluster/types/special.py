@@ -32,8 +32,8 @@ def _quantity(value: Any, where: Where, state: list[str]) -> str:
         return "0"
     if isinstance(value, bool | dict | list):
         raise DecodeError(FORMAT_WRONG)
-    try:
-        return str(Quantity.parse(value))
+    try:  # white space around a quantity is the JSON decoder's to forgive, not the parser's
+        return str(Quantity.parse(value.strip() if isinstance(value, str) else value))
     except QuantityError as error:
         raise DecodeError(str(error)) from None
 

@@ -96,14 +96,21 @@ def ip_address(address: str) -> list[str]:
     import ipaddress
 
     try:
-        parsed = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(_without_zone(address))
     except ValueError:
         if _without_leading_zeros(address) is not None:
             return ["must not have leading 0s"]
         return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
-    if isinstance(parsed, ipaddress.IPv6Address) and (parsed.ipv4_mapped or parsed.scope_id):
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
         return ["must not be an IPv4-mapped IPv6 address"]
     return []
+
+
+def _without_zone(address: str) -> str:
+    """The address itself. Raises ValueError where it names a zone (``fe80::1%eth0``), which Python takes, Go does not."""
+    if "%" in address:
+        raise ValueError(address)
+    return address
 
 
 def _without_leading_zeros(address: str) -> str | None:
@@ -120,7 +127,7 @@ def cidr(network: str) -> list[str]:
 
     address, slash, length = network.partition("/")
     try:
-        ipaddress.ip_interface(network)
+        ipaddress.ip_interface(_without_zone(network))
     except ValueError:
         if slash and _without_leading_zeros(address) and length.isdigit() and int(length) <= 32:
             return ["must not have leading 0s in IP or prefix length"]

@@ -152,7 +152,6 @@ def is_quantity(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def scan(text: str) -> Parsed:
-    text = text.strip()
     match = _PATTERN.fullmatch(text)
     if match is None or not text:
         raise QuantityError(FORMAT_WRONG)

@@ -107,7 +107,7 @@ def ip_address(address: str) -> list[str]:
 
 
 def _without_zone(address: str) -> str:
-    """The address itself. Raises ValueError where it names a zone (``fe80::1%eth0``): Python takes that, Go does not."""
+    """The address itself. Raises ValueError where it names a zone (``fe80::1%eth0``): only Python takes that."""
     if "%" in address:
         raise ValueError(address)
     return address

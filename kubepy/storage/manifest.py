@@ -18,7 +18,8 @@ MAX_DECODED = 50_000  # objects kept in memory
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
 _WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # something in a JSON text that may be one
 _PLACED = re.compile(r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?")  # the problem has its line
-_MERGE_MARKER = re.compile(rb"^(?:<<<<<<< |>>>>>>> |\|\|\|\|\|\|\| )", re.MULTILINE)
+# Nested conflicts (a merge of merges, a file renamed on both sides) have longer markers.
+_MERGE_MARKER = re.compile(rb"^(?:<{7,}|>{7,}|\|{7,}) ", re.MULTILINE)
 
 
 class ContentError(Exception):

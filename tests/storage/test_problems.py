@@ -26,6 +26,10 @@ BROKEN = {
         b"kind: ConfigMap\n<<<<<<< HEAD\nx: 1\n=======\nx: 2\n>>>>>>> other\n",
         (2, "has merge conflict markers"),
     ),
+    "merge conflict of a file renamed on both sides": (
+        b"kind: ConfigMap\n<<<<<<<< HEAD:one.yaml\nx: 1\n========\nx: 2\n>>>>>>>> other:two.yaml\n",
+        (2, "has merge conflict markers"),
+    ),
     "several documents": ((GOOD + "---\n" + GOOD).encode(), (5, "has more than one document")),
     "a key twice": (b"kind: ConfigMap\nmetadata:\n  name: bad\ndata:\n  a: 1\n  a: 2\n",
                     (6, 'has the key "a" more than once')),

@@ -22,6 +22,10 @@ _PACKAGES = {
     "flowcontrol.apiserver.k8s.io": "io.k8s.api.flowcontrol",
     "internal.apiserver.k8s.io": "io.k8s.api.apiserverinternal",
 }
+_EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+# Types of any JSON, which their own files call objects.
+_UNTYPED = {f"{_EXTENSIONS}{name}" for name in (
+    "JSON", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray")}
 
 
 class Schema:
@@ -164,6 +168,8 @@ def _is_kind(name: str, group: str, version: str, kind: str) -> bool:
 
 def definition(name: str) -> dict[str, Any]:
     """The OpenAPI of a type by its full name. Raises KeyError."""
+    if name in _UNTYPED:
+        return _all_definitions()[name]
     return _read(name) or _all_definitions()[name]
 
 

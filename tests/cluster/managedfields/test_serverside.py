@@ -162,6 +162,23 @@ def test_a_custom_resource_goes_by_the_lists_of_its_schema(client: Client) -> No
 # --- from apply on the client -------------------------------------------------------------------------------------
 
 
+def test_a_definition_with_values_of_any_type_is_applied_and_again(client: Client) -> None:
+    properties = {"size": {"type": "integer", "default": 3}, "mode": {"type": "string", "enum": ["a", "b"]},
+                  "on": {"type": "boolean", "default": True}, "names": {"type": "array", "items": {"type": "string"}},
+                  "limits": {"type": "object", "default": {"cpu": 1}, "additionalProperties": {"type": "integer"}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "dials.example.com"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "dials", "kind": "Dial"},
+                 "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}]}}
+    options: Any = {"field_manager": "one"}
+    crds = "customresourcedefinitions.apiextensions.k8s.io"
+    made = client.patch(crds, "dials.example.com", definition, APPLY_PATCH, **options)
+    assert made["spec"]["versions"][0]["schema"] == schema
+    assert client.patch(crds, "dials.example.com", definition, APPLY_PATCH, **options) == made
+
+
 def test_kubectl_takes_over_what_apply_on_the_client_left(client: Client) -> None:
     text = '{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"name":"dial"}}\n'
     metadata = {"name": "dial", "annotations": {LAST_APPLIED: text}}

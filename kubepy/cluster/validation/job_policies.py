@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from kubepy.cluster.errors import FieldError, duplicate, invalid_value, not_supported, required, too_long, too_many
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_nonnegative
@@ -139,6 +141,20 @@ def count_indexes(text: str, completions: int) -> int:
         total += high - low + 1
         last = high
     return total
+
+
+def first_common_index(text: str, other: str, completions: int) -> int | None:
+    """The lowest index that both name; what cannot be read names none."""
+    return min((max(one[0], two[0]) for one in _readable(text, completions) for two in _readable(other, completions)
+                if one[0] <= two[1] and two[0] <= one[1]), default=None)
+
+
+def _readable(text: str, completions: int) -> list[tuple[int, int]]:
+    intervals = []
+    for interval in text.split(","):
+        with suppress(ValueError):
+            intervals.append(_parse_interval(interval, completions))
+    return intervals
 
 
 def _parse_interval(text: str, completions: int) -> tuple[int, int]:

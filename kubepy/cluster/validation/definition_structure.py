@@ -8,7 +8,6 @@ narrows that.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, re
 from kubepy.cluster.objects.meta import Object, clone
 from kubepy.cluster.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, prune
 from kubepy.cluster.schema.validating import validate
+from kubepy.cluster.values.goregex import GoRegexError, compile_go
 
 _JUNCTORS = ("anyOf", "allOf", "oneOf")
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
@@ -137,10 +137,9 @@ def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
         yield from _narrowing(schema["not"], f"{path}.not")
     if pattern := schema.get("pattern"):
         try:
-            re.compile(pattern)
-        except re.error as error:
-            why = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
-            yield invalid_value(f"{path}.pattern", pattern, why)
+            compile_go(pattern)
+        except GoRegexError as error:
+            yield invalid_value(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
 
 def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:

@@ -219,6 +219,10 @@ AT = "spec.validation.openAPIV3Schema"  # where upstream finds the only schema
     (CRD, {"spec.conversion": {"strategy": "Webhook"}},
      ["spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
       "spec.conversion.conversionReviewVersions: Required value"]),
+    (CRD, {f"{SCHEMA}.properties.spec.properties.flag.pattern": "^(?i)(nl|be)?$"}, []),
+    (CRD, {f"{SCHEMA}.properties.spec.properties.flag.pattern": "(nl"},
+     [f'{AT}.properties[spec].properties[flag].pattern: Invalid value: "(nl": must be a valid regular expression, but '
+      "isn't: error parsing regexp: missing closing ): `(nl`"]),
     (CRD, {"spec.group": "a.k8s.io", "metadata.name": "boats.a.k8s.io"},
      ["metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval "
       'annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111']),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kubepy.cli.describers.storage import access_modes, class_of, phase
 from kubepy.cli.describers.writer import (
     Surroundings,
     Writer,
@@ -12,8 +11,10 @@ from kubepy.cli.describers.writer import (
     go_value,
     heading,
     labels_and_annotations,
+    since,
 )
 from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, name_of, namespace_of
+from kubepy.cluster.objects.volumes import access_modes, class_of
 
 
 def claim(writer: Writer, obj: Object, around: Surroundings) -> None:
@@ -28,6 +29,12 @@ def claim(writer: Writer, obj: Object, around: Surroundings) -> None:
     writer.several(0, "Used By", (name_of(pod) for pod in around.list("pods", namespace_of(obj)) if _uses(pod, obj)))
     _conditions(writer, obj.get("status", {}).get("conditions"))
     events(writer, around)
+
+
+def phase(obj: Object, around: Surroundings) -> str:
+    if deleted := obj["metadata"].get("deletionTimestamp"):
+        return f"Terminating (lasts {since(deleted, around.now)})"
+    return str(obj.get("status", {}).get("phase", ""))
 
 
 def claim_template(writer: Writer, level: int, template: Object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.cli.describers.claims import phase
 from kubepy.cli.describers.volumes import volume_source
 from kubepy.cli.describers.writer import (
     Surroundings,
@@ -11,30 +12,13 @@ from kubepy.cli.describers.writer import (
     go_value,
     heading,
     labels_and_annotations,
-    since,
     true_or_false,
 )
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.objects.volumes import access_modes, class_of
 from kubepy.cluster.selectors.labels import format_labels
 
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-
-
-def class_of(obj: Object) -> str:
-    annotations = obj["metadata"].get("annotations") or {}
-    return str(annotations.get(BETA_CLASS) or obj["spec"].get("storageClassName", ""))
-
-
-def phase(obj: Object, around: Surroundings) -> str:
-    if deleted := obj["metadata"].get("deletionTimestamp"):
-        return f"Terminating (lasts {since(deleted, around.now)})"
-    return str(obj.get("status", {}).get("phase", ""))
-
-
-def access_modes(modes: list[str] | None) -> str:
-    return ",".join(short for mode, short in ACCESS_MODES.items() if mode in (modes or []))
 
 
 def volume(writer: Writer, obj: Object, around: Surroundings) -> None:

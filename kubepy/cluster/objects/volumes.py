@@ -5,7 +5,7 @@ Upstream: ``component-helpers/storage/volume/pv_helpers.go`` and ``pkg/controlle
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
-MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
 # --- classes ------------------------------------------------------------------------------------------------------
@@ -45,7 +45,13 @@ MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 
 def class_of(obj: Object) -> str:
     """The name of a claim's or volume's class; "" for none."""
-    return str(annotations_of(obj).get(BETA_CLASS) or obj["spec"].get("storageClassName") or "")
+    beta = annotations_of(obj).get(BETA_CLASS)
+    return str(beta if beta is not None else (obj.get("spec") or {}).get("storageClassName") or "")
+
+
+def access_modes(modes: Sequence[str] | None) -> str:
+    """``RWO,RWX``, always in the same order (``GetAccessModesAsString``)."""
+    return ",".join(short for mode, short in SHORT_MODES.items() if mode in (modes or ()))
 
 
 def has_class(claim: Object) -> bool:
@@ -201,7 +207,7 @@ def open_to(claims: Collection[Object], volumes: Iterable[Object]) -> list[Objec
 
 
 def _modes(volume: Object) -> tuple[int, list[str]]:
-    modes = [mode for mode in MODES if mode in (volume["spec"].get("accessModes") or ())]
+    modes = [mode for mode in SHORT_MODES if mode in (volume["spec"].get("accessModes") or ())]
     return len(modes), modes
 
 

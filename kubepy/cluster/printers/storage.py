@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.objects.volumes import access_modes, class_of
 from kubepy.cluster.printers.duration import age
 from kubepy.cluster.printers.tables import Cell, Printer
 
-CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 DEFAULT_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class",
                        "storageclass.beta.kubernetes.io/is-default-class")
-SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
-
-
-def access_modes(modes: Sequence[str] | None) -> str:
-    """``RWO,RWX``, always in the same order (``GetAccessModesAsString``)."""
-    return ",".join(short for mode, short in SHORT_MODES.items() if mode in (modes or ()))
-
-
-def _storage_class_of(obj: Object) -> str:
-    return annotations_of(obj).get(CLASS_ANNOTATION) or (obj.get("spec") or {}).get("storageClassName", "")
 
 
 def _phase(obj: Object) -> str:
@@ -35,7 +24,7 @@ def _volume(obj: Object, now: datetime) -> list[Cell]:
     claim = spec.get("claimRef")
     return [obj["metadata"]["name"], (spec.get("capacity") or {}).get("storage", "0"),
             access_modes(spec.get("accessModes")), spec.get("persistentVolumeReclaimPolicy", ""), _phase(obj),
-            f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "", _storage_class_of(obj),
+            f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "", class_of(obj),
             spec.get("volumeAttributesClassName", "<unset>"), (obj.get("status") or {}).get("reason", ""),
             age(obj, now), spec.get("volumeMode", "<unset>")]
 
@@ -45,7 +34,7 @@ def _claim(obj: Object, now: datetime) -> list[Cell]:
     bound = bool(spec.get("volumeName"))
     return [obj["metadata"]["name"], _phase(obj), spec.get("volumeName", ""),
             (status.get("capacity") or {}).get("storage", "0") if bound else "",
-            access_modes(status.get("accessModes")) if bound else "", _storage_class_of(obj),
+            access_modes(status.get("accessModes")) if bound else "", class_of(obj),
             spec.get("volumeAttributesClassName", "<unset>"), age(obj, now), spec.get("volumeMode", "<unset>")]
 
 

@@ -6,6 +6,7 @@ here when the lock is taken, and the holder of the lock takes the same in for go
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -84,9 +85,11 @@ def compare(rows: Iterable[Row], survey: Survey, folder: Folder, known: Known) -
     by_place = {(listing.directory.resource, listing.directory.namespace): listing for listing in survey.listings}
     obstacles = survey.obstacles if survey.obstacles else None  # asked for once a row
     for row in rows:
-        listing = by_place.get((row.resource, row.namespace))
+        listing = by_place.get(row[:2])
         file = encode(row.name) + SUFFIX
         stat = listing.files.pop(file, None) if listing else None
+        if stat and not known.problems and not row.racy and row.json is not None and _has_stamp(row, stat):
+            continue  # as almost all files are, so this comes first
         if row.expires is not None or not is_settled(row, known):
             continue
         if obstacles and obstacles.before(row.resource, row.namespace):
@@ -111,11 +114,13 @@ def _difference(row: Row, found: Found | None, folder: Folder, known: Known) -> 
         return Difference(found.path, found, None) if found else None
     if found is None:
         return Difference(path_of(row.key), None, row)
-    stat = found.stat
-    is_same = row.mtime_ns == stat.st_mtime_ns and row.size == stat.st_size and row.inode == stat.st_ino
-    if not is_same or (known.problems and found.path in known.problems):
+    if not _has_stamp(row, found.stat) or (known.problems and found.path in known.problems):
         return Difference(found.path, found, row)
     return Difference(found.path, found, row) if row.racy and _is_edited(row, found, folder, known) else None
+
+
+def _has_stamp(row: Row, stat: os.stat_result) -> bool:
+    return row.mtime_ns == stat.st_mtime_ns and row.size == stat.st_size and row.inode == stat.st_ino
 
 
 def _is_edited(row: Row, file: Found, folder: Folder, known: Known) -> bool:

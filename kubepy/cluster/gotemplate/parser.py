@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NoReturn
 
-from kubepy.cluster.gotemplate import functions
+from kubepy.cluster.gotemplate import functions, literals
 from kubepy.cluster.gotemplate.lexer import Lexer, Token
 from kubepy.cluster.gotemplate.nodes import (
     Action,
@@ -31,8 +30,6 @@ from kubepy.cluster.values.goformat import quote
 Nodes = list[Any]
 _OPERANDS = frozenset(("bool", "char-constant", "dot", "field", "identifier", "number", "nil", "string", "variable",
                        "("))
-_ESCAPE = re.compile(r"\\(?:([abfnrtv\\'\"])|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3}))|(\\)")
-_CONTROL = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class Parser:
@@ -337,70 +334,24 @@ class Parser:
         return None
 
     def literal(self, token: Token) -> bool | Int | float | str:
-        match token.kind:
-            case "bool":
-                return token.value == "true"
-            case "string":
-                return self.unquoted(token)
-            case "char-constant":
-                return self.character(token.value)
-        return self.number(token.value)
-
-    def number(self, text: str) -> Int | float:
-        plain = text.replace("_", "").lower()
-        digits = plain.lstrip("+-")
-        base = {"0x": 16, "0o": 8, "0b": 2}.get(digits[:2], 8 if digits[:1] == "0" and digits.isdecimal() else 10)
         try:
-            if base == 16 and ("." in digits or "p" in digits):
-                return float.fromhex(plain)
-            whole = _integer(plain, digits, base)
-        except ValueError:
-            # Go takes 08 for a float then, and floats without a point for integers that are too large
-            self.error(f"{'integer overflow' if text.isdecimal() else 'illegal number syntax'}: {quote(text)}")
-        if isinstance(whole, float) and abs(whole) == float("inf"):
-            self.error(f"illegal number syntax: {quote(text)}")
-        if isinstance(whole, int) and not -(2**63) <= whole < 2**64:
-            self.error(f"integer overflow: {quote(text)}")
-        return whole
-
-    def character(self, source: str) -> Int:
-        try:
-            found = _unquote(source)
-        except ValueError:
-            found = ""
-        if len(found) != 1:
-            self.error(f"malformed character constant: {source}")
-        return Int(ord(found))
+            match token.kind:
+                case "bool":
+                    return token.value == "true"
+                case "string":
+                    return literals.unquote(token.value)
+                case "char-constant":
+                    return literals.character(token.value)
+            return literals.number(token.value)
+        except ValueError as error:
+            self.error(str(error))
 
     def unquoted(self, token: Token) -> str:
         try:
-            return _unquote(token.value)
+            return literals.unquote(token.value)
         except ValueError as error:
             self.error(str(error))
 
 
 def _is_empty(nodes: Nodes) -> bool:
     return all(isinstance(node, Text) and not node.text.strip() for node in nodes)
-
-
-def _integer(plain: str, digits: str, base: int) -> Int | float:
-    if base == 10 and not digits.isdecimal():
-        return float(plain)
-    value = int(digits[2:] if digits[1:2] in tuple("xob") else digits, base)
-    return Int(-value if plain.startswith("-") else value)
-
-
-def _unquote(source: str) -> str:
-    """What a Go string or character literal stands for. Raises ValueError."""
-    inner = source[1:-1]
-    if source[0] == "`":
-        return inner.replace("\r", "")
-
-    def replace(found: re.Match[str]) -> str:
-        if found[6] or found[1] == ('"' if source[0] == "'" else "'"):
-            raise ValueError("invalid syntax")
-        if found[1]:
-            return _CONTROL.get(found[1], found[1])
-        return chr(int(found[5], 8)) if found[5] else chr(int(found[2] or found[3] or found[4], 16))
-
-    return _ESCAPE.sub(replace, inner)

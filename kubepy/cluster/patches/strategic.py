@@ -12,17 +12,26 @@ import copy
 from typing import Any, NamedTuple
 
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.patches.elements import (
+    MARKER,
+    SET_ORDER,
+    List,
+    check_order,
+    deduplicate,
+    element_type,
+    interleave,
+    is_directive,
+    key_value,
+    places,
+    same,
+)
 from kubepy.cluster.patches.errors import PatchError, bad_argument
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.values.goformat import format_value
 
-MARKER = "$patch"
 RETAIN_KEYS = "$retainKeys"
 DELETE_FROM = "$deleteFromPrimitiveList"
-SET_ORDER = "$setElementOrder"
-
-List = list[Any]
-_MAP, _SLICE = "map[string]interface {}", "[]interface {}"
+_SLICE = "[]interface {}"
 
 
 class PatchMeta(NamedTuple):
@@ -52,31 +61,6 @@ def _no_such_field(schema: Schema, key: str) -> PatchError:
                           f'LookupPatchMetaError({name}): invalid type for {name}: got "map", expected "kind"', in_v3)
     return PatchError(f'unable to find api field in struct {schema.go_name} for the json field "{key}"', 500,
                       f"LookupPatchMetaError({name}): {in_v3} in {name}", in_v3)
-
-
-def same(left: Any, right: Any) -> bool:
-    """``reflect.DeepEqual`` on JSON: 1, 1.0 and true are three different values."""
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return bool(left == right)
-
-
-def element_type(*lists: List) -> type:
-    """The one type of all elements. Raises PatchError for a mixture, for lists of lists and for none at all."""
-    found: type | None = None
-    for one in (element for elements in lists for element in elements):
-        if found is None and isinstance(one, list):
-            raise PatchError("lists of lists are not supported", 422)
-        if found not in (None, type(one)):
-            raise PatchError(f"list element types are not identical: {format_value(list(lists))}")
-        found = type(one)
-    if found is None:
-        raise PatchError("no elements in any of the given slices")
-    return found
 
 
 # --- applying -----------------------------------------------------------------------------------------------------
@@ -147,14 +131,10 @@ def _discard_nulls(value: Any) -> None:
 def _without_directives(value: Any) -> Any:
     """The value less the maps in it that hold a ``$patch`` directive."""
     if isinstance(value, dict):
-        return {key: _without_directives(one) for key, one in value.items() if not _is_directive(one)}
+        return {key: _without_directives(one) for key, one in value.items() if not is_directive(one)}
     if isinstance(value, list):
-        return [_without_directives(one) for one in value if not _is_directive(one)]
+        return [_without_directives(one) for one in value if not is_directive(one)]
     return value
-
-
-def _is_directive(value: Any) -> bool:
-    return isinstance(value, dict) and MARKER in value
 
 
 def _merge_values(original: Any, value: Any, schema: Schema, key: str, applying: bool) -> Any:
@@ -234,7 +214,7 @@ def merge_lists(original: List, patch: List, meta: PatchMeta, applying: bool) ->
         merged = _merge_elements(list(original), patch, meta, applying)
     else:
         merged = deduplicate([*original, *patch])
-    return _interleave(merged, patch, patch, original, meta.merge_key)
+    return interleave(merged, patch, patch, original, meta.merge_key)
 
 
 def _kind_name(schema: Schema) -> str:
@@ -265,15 +245,6 @@ def _without(elements: List, merge_key: str, value: Any) -> List:
     return [one for one in elements if merge_key not in one or not same(one[merge_key], value)]
 
 
-def key_value(element: Any, merge_key: str) -> Any:
-    """The element's merge key. Raises PatchError."""
-    if not isinstance(element, dict):
-        raise bad_argument(_MAP, element)
-    if merge_key not in element:
-        raise PatchError(f"map: {format_value(element)} does not contain declared merge key: {merge_key}")
-    return element[merge_key]
-
-
 def _merge_elements(original: List, patch: List, meta: PatchMeta, applying: bool) -> List:
     """Merge each element of the patch into the one with its key, or append it. Changes ``original``."""
     for element in patch:
@@ -284,68 +255,6 @@ def _merge_elements(original: List, patch: List, meta: PatchMeta, applying: bool
         else:
             original.append(element)
     return original
-
-
-def deduplicate(values: List) -> List:
-    """Scalars without repeats: the last takes the place of a repeated one, as upstream does it."""
-    values = list(values)
-    first = 0
-    while first < len(values) - 1:
-        second = first + 1
-        while second < len(values):
-            if same(values[first], values[second]):
-                values[second] = values[-1]
-                values.pop()
-            else:
-                second += 1
-        first += 1
-    return values
-
-
-def _interleave(merged: List, named: List, order: List, live: List, merge_key: str) -> List:
-    """Put the elements in place: those that the patch names in ``order``, the others as in ``live``.
-
-    An element of the live object alone goes before the first named one that comes after it in ``live``; named ones
-    that are new come first (``normalizeElementOrder``, ``mergeSortedSlice``).
-    """
-    ours = [one for one in merged if index_of(named, one, merge_key) >= 0]
-    theirs = [one for one in merged if index_of(named, one, merge_key) < 0]
-    ours, theirs = _sorted(ours, order, merge_key), _sorted(theirs, live, merge_key)
-    placed: List = []
-    while ours and theirs:
-        left, right = index_of(live, theirs[0], merge_key), index_of(live, ours[0], merge_key)
-        placed.append(theirs.pop(0) if 0 <= left < right else ours.pop(0))
-    return placed + theirs + ours
-
-
-def _sorted(elements: List, order: List, merge_key: str) -> List:
-    """Elements in that order; the deletions among them (in a patch) come last.
-
-    Insertion by insertion, as Go sorts: where one that the order does not name ends up follows from that.
-    """
-    gone = [one for one in elements if _is_directive(one)]
-    found: List = []
-    for one in (one for one in elements if not _is_directive(one)):
-        place = len(found)
-        while place and _is_before(one, found[place - 1], order, merge_key):
-            place -= 1
-        found.insert(place, one)
-    return found + gone
-
-
-def _is_before(left: Any, right: Any, order: List, merge_key: str) -> bool:
-    """Whether the order has one before the other; what it does not name is before anything, and behind it too."""
-    first, second = index_of(order, left, merge_key), index_of(order, right, merge_key)
-    return first < second if first >= 0 and second >= 0 else True
-
-
-def index_of(elements: List, wanted: Any, merge_key: str) -> int:
-    """Where an element with the same key (of scalars: the same value) stands, or -1. Raises PatchError."""
-    value = key_value(wanted, merge_key) if merge_key else wanted
-    for index, one in enumerate(elements):
-        if same(key_value(one, merge_key) if merge_key else one, value):
-            return index
-    return -1
 
 
 # --- $setElementOrder ---------------------------------------------------------------------------------------------
@@ -368,7 +277,7 @@ def _merge_ordered_list(original: Object, patch: Object, name: str, order: List,
     live, ours = _list_at(original, name), _list_at(patch, name)
     meta = lookup(schema, name, of_list=True)
     if ours and order:
-        _check_order(ours, order, meta.merge_key)
+        check_order(ours, order, meta.merge_key)
     if live is None and ours is None:
         return
     if ours is None:
@@ -379,7 +288,7 @@ def _merge_ordered_list(original: Object, patch: Object, name: str, order: List,
         merged = merge_lists(live, ours, meta, applying) if meta.strategy == "merge" else ours
     element_type(live or [], ours or [])
     patch.pop(name, None)
-    original[name] = _interleave(merged, order, order, _places(live or [], merged, meta.merge_key), meta.merge_key)
+    original[name] = interleave(merged, order, order, places(live or [], merged, meta.merge_key), meta.merge_key)
 
 
 def _list_at(obj: Object, name: str) -> List | None:
@@ -389,29 +298,3 @@ def _list_at(obj: Object, name: str) -> List | None:
     return value if name in obj else None
 
 
-def _check_order(ours: List, order: List, merge_key: str) -> None:
-    """The elements of the patch must stand in the order that it sets (``validatePatchWithSetOrderList``)."""
-    rest = iter(order)
-    for element in ours:
-        if merge_key and not isinstance(element, dict):
-            raise bad_argument(_MAP, element)
-        if _is_directive(element) or any(_same_element(element, other, merge_key) for other in rest):
-            continue
-        raise PatchError(f"The order in patch list:\n{format_value(ours)}\n doesn't match {SET_ORDER} list:\n"
-                         f"{format_value(order)}\n")
-
-
-def _same_element(left: Any, right: Any, merge_key: str) -> bool:
-    if not merge_key:
-        return same(left, right)
-    return same(key_value(left, merge_key), key_value(right, merge_key))
-
-
-def _places(live: List, merged: List, merge_key: str) -> List:
-    """The live list to order by. Upstream's merge reuses its memory: where elements were deleted, the tail of the
-    live list holds the ones that were appended, which therefore count as the last ones there."""
-    if not merge_key:
-        return live
-    kept = [one for one in live if any(_same_element(one, other, merge_key) for other in merged)]
-    new = [one for one in merged if not any(_same_element(one, other, merge_key) for other in live)]
-    return kept + new[:len(live) - len(kept)]

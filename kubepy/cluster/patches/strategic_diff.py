@@ -10,22 +10,18 @@ import copy
 from typing import Any, NamedTuple
 
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.patches.errors import PatchError, conflict
-from kubepy.cluster.patches.strategic import (
-    DELETE_FROM,
+from kubepy.cluster.patches.elements import (
     MARKER,
-    RETAIN_KEYS,
     SET_ORDER,
     List,
-    PatchMeta,
     deduplicate,
     element_type,
     index_of,
     key_value,
-    lookup,
-    merge,
     same,
 )
+from kubepy.cluster.patches.errors import PatchError, conflict
+from kubepy.cluster.patches.strategic import DELETE_FROM, RETAIN_KEYS, PatchMeta, lookup, merge
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.values.goformat import format_value
 

@@ -92,6 +92,7 @@ class DisruptionController:
     def sync(self, key: Key) -> None:
         obj = self._informers.get(*key)
         if obj is None:
+            self.queue.cancel(key)
             return
         if key.resource == PODS:
             self._clear_stale_condition(key, obj)

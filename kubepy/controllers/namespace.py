@@ -82,6 +82,8 @@ class NamespaceController:
         if event.new is not None and is_being_deleted(event.new):
             passed = self._since_deletion(event.new).total_seconds() if event.old is None else 0.0
             self.queue.add_after(event.key, GRACE_SECONDS - passed, skippable=True)
+        elif event.new is None:
+            self.queue.cancel(event.key)
 
     def _content_changed(self, event: WatchEvent) -> None:
         """Something has left the namespace, so that looking at it need not wait."""

@@ -27,6 +27,7 @@ class TTLAfterFinishedController:
         return {RESOURCE: self._job_changed}
 
     def _job_changed(self, event: WatchEvent) -> None:
+        self.queue.cancel(event.key)  # an end that may have been put off, or is not to come any more
         if event.new is not None and expires_at(event.new) is not None:
             self.queue.add(event.key)
 

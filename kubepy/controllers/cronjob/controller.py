@@ -41,6 +41,7 @@ class CronJobController:
         """A schedule that changed brings no start before its next one; all else is looked at now."""
         if event.new is None:
             self._clocks.pop(uid_of(event.old or {"metadata": {}}), None)
+            self.queue.cancel(event.key)
             return
         before = self._clocks.get(uid_of(event.new))
         clocks = self._clocks[uid_of(event.new)] = _clocks(event.new)
@@ -72,6 +73,7 @@ class CronJobController:
         cron_job = self._informers.get(*key)
         if cron_job is None:
             return
+        self.queue.cancel(key)  # a start, which this sync sets anew unless there is none
         sync = CronJobSync(self._client, self._recorder, cron_job, self._jobs_of(cron_job), self._clock.now())
         seconds = sync.run()
         if seconds is not None:

@@ -123,6 +123,7 @@ class DaemonSetController:
             self._sync_node(key.name)
         elif (daemon_set := self._informers.get(*key)) is None:
             self._expectations.forget(key)
+            self.queue.cancel(key)
         else:
             self._sync_daemon_set(key, daemon_set)
 

@@ -87,6 +87,7 @@ class ReplicaSetController:
         replica_set = self._informers.get(*key)
         if replica_set is None:
             self._expectations.forget(key)
+            self.queue.cancel(key)
             return
         selector = self._owners.selector_of(replica_set)
         if selector is None:

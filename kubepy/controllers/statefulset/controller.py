@@ -55,6 +55,7 @@ class StatefulSetController:
         if event.new is None and event.old is not None:
             self._owners.forget(event.old)
             self._roster.forget(event.old)
+            self.queue.cancel(event.key)
         self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:

@@ -66,7 +66,7 @@ def _volume(writer: Writer, level: int, obj: Object) -> None:
     if source := spec.get("dataSource"):
         writer.line(level, "DataSource:")
         for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name")):
-            if key in source:
+            if source.get(key) is not None:
                 writer.field(level + 1, name, source[key])
 
 

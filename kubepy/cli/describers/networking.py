@@ -62,7 +62,7 @@ def _backend(obj: Object, backend: Object, around: Surroundings) -> str:
     resource = backend.get("resource")
     if not resource:
         return ""
-    group = resource.get("apiGroup", "<none>")
+    group = "<none>" if resource.get("apiGroup") is None else resource["apiGroup"]
     return f"APIGroup: {group}, Kind: {resource.get('kind', '')}, Name: {resource.get('name', '')}"
 
 
@@ -81,7 +81,7 @@ def ingress_class(writer: Writer, obj: Object, around: Surroundings) -> None:
     writer.field(0, "Controller", spec.get("controller", ""))
     if (parameters := spec.get("parameters")) is not None:
         writer.line(0, "Parameters:")
-        if "apiGroup" in parameters:
+        if parameters.get("apiGroup") is not None:
             writer.field(1, "APIGroup", parameters["apiGroup"])
         writer.field(1, "Kind", parameters.get("kind", ""))
         writer.field(1, "Name", parameters.get("name", ""))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kubepy.cli.runtime.tables import escaped
 from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.objects.meta import Object, controller_of
@@ -59,11 +60,11 @@ class Writer:
             self.line(level, "\t".join(str(cell) for cell in row))
 
     def text(self) -> str:
-        return align(self.lines, Layout(PADDING))
+        return align([escaped(line) for line in self.lines], Layout(PADDING))
 
     def raw(self) -> str:
         """The lines with their tabs, as `rollout history --revision` prints them."""
-        return "".join(line + "\n" for line in self.lines)
+        return "".join(escaped(line) + "\n" for line in self.lines)
 
 
 def format_date(text: str | None) -> str:

@@ -89,7 +89,8 @@ class Access:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[Database]:
-        """Hold the folder's lock, with all that was left finished and all edits from outside taken in.
+        """Hold the folder's lock, with all that was left finished and all edits from outside taken in. ``timeout``: how
+        long one other process may hold it, 0 for not at all.
 
         Raises LockTimeoutError, FolderError.
         """
@@ -99,7 +100,7 @@ class Access:
         with self.errors():
             self._check_settings()
             index.make_own_folder(self.folder.root)
-            was_left = lock.acquire(timeout)
+            was_left = lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
         try:
             with self.errors():
                 database = self._caught_up(was_left)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 LOCK = "lock"  # the writers'
 POLL_INTERVAL = 0.005  # seconds
+LOOK_INTERVAL = 0.5  # seconds, between two looks whether the lock has changed hands
+MAX_TURNS = 10  # times the patience with one holder is what somebody waits who never has a turn
 # A look at who holds a lock takes it for an instant; taking it "at once" outlasts that.
 AT_ONCE = 0.1  # seconds
 
@@ -35,8 +38,34 @@ class Lock:
     def acquire(self, timeout: float) -> bool:
         """Take the lock; returns whether its last holder died with it. Raises LockTimeoutError, FolderError."""
         if not self.try_acquire(timeout):
-            holder = self.describe() or "another process"
-            raise LockTimeoutError(f"{self.path} is held by {holder} (waited {timeout:g} s)")
+            raise self._refusal(timeout)
+        return self._note_holder()
+
+    def acquire_in_turn(self, patience: float) -> bool:
+        """As :meth:`acquire`, where many may come at once: ``patience`` is how long one of them may hold the lock."""
+        start = since = time.monotonic()
+        hold = self._hold()
+        while not self.try_acquire(min(patience, LOOK_INTERVAL)):
+            now, seen = time.monotonic(), self._hold()
+            if seen not in (None, hold):
+                since, hold = now, seen
+            if now - since >= patience or now - start >= MAX_TURNS * patience:
+                raise self._refusal(now - start)
+        return self._note_holder()
+
+    def _refusal(self, waited: float) -> LockTimeoutError:
+        holder = self.describe() or "another process"
+        return LockTimeoutError(f"{self.path} is held by {holder} (waited {round(waited, 1):g} s)")
+
+    def _hold(self) -> tuple[int, int] | None:
+        """Which hold of the lock this is: each is noted anew."""
+        try:
+            found = os.stat(self._holder_path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def _note_holder(self) -> bool:
         try:
             was_left = os.path.exists(self._holder_path)
             self._file = self._identify()

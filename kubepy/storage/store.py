@@ -37,7 +37,7 @@ class Store:
     :param admit: see :data:`Admit`; None admits everything.
     :param volatile: resources that live in ``.kubepy/`` only, and for how many seconds (events: 3600).
     :param now: the cluster's time in seconds since the epoch, for ``volatile``.
-    :param lock_timeout: seconds that a transaction waits for the folder's lock.
+    :param lock_timeout: seconds that a transaction waits for one other process to let go of the folder's lock.
     """
 
     def __init__(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kubepy.storage import Key, LockTimeoutError, Store
+from kubepy.storage.locks import Lock
 
 from .conftest import config_map, create, key, names
 
@@ -61,6 +64,27 @@ def test_a_writer_that_waits_too_long_is_told_who_holds_the_lock(
     process.wait()
     create(store, config_map("b"))
     assert names(store.list("configmaps").objects) == ["a", "b"]
+
+
+def test_a_writer_waits_longer_where_the_lock_goes_from_hand_to_hand(tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    taken = threading.Event()
+
+    def take_turns() -> None:
+        for _ in range(30):
+            lock = Lock(path)
+            lock.acquire(10)
+            taken.set()
+            time.sleep(0.05)
+            lock.release()
+
+    thread = threading.Thread(target=take_turns)
+    thread.start()
+    taken.wait()
+    mine = Lock(path)
+    mine.acquire_in_turn(1.0)
+    mine.release()
+    thread.join()
 
 
 def test_a_held_lock_says_who_holds_it_and_dies_with_its_process(store: Store, hold_in_another: Hold) -> None:

@@ -49,6 +49,23 @@ def test_an_update_that_changes_nothing_writes_nothing(client: Client, made: dic
     assert client.revision() == int(made["metadata"]["resourceVersion"])
 
 
+def test_a_self_link_is_kept_nowhere(client: Client, made: dict[str, Any]) -> None:
+    updated = client.update("configmaps", {**made, "metadata": {**made["metadata"], "selfLink": "/x"}},
+                            namespace="default")
+    assert updated["metadata"] == made["metadata"]
+
+
+def test_a_namespace_is_finalized_with_good_names_only(client: Client) -> None:
+    namespace = client.get("namespaces", "default")
+    with pytest.raises(Status) as error:
+        client.update("namespaces", {**namespace, "spec": {"finalizers": ["hold"]}}, subresource="finalize")
+    assert error.value.message == (
+        'Namespace "default" is invalid: spec.finalizers[0]: Invalid value: "hold": name is neither a standard '
+        "finalizer name nor is it fully qualified")
+    held = client.update("namespaces", {**namespace, "spec": {"finalizers": ["a.io/hold"]}}, subresource="finalize")
+    assert held["spec"] == {"finalizers": ["a.io/hold"]}
+
+
 def test_an_update_of_an_older_version_is_a_conflict(client: Client, made: dict[str, Any]) -> None:
     update(client, {**clone(made), "data": {"k": "new"}})
     with pytest.raises(Status) as caught:

@@ -219,6 +219,8 @@ AT = "spec.validation.openAPIV3Schema"  # where upstream finds the only schema
     (CRD, {"spec.conversion": {"strategy": "Webhook"}},
      ["spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
       "spec.conversion.conversionReviewVersions: Required value"]),
+    ("endpoints", {"subsets.0.addresses.0.ip": "010.0.0.1"},
+     ['subsets[0].addresses[0].ip: Invalid value: "010.0.0.1": must not have leading 0s']),
     (CRD, {f"{SCHEMA}.properties.spec.properties.flag.pattern": "^(?i)(nl|be)?$"}, []),
     (CRD, {f"{SCHEMA}.properties.spec.properties.flag.pattern": "(nl"},
      [f'{AT}.properties[spec].properties[flag].pattern: Invalid value: "(nl": must be a valid regular expression, but '

@@ -312,6 +312,10 @@ def test_pods_are_found_by_node_phase_and_more() -> None:
      'spec.containers[0].resources.requests[memory]: fractional byte value "10m" is invalid, must be an integer'),
     ({"spec.volumes": [{"name": "g", "gitRepo": {"repository": "r"}}]},
      "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+"),
+    ({"spec.volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1500m"}}}}}}]},
+     'spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value "1500m" is '
+     "invalid, must be an integer"),
     ({"metadata.name": "a.b"},
      "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
      "recommended: [must not contain dots]"),

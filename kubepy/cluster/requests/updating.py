@@ -160,6 +160,7 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
         metadata["deletionTimestamp"] = before["deletionTimestamp"]
     if "deletionGracePeriodSeconds" not in metadata:
         restore(metadata, before, "deletionGracePeriodSeconds")
+    metadata.pop("selfLink", None)  # storage keeps none
     metadata.pop("managedFields", None)  # who manages what is settled last
 
 

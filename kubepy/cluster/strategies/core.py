@@ -57,6 +57,13 @@ class NamespaceStrategy(Strategy):
 
         return validate_namespace_status_update(obj)
 
+    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+        if subresource != "finalize":
+            return super().validate_subresource_update(obj, old, subresource)
+        from kubepy.cluster.validation.core import validate_namespace_finalize
+
+        return validate_namespace_finalize(obj)
+
 
 def _label_with_name(obj: Object) -> None:
     """Every namespace carries its name as a label, so that selectors can name it."""

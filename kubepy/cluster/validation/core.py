@@ -25,6 +25,14 @@ def validate_namespace(namespace: Object) -> list[FieldError]:
     return errors
 
 
+def validate_namespace_finalize(namespace: Object) -> list[FieldError]:
+    """The subresource that alone changes ``spec.finalizers``."""
+    errors: Errors = []
+    for index, finalizer in enumerate((namespace.get("spec") or {}).get("finalizers") or ()):
+        validate_namespace_finalizer(finalizer, f"spec.finalizers[{index}]", errors)
+    return errors
+
+
 def validate_namespace_finalizer(finalizer: str, path: str, errors: Errors) -> None:
     from kubepy.cluster.validation.names import qualified_name
 
@@ -35,7 +43,7 @@ def validate_namespace_finalizer(finalizer: str, path: str, errors: Errors) -> N
 
 
 def validate_namespace_status_update(namespace: Object) -> list[FieldError]:
-    """The phase follows from the deletion timestamp. (A ``finalize`` update has the old status.)"""
+    """The phase follows from the deletion timestamp."""
     phase = (namespace.get("status") or {}).get("phase", "")
     deleted = bool(namespace["metadata"].get("deletionTimestamp"))
     expected = "Terminating" if deleted else "Active"

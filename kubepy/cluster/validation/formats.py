@@ -98,7 +98,7 @@ def ip_address(address: str) -> list[str]:
     try:
         parsed = ipaddress.ip_address(_without_zone(address))
     except ValueError:
-        if _without_leading_zeros(address) is not None:
+        if without_leading_zeros(address) is not None:
             return ["must not have leading 0s"]
         return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
@@ -113,7 +113,7 @@ def _without_zone(address: str) -> str:
     return address
 
 
-def _without_leading_zeros(address: str) -> str | None:
+def without_leading_zeros(address: str) -> str | None:
     """An IPv4 address written with leading zeros (``010.0.0.1``), without them; None for anything else."""
     parts = address.split(".")
     if len(parts) != 4 or not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
@@ -129,7 +129,7 @@ def cidr(network: str) -> list[str]:
     try:
         ipaddress.ip_interface(_without_zone(network))
     except ValueError:
-        if slash and _without_leading_zeros(address) and length.isdigit() and int(length) <= 32:
+        if slash and without_leading_zeros(address) and length.isdigit() and int(length) <= 32:
             return ["must not have leading 0s in IP or prefix length"]
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
     if not (slash and length.isdigit()):

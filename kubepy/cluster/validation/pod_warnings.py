@@ -153,6 +153,11 @@ def _of_volumes(volumes: list[Object], path: str) -> Iterator[str]:
         for kind, shown, why in DEPRECATED_VOLUMES:
             if volume.get(kind) is not None:
                 yield f"{path}[{index}].{shown}: {why}"
+        if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
+            from kubepy.cluster.validation.claims import claim_spec_warnings
+
+            at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
+            yield from claim_spec_warnings(template.get("spec") or {}, at)
     from kubepy.cluster.validation.volume_paths import overlapping_paths
 
     yield from overlapping_paths(volumes)

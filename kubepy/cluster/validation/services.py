@@ -14,6 +14,7 @@ from kubepy.cluster.validation.formats import (
     port_number_or_name,
     validate_cidr,
     validate_ip,
+    without_leading_zeros,
 )
 from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.labels import label_key, validate_labels
@@ -211,7 +212,7 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
     import ipaddress
 
     try:
-        parsed = ipaddress.ip_address(ip)
+        parsed = ipaddress.ip_address(without_leading_zeros(ip) or ip)
     except ValueError:
         errors.append(invalid_value(path, ip, "must be a valid IP address"))
         return
@@ -377,5 +378,5 @@ def _validate_ingress(ingress: Object, path: str, errors: Errors) -> None:
         validate_optional_choice(mode, ("Proxy", "VIP"), f"{path}.ipMode", errors)
     if host:
         validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
-        if not ip_address(host):
+        if not ip_address(host) or without_leading_zeros(host):
             errors.append(invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,25 +65,25 @@ def test_a_writer_that_waits_too_long_is_told_who_holds_the_lock(
     assert names(store.list("configmaps").objects) == ["a", "b"]
 
 
-def test_a_writer_waits_longer_where_the_lock_goes_from_hand_to_hand(tmp_path: Path) -> None:
-    path = str(tmp_path / "lock")
-    taken = threading.Event()
+def test_a_writer_waits_longer_where_the_lock_goes_from_hand_to_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others, mine = Lock(str(tmp_path / "lock")), Lock(str(tmp_path / "lock"))
+    others.acquire(0)
+    left = iter(range(4))
 
-    def take_turns() -> None:
-        for _ in range(30):
-            lock = Lock(path)
-            lock.acquire(10)
-            taken.set()
-            time.sleep(0.05)
-            lock.release()
+    def too_late(timeout: float) -> bool:
+        """Somebody else is always a little faster."""
+        time.sleep(timeout)
+        others.release()
+        if next(left, None) is None:
+            return Lock.try_acquire(mine, timeout)
+        others.acquire(0)
+        return False
 
-    thread = threading.Thread(target=take_turns)
-    thread.start()
-    taken.wait()
-    mine = Lock(path)
-    mine.acquire_in_turn(1.0)
+    monkeypatch.setattr(mine, "try_acquire", too_late)
+    assert mine.acquire_in_turn(0.2) is False
     mine.release()
-    thread.join()
 
 
 def test_a_held_lock_says_who_holds_it_and_dies_with_its_process(store: Store, hold_in_another: Hold) -> None:

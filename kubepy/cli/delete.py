@@ -18,7 +18,6 @@ from kubepy.cli.runtime.flagsets import (
     field_selector_flag,
     filename_flags,
     raw_flag,
-    refuse_raw,
     selector_flag,
 )
 from kubepy.cli.runtime.infos import Info, Result, printed_kind
@@ -57,7 +56,7 @@ FLAGS = [
             "--field-selector."),
     boolean("now", help="If true, resources are signaled for immediate shutdown (same as --grace-period=1)."),
     boolean("interactive", "i", help="If true, ask before deleting."),
-    raw_flag(),
+    raw_flag("DELETE"),
     string("output", "o", help='Output mode. Use "-o name" for shorter output (resource/name).'),
     dry_run_flag(),
 ]
@@ -87,8 +86,12 @@ def delete(session: Session, given: Invocation) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.
 
     Waits until the objects are gone, and runs the controllers meanwhile."""
-    refuse_raw(given)
     options = complete(session, given)
+    if given.raw:
+        from kubepy.cli import raw_writes
+
+        raw_writes.delete(session, given)
+        return
     result = find(session, given, retrieve=False, everything=given.all)
     if given.all or given.selector or given.field_selector or given.ignore_not_found:
         result.ignore(*(["NotFound"] if given.ignore_not_found or not given.changed("ignore-not-found") else []))

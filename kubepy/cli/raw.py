@@ -1,7 +1,7 @@
 """``kubepy get --raw``: what an API server would answer a GET of a path with.
 
 Objects, lists, discovery, version and health are answered, from the cluster in this process; there is no server behind
-it. Upstream: ``kubectl/pkg/rawhttp``, ``apiserver/pkg/endpoints``.
+it. Requests that write are in ``raw_writes``. Upstream: ``kubectl/pkg/rawhttp``, ``apiserver/pkg/endpoints``.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ def validate(given: Invocation) -> None:
         raise CliError("arguments may not be passed when --raw is specified")
     if given.watch or given.watch_only or given.selector:
         raise CliError("--raw may not be specified with other flags that filter the server request or alter the output")
+    check_path(given)
+
+
+def check_path(given: Invocation) -> None:
+    """What every command asks of its --raw. Raises CliError."""
     if given.output:
         raise CliError("--raw and --output are mutually exclusive")
     if not given.raw.startswith("/"):
@@ -44,26 +49,35 @@ def validate(given: Invocation) -> None:
 def answer(session: Session, path: str) -> str:
     """The body of the answer. Raises NotFound and what reading raises."""
     url = urlsplit(path)
-    parts = [unquote(part) for part in url.path.strip("/").split("/")]
-    match parts:
+    match parts_of(url):
         case ["version"]:
             return _version()
         case [health] if health in HEALTH:
             return "ok"
         case ["api"]:
-            return _body({"kind": "APIVersions", "versions": ["v1"]})
+            return body_of({"kind": "APIVersions", "versions": ["v1"]})
         case ["apis"]:
-            return _body({"kind": "APIGroupList", "apiVersion": "v1", "groups": _groups(session)})
+            return body_of({"kind": "APIGroupList", "apiVersion": "v1", "groups": _groups(session)})
         case ["apis", group]:
-            return _body({"kind": "APIGroup", "apiVersion": "v1", **_group(session, group)})
+            return body_of({"kind": "APIGroup", "apiVersion": "v1", **_group(session, group)})
         case ["api", version]:
             return _discovery(session, "", version)
         case ["apis", group, version]:
             return _discovery(session, group, version)
-        case ["api", version, *rest]:
-            return _read(session, _target(session, "", version, rest), url)
-        case ["apis", group, version, *rest]:
-            return _read(session, _target(session, group, version, rest), url)
+    return _read(session, target_of(session, url), url)
+
+
+def parts_of(url: SplitResult) -> list[str]:
+    return [unquote(part) for part in url.path.strip("/").split("/")]
+
+
+def target_of(session: Session, url: SplitResult) -> Target:
+    """What a path names. Raises NotFound."""
+    match parts_of(url):
+        case ["api", version, *rest] if rest:
+            return _target(session, "", version, rest)
+        case ["apis", group, version, *rest] if rest:
+            return _target(session, group, version, rest)
     raise no_such_resource()
 
 
@@ -73,7 +87,7 @@ def _version() -> str:
     return to_json(version_info(), indent=2, sort_keys=False)
 
 
-def _body(answer: Object) -> str:
+def body_of(answer: Object) -> str:
     return to_json(answer, sort_keys=False) + "\n"
 
 
@@ -97,7 +111,7 @@ def _discovery(session: Session, group: str, version: str) -> str:
     resources = [entry for one in session.scheme if _serves(one, group, version) for entry in _entries(one)]
     if not resources:
         raise no_such_resource()
-    return _body({"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {}),
+    return body_of({"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {}),
                   "groupVersion": f"{group}/{version}".lstrip("/"), "resources": resources})
 
 
@@ -144,11 +158,11 @@ def _read(session: Session, target: Target, url: SplitResult) -> str:
     if not target.name:
         return _list(session, target, parse_qs(url.query))
     if target.subresource == "scale":
-        return _body(_shown(session, session.client.get_scale(target.resource.key, target.name,
+        return body_of(shown(session, session.client.get_scale(target.resource.key, target.name,
                                                               namespace=target.namespace or "")))
     if target.subresource and target.subresource not in target.resource.subresources:
         raise no_such_resource()
-    return _body(_shown(session, session.client.get(target.resource.key, target.name,
+    return body_of(shown(session, session.client.get(target.resource.key, target.name,
                                                     namespace=target.namespace or "")))
 
 
@@ -157,17 +171,17 @@ def _list(session: Session, target: Target, query: dict[str, list[str]]) -> str:
     found = session.client.list(resource.key, namespace=target.namespace,
                                 label_selector=query.get("labelSelector", [""])[-1],
                                 field_selector=query.get("fieldSelector", [""])[-1])
-    items = [_shown(session, obj) for obj in found.items]
+    items = [shown(session, obj) for obj in found.items]
     if not resource.custom:
         items = [{key: value for key, value in obj.items() if key not in ("kind", "apiVersion")} for obj in items]
     kinds = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
     meta = {"metadata": {"resourceVersion": found.resource_version}}
     if resource.custom:
-        return _body({"apiVersion": kinds["apiVersion"], "items": items, "kind": kinds["kind"], **meta})
-    return _body({**kinds, **meta, "items": items})
+        return body_of({"apiVersion": kinds["apiVersion"], "items": items, "kind": kinds["kind"], **meta})
+    return body_of({**kinds, **meta, "items": items})
 
 
-def _shown(session: Session, obj: Object) -> Any:
+def shown(session: Session, obj: Object) -> Any:
     from kubepy.cli.runtime.output import in_go_order, in_sorted_order
     from kubepy.cluster.types import type_of
 

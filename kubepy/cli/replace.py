@@ -15,7 +15,6 @@ from kubepy.cli.runtime.flagsets import (
     field_validation,
     output_flags,
     raw_flag,
-    refuse_raw,
     require_files,
     save_config_flag,
     subresource_flag,
@@ -36,7 +35,7 @@ FLAGS = [
     field_manager_flag("kubectl-replace"),
     save_config_flag(),
     subresource_flag("replace"),
-    raw_flag(),
+    raw_flag("PUT"),
 ]
 FORCE_TIMEOUT = 300.0
 
@@ -56,8 +55,12 @@ def replace(session: Session, given: Invocation) -> None:
     validation = field_validation(given)
     printer = printer_for(session, given, "replaced", options.dry_run)
     require_files(given)
-    refuse_raw(given)
     validate(given, options.dry_run)
+    if given.raw:
+        from kubepy.cli import raw_writes
+
+        raw_writes.replace(session, given)
+        return
     if given.force:
         _replace_by_force(session, given, printer)
         return

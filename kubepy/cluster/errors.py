@@ -67,6 +67,11 @@ def forbidden(resource: str, name: str, why: str, causes: Sequence[Cause] = ()) 
     return Status(403, "Forbidden", message, name=name, resource=resource, causes=causes)
 
 
+def method_not_allowed() -> Status:
+    """What a request gets whose path is served, but not to its verb."""
+    return Status(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+
+
 def method_not_supported(resource: str, action: str) -> Status:
     return Status(405, "MethodNotAllowed", f"{action} is not supported on resources of kind \"{resource}\"")
 

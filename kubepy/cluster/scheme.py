@@ -251,9 +251,11 @@ class Scheme:
 
 
 def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | None:
-    """Short names are taken as they are written, other names in any case."""
+    """Short names are taken as they are written, other names in any case. A kind stands back behind all of them."""
+    resources = tuple(resources)
     matches = [one for one in resources
                if name.lower() in (one.plural, one.singular_name) or name in one.short_names]
+    matches += [one for one in resources if name in (one.kind, one.kind.lower()) and one not in matches]
     if not group:
         return matches[0] if matches else None
     for one in matches:

@@ -330,11 +330,3 @@ def test_a_table_of_one_object_is_sorted_by_anything(kubepy: Kubepy, output: str
 def test_several_objects_without_the_field_to_sort_by(kubepy: Kubepy) -> None:
     assert kubepy("get", "ns", "--sort-by={.x").err == "No resources found\n"
     assert kubepy("get", "ns", "--sort-by={.x", "-o", "name").err.startswith("error: unexpected path string")
-
-
-@pytest.mark.parametrize("words", ["create --raw /x -f cm.yaml", "replace --raw /x -f cm.yaml",
-                                   "delete --raw /x"])
-def test_there_is_no_server_for_raw_requests(kubepy: Kubepy, folder: Path, words: str) -> None:
-    (folder / "cm.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n")
-    assert kubepy(*words.split()) == Done(
-        "", "error: --raw is not supported: there is no server to send requests to\n", 1)

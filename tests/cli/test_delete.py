@@ -46,8 +46,3 @@ def test_files_that_cannot_be_read_are_reported_after_the_objects_of_the_others(
         'configmap "c" deleted from default namespace\n',
         GONE.format('error when deleting "files/b.yaml": ', "none") + 'unable to decode "files/a.yaml": Object '
         '\'Kind\' is missing in \'{"apiVersion":"v1","metadata":{"name":"a"}}\'\n', 1)
-
-
-def test_raw_requests_are_refused(three: Kubepy) -> None:
-    assert three("delete", "--raw", "/api/v1/namespaces/default/configmaps/a") == Done(
-        "", "error: --raw is not supported: there is no server to send requests to\n", 1)

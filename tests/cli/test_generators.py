@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -169,6 +170,19 @@ def test_a_certificate_must_belong_to_its_key(kubepy: Kubepy, folder: Path) -> N
         "may have been switched\n")
     assert refusal(kubepy, "secret", "tls", "t", "--cert=one.crt", "--key=one.crt") == (
         "error: tls: found a certificate rather than a key in the PEM for the private key\n")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here")
+def test_a_certificate_and_its_key_are_read_once_as_pipes_must_be(kubepy: Kubepy, folder: Path) -> None:
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "t.key", "-out", "t.crt",
+                    "-subj", "/CN=x"], check=True, capture_output=True)
+    writers = []
+    for name in ("t.crt", "t.key"):
+        os.mkfifo(folder / f"{name}.pipe")
+        writers.append(subprocess.Popen(["cp", name, f"{name}.pipe"]))
+    assert set(made(kubepy, "secret", "tls", "t", "--cert=t.crt.pipe", "--key=t.key.pipe")["data"]) == {
+        "tls.crt", "tls.key"}
+    assert [writer.wait() for writer in writers] == [0, 0]
 
 
 def test_a_certificate_is_pem(kubepy: Kubepy, folder: Path) -> None:

@@ -74,6 +74,12 @@ def test_an_update_of_an_older_version_is_a_conflict(client: Client, made: dict[
         "Conflict", f'Operation cannot be fulfilled on configmaps "cm": {MODIFIED}')
 
 
+def test_version_zero_stands_for_any_version_as_no_version_does(client: Client, made: dict[str, Any]) -> None:
+    unversioned = {**clone(made), "data": {"k": "new"}}
+    unversioned["metadata"]["resourceVersion"] = "0"
+    assert update(client, unversioned)["data"] == {"k": "new"}
+
+
 def test_an_update_of_another_uid_fails_in_the_words_of_etcds_storage(client: Client, made: dict[str, Any]) -> None:
     uid = made["metadata"]["uid"]
     with pytest.raises(Status) as caught:

@@ -122,3 +122,18 @@ def test_settings_written_by_hand_become_a_whole_cluster_that_repeats(tmp_path: 
         uids.append(cluster.client.get("namespaces", "default")["metadata"]["uid"])
         cluster.close()
     assert uids[0] == uids[1]
+
+
+def test_a_kind_that_is_not_its_singular_name_is_known_in_two_cases(client: Client, cluster: Cluster) -> None:
+    client.create("customresourcedefinitions.apiextensions.k8s.io", {
+        "metadata": {"name": "boats.harbour.example.org"},
+        "spec": {
+            "group": "harbour.example.org", "scope": "Namespaced",
+            "names": {"plural": "boats", "singular": "vessel", "kind": "RowBoat", "listKind": "RowBoatList"},
+            "versions": [{"name": "v1", "served": True, "storage": True,
+                          "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    })
+    words = ("boats", "vessel", "VESSEL", "rowboat", "RowBoat.harbour", "rowboat.v1.harbour.example.org")
+    assert {found.plural for word in words if (found := cluster.scheme.find(word))} == {"boats"}
+    assert [cluster.scheme.find(word) for word in ("ROWBOAT", "rowboats")] == [None, None]

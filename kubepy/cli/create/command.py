@@ -18,7 +18,6 @@ from kubepy.cli.runtime.flagsets import (
     output_flags,
     raw_flag,
     record_flag,
-    refuse_raw,
     require_files,
     save_config_flag,
     selector_flag,
@@ -41,7 +40,7 @@ FLAGS = [
     record_flag(),
     boolean("edit", help="Edit the API resource before creating."),
     windows_line_endings_flag(),
-    raw_flag(),
+    raw_flag("POST"),
 ]
 
 
@@ -61,7 +60,11 @@ def create(session: Session, given: Invocation) -> None:
     JSON and YAML formats are accepted."""
     no_arguments(given)
     require_files(given)
-    refuse_raw(given)
+    if given.raw:
+        from kubepy.cli import raw_writes
+
+        raw_writes.create(session, given)
+        return
     if given.edit:
         _edit_and_create(session, given)
         return

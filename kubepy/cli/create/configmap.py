@@ -102,7 +102,7 @@ def tls_secret(session: Session, given: Invocation, name: str) -> Object:
     if not given.key or not given.cert:
         raise CliError("key and cert must be specified")
     certificate, key = _read_pem(given.cert), _read_pem(given.key)
-    check_pair(given.cert, certificate, given.key, key)
+    check_pair(certificate, key)
     data: dict[str, str] = {}
     add = _secret_adder(data)
     add("tls.crt", certificate)

@@ -11,11 +11,11 @@ _MISMATCHES = {"KEY_VALUES_MISMATCH": "tls: private key does not match public ke
                "KEY_TYPE_MISMATCH": "tls: private key type does not match public key type"}
 
 
-def check_pair(certificate_path: str, certificate: bytes, key_path: str, key: bytes) -> None:
-    """Raises CliError for contents that are not a certificate and its key; their paths hold them."""
+def check_pair(certificate: bytes, key: bytes) -> None:
+    """Raises CliError for contents that are not a certificate and its key."""
     _check_certificate(_blocks(certificate))
     _check_key(_blocks(key))
-    _check_match(certificate_path, key_path)
+    _check_match(certificate, key)
 
 
 def _blocks(content: bytes) -> list[str]:
@@ -46,12 +46,18 @@ def _check_key(blocks: list[str]) -> None:
                    f"blocks of the following types: [{' '.join(blocks)}]")
 
 
-def _check_match(certificate_path: str, key_path: str) -> None:
+def _check_match(certificate: bytes, key: bytes) -> None:
+    """ssl reads files only, and the ones given may be pipes, which are read once: so they are written to others."""
     import ssl
+    import tempfile
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers("ALL:@SECLEVEL=0")  # how strong they are is not asked
-    try:
-        context.load_cert_chain(certificate_path, key_path, password="")  # an encrypted key must not ask for one
-    except ssl.SSLError as error:
-        raise CliError(_MISMATCHES.get(error.reason or "", f"tls: {error.reason or error}")) from None
+    with tempfile.NamedTemporaryFile() as first, tempfile.NamedTemporaryFile() as second:
+        for file, content in ((first, certificate), (second, key)):
+            file.write(content)
+            file.flush()
+        try:
+            context.load_cert_chain(first.name, second.name, password="")  # an encrypted key must not ask for one
+        except ssl.SSLError as error:
+            raise CliError(_MISMATCHES.get(error.reason or "", f"tls: {error.reason or error}")) from None

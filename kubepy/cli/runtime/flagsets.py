@@ -102,14 +102,9 @@ def local_flag(verb: str) -> Flag:
     return boolean("local", help=f"If true, {verb} will NOT contact the cluster but run locally.")
 
 
-def raw_flag() -> Flag:
-    return string("raw", help="Not supported: there is no server to send requests to.")
-
-
-def refuse_raw(given: Invocation) -> None:
-    """Raise CliError for --raw."""
-    if given.raw:
-        raise CliError("--raw is not supported: there is no server to send requests to")
+def raw_flag(method: str) -> Flag:
+    return string("raw", help=f"The path of a {method} request, which the file is sent with: print what a server would "
+                  "answer.")
 
 
 def windows_line_endings_flag() -> Flag:

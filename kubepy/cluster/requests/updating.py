@@ -134,6 +134,7 @@ def _set_managers(new: Object, old: Object, managed: list[Object] | None) -> Non
 
 def _check_version(target: Target, strategy: Strategy, new: Object, old: Object) -> None:
     version = new["metadata"].get("resourceVersion")
+    version = None if version == "0" else version  # 0 is no version: the number that "" is read as
     if version and version != old["metadata"].get("resourceVersion"):
         raise errors.conflict(target.resource.key, target.name, errors.MODIFIED)
     if not version and not strategy.allow_unconditional_update:

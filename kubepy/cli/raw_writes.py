@@ -1,0 +1,201 @@
+"""``create``, ``replace`` and ``delete --raw``: a POST, PUT or DELETE of a path with the bytes of one file.
+
+Nothing is looked at on the way: the body goes as it is, and the answer is printed as it comes.
+Upstream: ``kubectl/pkg/rawhttp``, ``apiserver/pkg/endpoints/handlers``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from kubepy.cli.raw import Target, body_of, check_path, shown, target_of
+from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.manifests import read_text
+from kubepy.cli.runtime.session import Session
+from kubepy.cluster.errors import bad_request, method_not_allowed, no_such_resource
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.requests.options import DeleteOptions
+
+MANAGER = "kubectl"  # the client's name where a request names no manager
+_SHOWN = 30  # bytes of a body that cannot be read
+_RETURNED = frozenset({"persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas",
+                       "serviceaccounts", "services"})  # resources whose deletion answers with what was deleted
+
+Query = dict[str, str]
+Answer = Callable[[Session, Target, Any, Query], Object]
+
+
+def create(session: Session, given: Invocation) -> None:
+    """Raises CliError for flags that do not go together, and what the request raises."""
+    if given.edit:
+        raise CliError("--raw and --edit are mutually exclusive")
+    _check_file(given)
+    if given.selector:
+        raise CliError("--raw and --selector (-l) are mutually exclusive")
+    check_path(given)
+    _send(session, given, _post)
+
+
+def replace(session: Session, given: Invocation) -> None:
+    """Raises as ``create``."""
+    _check_file(given)
+    check_path(given)
+    _send(session, given, _put)
+
+
+def delete(session: Session, given: Invocation) -> None:
+    """Raises as ``create``. Without a file the request has no body."""
+    if given.interactive:
+        raise CliError("--interactive can not be used with --raw")
+    if given.filename or given.recursive:
+        _check_file(given)
+    check_path(given)
+    _send(session, given, _delete)
+
+
+def _check_file(given: Invocation) -> None:
+    if len(given.filename) > 1 or not (given.filename or given.recursive):
+        raise CliError("--raw can only use a single local file or stdin")
+    if any(path.startswith(("http://", "https://")) for path in given.filename):
+        raise CliError("--raw cannot read from a url")
+    if given.recursive:
+        raise CliError("--raw and --recursive are mutually exclusive")
+
+
+def _send(session: Session, given: Invocation, answer: Answer) -> None:
+    url = urlsplit(given.raw)
+    text = read_text(session, given.filename[0]) if given.filename else None
+    target = target_of(session, url)
+    query = {key: values[-1] for key, values in parse_qs(url.query).items()}
+    session.print(body_of(answer(session, target, _read(target, text), query)), end="")
+
+
+def _read(target: Target, text: str | None) -> Any:
+    """The object in a body, None without a body. Raises BadRequest."""
+    from kubepy.storage.yaml import YamlError, read_json
+
+    if text is None:
+        return None
+    try:
+        value = read_json(text)
+    except YamlError as error:
+        raise _unrecognized(target, text, error.message) from None
+    if not isinstance(value, dict):
+        kind = "array" if isinstance(value, list) else type(value).__name__
+        raise _unrecognized(target, text, f"json: cannot unmarshal {kind} into Go value of type struct {{ APIVersion "
+                            'string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }')
+    return value
+
+
+def _unrecognized(target: Target, text: str, why: str) -> Exception:
+    return bad_request(f"the object provided is unrecognized (must be of type {target.resource.kind}): couldn't get "
+                       f"version/kind; json parse error: {why} ({_summary(text.encode())})")
+
+
+def _summary(body: bytes) -> str:
+    """``summarizeData``."""
+    if not body:
+        return "<empty>"
+    more = " ..." if len(body) > _SHOWN else ""
+    head = body[:_SHOWN]
+    return (head.decode(errors="replace") if body.startswith(b"{") else head.hex()) + more
+
+
+# --- the requests -------------------------------------------------------------------------------------------------
+
+
+def _post(session: Session, target: Target, body: Any, query: Query) -> Object:
+    if target.subresource:
+        return _post_to_subresource(session, target, body, query)
+    if target.name:
+        raise method_not_allowed()
+    return _shown(session, session.client.create(target.resource.key, body, namespace=target.namespace or "",
+                                                 **_write_options(query)))
+
+
+def _post_to_subresource(session: Session, target: Target, body: Any, query: Query) -> Object:
+    if target.subresource not in target.resource.subresources:
+        raise no_such_resource()
+    namespace = target.namespace or ""
+    if target.subresource == "eviction":
+        session.client.evict(target.name, namespace=namespace,
+                             options=_delete_options(body.get("deleteOptions"), query))
+    elif target.subresource == "binding":
+        session.client.bind(target.name, (body.get("target") or {}).get("name", ""), namespace=namespace)
+    else:
+        raise method_not_allowed()
+    return _success(code=201)
+
+
+def _put(session: Session, target: Target, body: Any, query: Query) -> Object:
+    if not target.name:
+        raise method_not_allowed()
+    named = {**body, "metadata": {"name": target.name, **(body.get("metadata") or {})}}
+    _expect_name(target, named)
+    return _shown(session, session.client.update(target.resource.key, named, namespace=target.namespace or "",
+                                                 subresource=target.subresource, **_write_options(query)))
+
+
+def _expect_name(target: Target, obj: Object) -> None:
+    """Raises BadRequest. The client's own requests are addressed by what is in the object."""
+    name = obj["metadata"]["name"]
+    if name != target.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+
+
+def _delete(session: Session, target: Target, body: Any, query: Query) -> Object:
+    options, namespace = _delete_options(body, query), target.namespace or ""
+    if target.subresource:
+        raise method_not_allowed()
+    if not target.name:
+        return _deleted_all(session, target, options, query)
+    left = session.client.delete(target.resource.key, target.name, namespace=namespace, options=options)
+    if _is_held(left) or target.resource.key in _RETURNED:
+        return _shown(session, left)
+    group = {"group": target.resource.group} if target.resource.group else {}
+    return _success(details={"name": target.name, **group, "kind": target.resource.plural,
+                             "uid": left["metadata"]["uid"]})
+
+
+def _is_held(obj: Object) -> bool:
+    """Whether a deletion left the object there: by its finalizers, those of a namespace, or a grace period."""
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    finalizers = metadata.get("finalizers") or (obj["kind"] == "Namespace" and spec.get("finalizers"))
+    return bool(finalizers) or (metadata.get("deletionGracePeriodSeconds") or 0) > 0
+
+
+def _deleted_all(session: Session, target: Target, options: DeleteOptions, query: Query) -> Object:
+    if target.resource.namespaced and not target.namespace:
+        raise method_not_allowed()
+    gone = session.client.delete_collection(
+        target.resource.key, namespace=target.namespace or "", label_selector=query.get("labelSelector", ""),
+        field_selector=query.get("fieldSelector", ""), options=options)
+    items = [_shown(session, obj) for obj in gone]
+    return {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version,
+            "metadata": {"resourceVersion": str(session.client.revision())}, "items": items}
+
+
+def _shown(session: Session, obj: Object) -> Object:
+    found: Object = shown(session, obj)
+    return found
+
+
+def _success(**more: Any) -> Object:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", **more}
+
+
+def _write_options(query: Query) -> dict[str, Any]:
+    return {"field_manager": query.get("fieldManager", MANAGER), "dry_run": query.get("dryRun") == "All",
+            "field_validation": query.get("fieldValidation", "Warn")}
+
+
+def _delete_options(body: Any, query: Query) -> DeleteOptions:
+    """``metav1.DeleteOptions`` of a body, else of the query."""
+    given = body or {**query, "dryRun": [query["dryRun"]] if "dryRun" in query else []}
+    only = given.get("preconditions") or {}
+    grace = given.get("gracePeriodSeconds")
+    return DeleteOptions(None if grace is None else int(grace), given.get("propagationPolicy"), only.get("uid"),
+                         only.get("resourceVersion"), dry_run="All" in (given.get("dryRun") or ()))

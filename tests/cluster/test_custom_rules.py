@@ -231,3 +231,39 @@ def test_finalizers_without_a_path_are_warned_of(client: Client) -> None:
     client.create(BOATS, held, namespace="default")
     assert warnings == ['metadata.finalizers: "example.org": prefer a domain-qualified finalizer name including a path '
                         "(/) to avoid accidental conflicts with other finalizer writers"]
+
+
+# --- where rules point ------------------------------------------------------------------------------------------------
+
+MOORING: Object = {
+    "type": "object", "properties": {
+        "berth.no": {"type": "integer"}, "if": {"type": "boolean"}, "void": {"type": "string"},
+        "lines": {"type": "object", "additionalProperties": {"type": "string"}},
+        "list": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+@pytest.mark.parametrize(("path", "named"), [
+    (".if", "spec.if"), ("['berth.no']", "spec.berth.no"), (".lines.stern", "spec.lines[stern]"),
+    (".lines['it\\'s']", "spec.lines[it's]"),
+])
+def test_a_refusal_names_the_field_that_its_rule_points_to(client: Client, path: str, named: str) -> None:
+    client.create(CRDS, definition({**MOORING, RULES: [{"rule": "false", "message": "no", "fieldPath": path}]}))
+    assert refusal(client, void="x") == f"{named}: Invalid value: no"
+
+
+@pytest.mark.parametrize("path", [".", "..", "if", ".list[0]", ".berth.no", ".lines['a'", ".lines['\\q']", ".if.then"])
+def test_a_rule_points_to_a_field_of_its_schema(client: Client, path: str) -> None:
+    with pytest.raises(Status) as error:
+        client.create(CRDS, definition({**MOORING, RULES: [{"rule": "true", "fieldPath": path}]}))
+    assert error.value.message.endswith("must be a valid path")
+    assert f"properties[spec].{RULES}[0].fieldPath: Invalid value: " in error.value.message
+
+
+def test_a_field_may_be_named_like_a_word_of_the_language(client: Client) -> None:
+    rules = [{"rule": "!has(self.if) || self.if == self.__if__"}, {"rule": "self.?void.orValue('x') == 'x'"},
+             {"rule": "self.void != 'y'", "message": "not void"}]
+    client.create(CRDS, definition({**MOORING, RULES: rules}))
+    assert create(client, **{"if": True, "void": "x"})["spec"] == {"if": True, "void": "x"}
+    assert refusal(client, name="eve", void="y").endswith('Invalid value: not void]')

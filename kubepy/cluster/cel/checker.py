@@ -34,7 +34,7 @@ from kubepy.cluster.cel.types import (
     map_of,
     optional_of,
 )
-from kubepy.cluster.cel.values import TYPE_NAMES, kind_of
+from kubepy.cluster.cel.values import TYPE_NAMES, kind_of, reserved
 
 Variables = Mapping[str, Type]
 Bindings = dict[str, Type]
@@ -138,7 +138,7 @@ class _Checker:
 
     def _field(self, outer: Type, node: Select) -> Type:
         if outer.fields is not None:
-            found = outer.fields.get(node.field)
+            found = outer.fields.get(node.field, outer.fields.get(reserved(node.field)))
             return found if found is not None else self._fail(node.at, f"undefined field '{node.field}'")
         if outer.name == "map":
             return outer.params[1] if outer.params else DYN

@@ -70,7 +70,7 @@ def _selected(node: Select, scope: Scope) -> Any:
         return has_field(value, node.field)
     if not is_optional:
         return field_of(value, node.field)
-    return OptionalValue(value[node.field], has_value=True) if has_field(value, node.field) else NONE
+    return OptionalValue(field_of(value, node.field), has_value=True) if has_field(value, node.field) else NONE
 
 
 # --- calls ----------------------------------------------------------------------------------------------------------

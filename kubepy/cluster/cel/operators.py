@@ -23,6 +23,7 @@ from kubepy.cluster.cel.values import (
     Uint,
     equals_any,
     kind_of,
+    reserved,
 )
 from kubepy.cluster.values.goformat import format_float
 
@@ -315,16 +316,22 @@ def field_of(value: Any, name: str) -> Any:
     """``value.name``. Raises CelError."""
     if not isinstance(value, dict):
         raise CelError("no such overload")
-    if name not in value:
+    spelled = _spelled(value, name)
+    if spelled not in value:
         raise CelError(f"no such key: {name}")
-    return value[name]
+    return value[spelled]
 
 
 def has_field(value: Any, name: str) -> bool:
     """``has(value.name)``: a field that a schema declares is there if the object has it."""
     if not isinstance(value, dict):
         raise CelError("no such overload")
-    return name in value
+    return _spelled(value, name) in value
+
+
+def _spelled(value: dict[str, Any], name: str) -> str:
+    """A field whose name is one of CEL's own words stands in a record in another spelling."""
+    return reserved(name) if isinstance(value, Record) and reserved(name) in value else name
 
 
 __all__ = ["Record", "equal", "field_of", "has_field", "to_int", "to_string", "to_uint"]

@@ -6,7 +6,6 @@ where there is an old value to compare with; other rules let pass at an update w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -17,12 +16,12 @@ from kubepy.cluster.cel.types import BOOL, DYN, STRING, Type, optional_of
 from kubepy.cluster.cel.values import NONE, CelError, OptionalValue
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, invalid_without_value, required
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.schema.fieldpaths import find_field
 from kubepy.cluster.schema.structural import EMBEDDED, Schema
 
 RULES = "x-kubernetes-validations"
 MAX_MESSAGE = 5 * 1024
 ABSENT = object()  # an old value that is not there
-_PART = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 
 
 class Rule(NamedTuple):
@@ -160,7 +159,7 @@ class RuleSet:
                 yield invalid_value(path, kind, _failure(CelError("expression recursion limit exceeded"), rule))
                 continue
             if rule.is_transition or not place.is_unchanged:
-                yield _refusal(rule, value, kind, _at(place.path, source), _detail(rule, scope))
+                yield _refusal(rule, value, kind, _at(place.path, source, schema), _detail(rule, scope))
 
 
 def _key(item: Object, keys: Any) -> tuple[str, ...]:
@@ -182,9 +181,9 @@ def _failure(error: CelError, rule: Rule) -> str:
     return f"{error} evaluating rule: {rule.text}"
 
 
-def _at(path: str, source: Object) -> str:
+def _at(path: str, source: Object, schema: Schema) -> str:
     """The path that an error names: that of the value, or what the rule's fieldPath makes of it."""
-    field = "".join(f".{name}" if name else f"[{key}]" for name, key in _PART.findall(source.get("fieldPath") or ""))
+    field = find_field(schema, source.get("fieldPath") or "").text
     return f"{path}{field}".lstrip(".") or "<nil>"
 
 

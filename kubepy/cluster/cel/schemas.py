@@ -13,11 +13,11 @@ from typing import Any
 
 from kubepy.cluster.cel.times import parse_duration, parse_timestamp
 from kubepy.cluster.cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of
-from kubepy.cluster.cel.values import CelError, MapList, Record, SetList
+from kubepy.cluster.cel.values import CelError, MapList, Record, SetList, reserved
 from kubepy.cluster.schema.structural import EMBEDDED, INT_OR_STRING, Schema
 
 _WORDS = frozenset(("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if",
-                    "import", "let", "loop", "package", "namespace", "return"))
+                    "import", "let", "loop", "package", "namespace", "return", "var", "void", "while"))
 _ESCAPES = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _NAME = re.compile(r"[A-Za-z_][\w./-]*", re.ASCII)
 _METADATA: Schema = {"type": "object", "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}}}
@@ -27,7 +27,7 @@ _ROOT = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata
 def escaped(name: str) -> str | None:
     """How an expression writes a field's name, None if it cannot."""
     if name in _WORDS:
-        return f"__{name}__"
+        return reserved(name)
     if not _NAME.fullmatch(name):
         return None
     for text, escape in _ESCAPES:

@@ -29,6 +29,11 @@ class Record(dict[str, Any]):
     """An object whose fields a schema declares."""
 
 
+def reserved(word: str) -> str:
+    """How a field is spelt whose name is one of CEL's own words; expressions may write it plainly as well."""
+    return f"__{word}__"
+
+
 class SetList(list[Any]):
     """A list of type set: the order of its items means nothing."""
 

@@ -5,14 +5,12 @@ Upstream: ``ValidateCustomResourceSelectableFields``, ``schema/cel.ValidFieldPat
 
 from __future__ import annotations
 
-import re
-
 from kubepy.cluster.errors import duplicate, invalid_value, required, too_many
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.schema.fieldpaths import find_field
 from kubepy.cluster.validation.fields import Errors
 
 MAX_SELECTABLE_FIELDS = 8
-_TOKEN = re.compile(r"[.\[\]]|[^.\[\]]+")
 
 
 def validate_selectable_fields(fields: list[Object], schema: Object, path: str, errors: Errors) -> None:
@@ -23,7 +21,7 @@ def validate_selectable_fields(fields: list[Object], schema: Object, path: str, 
             errors.append(required(at))
             continue
         try:
-            found = _schema_at(schema, json_path)
+            found = find_field(schema, json_path, arrays=False).schema
         except ValueError as error:
             errors.append(invalid_value(at, json_path, f"is an invalid path: {error}"))
             continue
@@ -38,22 +36,3 @@ def validate_selectable_fields(fields: list[Object], schema: Object, path: str, 
         seen.add(json_path)
     if len(seen) > MAX_SELECTABLE_FIELDS:
         errors.append(too_many(path, len(seen), MAX_SELECTABLE_FIELDS))
-
-
-def _schema_at(schema: Object, json_path: str) -> Object:
-    """The schema of the field at a path of names after dots. Raises ValueError in upstream's words."""
-    tokens = iter(_TOKEN.findall(json_path))
-    for token in tokens:
-        if token == "[":
-            raise ValueError("array notation is not allowed")
-        if token != ".":
-            raise ValueError(f"expected [ or . but got: {token}")
-        name = next(tokens, None)
-        if name is None:
-            raise ValueError("unexpected end of JSON path")
-        properties, others = schema.get("properties"), schema.get("additionalProperties")
-        found = properties.get(name) if properties else others if isinstance(others, dict) else None
-        if found is None:
-            raise ValueError("does not refer to a valid field")
-        schema = found
-    return schema

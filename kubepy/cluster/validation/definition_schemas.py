@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.schema.fieldpaths import find_field
 from kubepy.cluster.validation.definition_structure import unsupported_field, validate_defaults, validate_structure
 from kubepy.cluster.validation.fields import Errors
 
@@ -96,7 +97,7 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
     if schema.get(LIST_TYPE) is not None or schema.get(MAP_KEYS):
         _validate_list_type(schema, path, errors)
     for index, rule in enumerate(schema.get(RULES) or ()):
-        _validate_rule(rule, f"{path}.{RULES}[{index}]", errors)
+        _validate_rule(rule, schema, f"{path}.{RULES}[{index}]", errors)
 
 
 def _validate_fields(schema: Object, path: str, place: _Place, errors: Errors) -> None:
@@ -234,7 +235,7 @@ def _has_newlines(text: str) -> bool:
     return "\n" in text or "\r" in text
 
 
-def _validate_rule(rule: Object, path: str, errors: Errors) -> None:
+def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> None:
     """What can be said of a CEL rule without reading its expression."""
     expression, message = rule.get("rule", "").strip(), rule.get("message", "")
     if not expression:
@@ -250,11 +251,20 @@ def _validate_rule(rule: Object, path: str, errors: Errors) -> None:
         errors.append(required(f"{path}.messageExpression", why))
     if rule.get("reason") is not None and rule["reason"] not in REASONS:
         errors.append(not_supported(f"{path}.reason", rule["reason"], REASONS))
-    field = rule.get("fieldPath", "")
-    if field and not field.strip():
-        errors.append(invalid_value(f"{path}.fieldPath", field, "must be non-empty if specified"))
+    if field := rule.get("fieldPath"):
+        errors.extend(invalid_value(f"{path}.fieldPath", field, why) for why in _wrong_with_field(field, schema))
+
+
+def _wrong_with_field(field: str, schema: Object) -> Iterator[str]:
+    if not field.strip():
+        yield "must be non-empty if specified"
     if _has_newlines(field):
-        errors.append(invalid_value(f"{path}.fieldPath", field, "must not contain line breaks"))
+        yield "must not contain line breaks"
+    try:
+        if not unsupported_field(schema):
+            find_field(schema, field)
+    except ValueError:
+        yield "must be a valid path"
 
 
 # --- formats ------------------------------------------------------------------------------------------------------

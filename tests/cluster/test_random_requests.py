@@ -20,6 +20,7 @@ from kubepy.cluster.errors import Status
 from kubepy.cluster.requests.options import MERGE_PATCH
 from kubepy.cluster.scheme import BUILT_IN, Resource
 from kubepy.cluster.types import table
+from kubepy.cluster.types.decoder import type_of
 from tests.cluster.conftest import NOW
 from tests.cluster.random_objects import ANYTHING, TEXT, objects
 from tests.cluster.test_stored_objects import manifests
@@ -115,3 +116,28 @@ def test_manifests_with_wrong_values_are_stored_or_refused(cluster: Cluster, pai
     resource = cluster.scheme.for_kind(pair[0]["apiVersion"], pair[0]["kind"])
     assert resource is not None
     play(cluster, resource, *pair)
+
+
+@st.composite
+def random_statuses(draw: st.DrawFn) -> tuple[Object, Object]:
+    """A good manifest of a kind that has a status, and a status for it."""
+    manifest, type_name = draw(st.sampled_from(sorted(_with_status(), key=lambda one: one[1])))
+    return copy.deepcopy(manifest), draw(objects(type_name))
+
+
+def _with_status() -> Iterator[tuple[Object, str]]:
+    """Good manifests, and the types of their statuses."""
+    for manifest in manifests():
+        kind = type_of(manifest)
+        types = [field.type for field in table.flat_fields(kind) if field.json == "status"] if kind else []
+        if types:
+            yield manifest, types[0].removeprefix("*")
+
+
+@SOME
+@given(pair=random_statuses())
+def test_a_random_status_is_stored_or_refused(cluster: Cluster, pair: tuple[Object, Object]) -> None:
+    manifest, status = pair
+    resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
+    assert resource is not None
+    play(cluster, resource, manifest, {**manifest, "status": status})

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.rules import GONE, changed, created, daemon_set, refusals, update_refusals, warnings, workload
+from tests.cluster.rules import (
+    GONE,
+    changed,
+    created,
+    daemon_set,
+    refusals,
+    strategy,
+    update_refusals,
+    warnings,
+    workload,
+)
 
 DS = "daemonsets.apps"
 
@@ -202,3 +212,15 @@ def test_a_deployment_whose_name_is_no_host_name_is_warned_of() -> None:
     assert warnings("deployments.apps", named) == [
         "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label "
         "is recommended: [must not contain dots]"]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+def test_a_count_that_is_missing_is_none_at_all(kind: str) -> None:
+    key = f"{kind.lower()}s.apps"
+    old = created(key, workload(kind))
+    found = strategy(key).validate_status_update({**old, "status": {"replicas": -1, "availableReplicas": 1}}, old)
+    lines = [str(error) for error in found]
+    below = "cannot be greater than status.replicas"
+    assert lines[0] == "status.replicas: Invalid value: -1: must be greater than or equal to 0"
+    assert f"status.readyReplicas: Invalid value: 0: {below}" in lines
+    assert f"status.availableReplicas: Invalid value: 1: {below}" in lines

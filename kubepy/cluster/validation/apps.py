@@ -263,18 +263,21 @@ def validate_deployment_status_update(deployment: Object, old: Object) -> list[F
     status = deployment.get("status") or {}
     for count in DEPLOYMENT_COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
-    _validate_below_replicas(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), errors)
+    _validate_ready_and_available(status, ("updatedReplicas", "readyReplicas", "availableReplicas"), errors)
     validate_count_status(status, old.get("status") or {}, (), errors)
     return errors
 
 
-def _validate_below_replicas(status: Object, counts: tuple[str, ...], errors: Errors) -> None:
+def _validate_ready_and_available(status: Object, counts: tuple[str, ...], errors: Errors) -> None:
+    validate_below_replicas(status, counts, errors)
+    if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):
+        errors.append(invalid_value("status.availableReplicas", available, "cannot be greater than readyReplicas"))
+
+
+def validate_below_replicas(status: Object, counts: tuple[str, ...], errors: Errors) -> None:
     for count in counts:
-        if status.get(count, 0) > status.get("replicas", 0):
-            errors.append(invalid_value(f"status.{count}", status[count], ABOVE_REPLICAS))
-    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
-        errors.append(invalid_value("status.availableReplicas", status["availableReplicas"],
-                                    "cannot be greater than readyReplicas"))
+        if (found := status.get(count, 0)) > status.get("replicas", 0):
+            errors.append(invalid_value(f"status.{count}", found, ABOVE_REPLICAS))
 
 
 def validate_replica_set(replica_set: Object, old: Object | None = None) -> list[FieldError]:
@@ -300,5 +303,5 @@ def validate_replica_set_status_update(replica_set: Object, old: Object) -> list
     status = replica_set.get("status") or {}
     for count in REPLICA_SET_COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
-    _validate_below_replicas(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), errors)
+    _validate_ready_and_available(status, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), errors)
     return errors

@@ -13,6 +13,7 @@ from kubepy.cluster.validation.apps import (
     selector_of,
     template_options,
     validate_at_most_100_percent,
+    validate_below_replicas,
     validate_count_status,
     validate_int_or_percent,
     validate_workload_selector,
@@ -166,11 +167,9 @@ def validate_stateful_set_status_update(stateful_set: Object, old: Object) -> li
     status = stateful_set.get("status") or {}
     for count in COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
-    for count in LIMITED_COUNTS:
-        if status.get(count, 0) > status.get("replicas", 0):
-            errors.append(invalid_value(f"status.{count}", status[count], "cannot be greater than status.replicas"))
-    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
+    validate_below_replicas(status, LIMITED_COUNTS, errors)
+    if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):
         why = "cannot be greater than status.readyReplicas"
-        errors.append(invalid_value("status.availableReplicas", status["availableReplicas"], why))
+        errors.append(invalid_value("status.availableReplicas", available, why))
     validate_count_status(status, old.get("status") or {}, (), errors)
     return errors

@@ -51,7 +51,7 @@ def api_resources(session: Session, given: Invocation) -> None:
     elif given.output in ("", "wide"):
         session.print(format_lines(_lines(given, resources)), end="")
     else:
-        format_printer(session, given, given.output, "")(_list(resources))
+        format_printer(session, given, given.output, "", typed=True)(_list(resources))
 
 
 def is_wanted(given: Invocation, one: Resource) -> bool:
@@ -78,20 +78,16 @@ def _lines(given: Invocation, resources: Sequence[Resource]) -> list[str]:
 
 
 def _list(resources: Sequence[Resource]) -> Object:
-    return {"apiVersion": "v1", "groupVersion": "", "kind": "APIResourceList",
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "",
             "resources": [_described(one) for one in resources]}
 
 
 def _described(one: Resource) -> Object:
-    described: Object = {"kind": one.kind, "name": one.plural, "namespaced": one.namespaced,
-                         "singularName": one.singular_name, "verbs": list(one.verbs), "version": one.version}
-    if one.group:
-        described["group"] = one.group
-    if one.short_names:
-        described["shortNames"] = list(one.short_names)
-    if one.categories:
-        described["categories"] = list(one.categories)
-    return described
+    """With its fields in the order of Go's type (``metav1.APIResource``)."""
+    return {"name": one.plural, "singularName": one.singular_name, "namespaced": one.namespaced,
+            **({"group": one.group} if one.group else {}), "version": one.version, "kind": one.kind,
+            "verbs": list(one.verbs), **({"shortNames": list(one.short_names)} if one.short_names else {}),
+            **({"categories": list(one.categories)} if one.categories else {})}
 
 
 @verb("api-versions", "api-versions", examples="""

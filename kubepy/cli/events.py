@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.runtime.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, output_flags
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import resource_of
+from kubepy.cli.runtime.resources import warn_of_short_name
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cli.watch import POLL_SECONDS
@@ -66,7 +66,12 @@ def field_selector(session: Session, subject: str) -> str:
         raise CliError("--for must be in resource/name form")
     if len(parts) > 2:
         raise CliError("arguments in resource/name form may not have more than one slash")
-    resource = resource_of(session, parts[0])
+    resource = session.scheme.find(parts[0])
+    if resource is None:
+        name, dot, group = parts[0].partition(".")
+        place = f' in group "{group}"' if dot else ""
+        raise UnprefixedError(f'the server doesn\'t have a resource type "{name}"{place}')
+    warn_of_short_name(session, parts[0])
     return (f"involvedObject.kind={resource.kind},involvedObject.apiVersion={resource.api_version},"
             f"involvedObject.name={parts[1]}")
 
@@ -99,20 +104,20 @@ class EventPrinter:
             self._table(found)
         elif single:
             self.print(found[0])
-        else:
+        elif self.given.output.lower() != "name":  # upstream can't name a list, and says nothing of it
             self.print({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": found})
 
     def _table(self, found: list[Object]) -> None:
         now = self.session.cluster.clock.now()
         with_namespace = self.given.all_namespaces
         head = f"NAMESPACE\t{HEADERS}" if with_namespace else HEADERS
-        rows = [row(event, now, with_namespace=with_namespace) for event in found]
+        rows = [line for event in found for line in row(event, now, with_namespace=with_namespace).split("\n")]
         self.session.print(format_lines([head, *rows] if self.headers else rows), end="")
         self.headers = False
 
 
 def row(event: Object, now: datetime, *, with_namespace: bool) -> str:
-    """The cells of an event, separated by tabs."""
+    """The cells of an event, separated by tabs; a message of several lines has them all."""
     from kubepy.cli.describers.writer import event_age
 
     subject = event.get("involvedObject") or {}

@@ -9,6 +9,7 @@ from typing import Any
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.resources import warn_of_short_name
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.wordwrap import wrap
 from kubepy.cluster.schema.openapi import Schema
@@ -62,12 +63,13 @@ def _check_format(output: str) -> None:
 def target(session: Session, word: str) -> tuple[Resource, list[str]]:
     """The resource and the path of ``ds.spec.template``, ``daemonsets.apps.spec``. Raises CliError."""
     word = word.removesuffix(".")
-    if not _SYNTAX.fullmatch(word):
+    if not _SYNTAX.fullmatch(word) or word.startswith(".") or ".." in word:
         raise CliError("invalid jsonpath syntax, first node must be field node")
     name = word.partition(".")[0]
     found = [one for one in session.scheme if name.lower() in (one.plural, one.singular_name, *one.short_names)]
     if not found:
         raise UnprefixedError(f'the server doesn\'t have a resource type "{name}"')
+    warn_of_short_name(session, name)
     for one in found:
         if word.startswith(one.key):
             return one, [part for part in word[len(one.key):].split(".") if part]

@@ -167,6 +167,7 @@ BUILT_IN: tuple[Resource, ...] = (
 
 
 _BY_KEY = {resource.key: resource for resource in BUILT_IN}
+_WHOLE_NAMES = {name for resource in BUILT_IN for name in (resource.plural, resource.singular_name)}
 
 
 class Scheme:
@@ -244,6 +245,12 @@ class Scheme:
         """What a user means by ``ds``, ``daemonsets``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``."""
         name, _, group = word.partition(".")
         return self._first(lambda resources: _find(resources, name, group))
+
+    def also_short_named(self, word: str) -> list[Resource]:
+        """The resources that have a short name too, behind the one that it means; [] for what is a whole name."""
+        if word in _WHOLE_NAMES:
+            return []
+        return [one for one in self if word in one.short_names][1:]
 
     def in_category(self, category: str) -> list[Resource]:
         """The resources of a category (``all``), in discovery order."""

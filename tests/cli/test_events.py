@@ -47,14 +47,27 @@ def test_events_of_one_object_and_type(eventful: Kubepy) -> None:
     assert subjects(eventful("events", "--for", "pod/a", "--no-headers")) == ["Pod/a"]
     assert subjects(eventful("events", "--for", "ds/d", "--no-headers")) == ["DaemonSet/d"]
     assert subjects(eventful("events", "--types=warning", "--no-headers")) == ["Pod/a"]
-    assert eventful("events", "-A", "-o", "name", "--types=Normal").out == "event/b.1\nevent/d.3\n"
+    names = eventful("events", "-A", "-o", "jsonpath={.items[*].metadata.name}", "--types=Normal")
+    assert names.out == "b.1 d.3"
+
+
+def test_the_names_of_a_list_of_events_are_not_printed(eventful: Kubepy) -> None:
+    assert eventful("events", "-o", "name") == Done("", "", 0)
+
+
+def test_a_message_of_several_lines_ends_the_columns_above_it(eventful: Kubepy) -> None:
+    eventful("patch", "event", "a.2", "-p", '{"message": "of a\\nand more"}')
+    lines = eventful("events", "--no-headers").out.splitlines()
+    assert [line.split("Normal")[-1].split("Warning")[-1] for line in lines] == [
+        "    Because   Pod/b   of b", "   Because   Pod/a   of a", "and more", "    Because   DaemonSet/d   of d"]
 
 
 @pytest.mark.parametrize(("words", "error"), [
     (["--types=Odd"], "error: valid --types are Normal or Warning\n"),
     (["--for", "pod"], "error: --for must be in resource/name form\n"),
     (["--for", "a/b/c"], "error: arguments in resource/name form may not have more than one slash\n"),
-    (["--for", "foo/b"], 'error: the server doesn\'t have a resource type "foo"\n'),
+    (["--for", "foo/b"], 'the server doesn\'t have a resource type "foo"\n'),
+    (["--for", "foo.apps/b"], 'the server doesn\'t have a resource type "foo" in group "apps"\n'),
 ])
 def test_what_events_refuses(kubepy: Kubepy, words: list[str], error: str) -> None:
     assert kubepy("events", *words) == Done("", error, 1)

@@ -24,6 +24,7 @@ SYSTEM_INFO = (
     ("Kubelet Version", "kubeletVersion"),
 )
 ZERO = Quantity.parse("0")
+MOST_POOLS = 10
 
 
 def node(writer: Writer, obj: Object, around: Surroundings) -> None:
@@ -45,12 +46,30 @@ def node(writer: Writer, obj: Object, around: Surroundings) -> None:
             writer.line(0, f"{name.capitalize()}:")
             for resource, amount in sorted(amounts.items()):
                 writer.field(1, resource, amount)
+    _slices(writer, obj, around)
     writer.line(0, "System Info:")
     for title, key in SYSTEM_INFO:
         writer.field(1, title, status.get("nodeInfo", {}).get(key, ""))
     _network(writer, spec)
     _resources(writer, obj, around)
     events(writer, around)
+
+
+def _slices(writer: Writer, obj: Object, around: Surroundings) -> None:
+    """What each pool of devices of the node alone has, the first ten of them."""
+    pools: dict[tuple[str, str], list[Object]] = {}
+    for one in around.list("resourceslices.resource.k8s.io", None):
+        if one["spec"].get("nodeName") == name_of(obj):
+            pools.setdefault((one["spec"]["driver"], one["spec"]["pool"]["name"]), []).append(one)
+    if not pools:
+        return
+    shown = sorted(pools, key="/".join)
+    writer.line(0, "Node-Local ResourceSlices:")
+    writer.table(1, "Driver\tPool\tSlices\tDevices", (
+        [*pool, len(pools[pool]), sum(len(one["spec"].get("devices") or []) for one in pools[pool])]
+        for pool in shown[:MOST_POOLS]))
+    if len(shown) > MOST_POOLS:
+        writer.line(1, f"...and {len(shown) - MOST_POOLS} more pools")
 
 
 def roles(obj: Object) -> list[str]:
@@ -113,7 +132,7 @@ def _resources(writer: Writer, obj: Object, around: Surroundings) -> None:
         requested, limited = pod_requests(pod), pod_limits(pod)
         _add(requests, requested)
         _add(limits, limited)
-        shares = [_share(one.get(resource, ZERO), allocatable.get(resource, ZERO))
+        shares = [_share(resource, one.get(resource, ZERO), allocatable.get(resource, ZERO), NO_PERCENTAGE)
                   for resource in ("cpu", "memory") for one in (requested, limited)]
         age = since(pod["metadata"].get("creationTimestamp"), around.now)
         writer.line(1, "\t".join([namespace_of(pod), name_of(pod), "", *shares, age]))
@@ -125,9 +144,13 @@ def _add(total: dict[str, Quantity], more: dict[str, Quantity]) -> None:
         total[resource] = total.get(resource, ZERO) + amount
 
 
-def _share(amount: Quantity, whole: Quantity) -> str:
-    """``100m (2%)``: the percentage is cut, not rounded."""
-    return f"{amount} ({amount.nanos * 100 // whole.nanos if whole.nanos else 0}%)"
+NO_PERCENTAGE = -(1 << 63)  # what a machine of x86 makes an integer of that no integer can be, as of 0/0
+
+
+def _share(resource: str, amount: Quantity, whole: Quantity, none: int = 0) -> str:
+    """``100m (2%)``: the percentage is cut, not rounded; ``none``: what it is of nothing."""
+    has, all_ = (one.milli_value() if resource == "cpu" else one.value() for one in (amount, whole))
+    return f"{amount} ({int(has / all_ * 100) if all_ else none}%)"
 
 
 def _allocated(writer: Writer, requests: dict[str, Quantity], limits: dict[str, Quantity],
@@ -138,7 +161,7 @@ def _allocated(writer: Writer, requests: dict[str, Quantity], limits: dict[str, 
     huge = sorted(one for one in allocatable if one.startswith("hugepages-"))
     for resource in ("cpu", "memory", "ephemeral-storage", *huge):
         whole = allocatable.get(resource, ZERO)
-        shares = [_share(one.get(resource, ZERO), whole) for one in (requests, limits)]
+        shares = [_share(resource, one.get(resource, ZERO), whole) for one in (requests, limits)]
         writer.line(1, "\t".join([resource, *shares]))
     for resource in sorted(set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge}):
         writer.line(1, f"{resource}\t{requests.get(resource, ZERO)}\t{limits.get(resource, ZERO)}")

@@ -146,7 +146,14 @@ def resource_of(session: Session, word: str) -> Resource:
     found = session.scheme.find(word)
     if found is None:
         raise CliError(f'the server doesn\'t have a resource type "{word.partition(".")[0]}"')
+    warn_of_short_name(session, word)
     return found
+
+
+def warn_of_short_name(session: Session, word: str) -> None:
+    """Say which resources else have the short name that a word is (``expandResourceShortcut``)."""
+    for other in session.scheme.also_short_named(word):
+        session.warn(f'short name "{word}" could also match lower priority resource {other.key}')
 
 
 def _types(session: Session, words: str) -> list[Resource]:

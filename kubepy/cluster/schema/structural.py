@@ -18,9 +18,12 @@ INT_OR_STRING = "x-kubernetes-int-or-string"
 _ALWAYS_THERE = frozenset(("apiVersion", "kind", "metadata"))
 
 
-def prune(schema: Schema, obj: Object) -> list[str]:
-    """Drop from an object what its schema does not know; returns the paths of what was dropped."""
-    return list(_prune(schema, obj, "", is_resource=True))
+def prune(schema: Schema, value: Any, *, is_resource: bool = True) -> list[str]:
+    """Drop from a value what its schema does not know; returns the paths of what was dropped.
+
+    A resource keeps its kind, version and metadata.
+    """
+    return list(_prune(schema, value, "", is_resource=is_resource))
 
 
 def _prune(schema: Schema, value: Any, path: str, *, is_resource: bool) -> Iterator[str]:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.schema.fieldpaths import find_field
-from kubepy.cluster.validation.definition_structure import unsupported_field, validate_defaults, validate_structure
+from kubepy.cluster.validation.definition_defaults import validate_defaults
+from kubepy.cluster.validation.definition_structure import unsupported_field, validate_structure
 from kubepy.cluster.validation.fields import Errors
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")

@@ -1,6 +1,4 @@
-"""Whether a schema is structural, and its defaults good.
-
-Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go`` and ``schema/defaulting``.
+"""Whether a schema is structural (``apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go``).
 
 A structural schema says of every field what it is; what stands under ``allOf``, ``anyOf``, ``oneOf`` and ``not`` only
 narrows that.
@@ -12,9 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
-from kubepy.cluster.objects.meta import Object, clone
-from kubepy.cluster.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, prune
-from kubepy.cluster.schema.validating import validate
+from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
 from kubepy.cluster.values.goregex import GoRegexError, compile_go
 
 _JUNCTORS = ("anyOf", "allOf", "oneOf")
@@ -182,24 +179,3 @@ def _nested_completeness(narrowing: Object, schema: Object | None, path: str, at
     for name, property_ in (narrowing.get("properties") or {}).items():
         below, where = f"{path}.properties[{name}]", f"{at}.properties[{name}]"
         yield from _nested_completeness(property_, properties.get(name), below, where)
-
-
-# --- defaults -----------------------------------------------------------------------------------------------------
-
-
-def validate_defaults(schema: Object, path: str) -> list[FieldError]:
-    """Defaults hold nothing unknown and obey their own schema. Those in metadata are refused elsewhere."""
-    return list(_defaults(schema, path))
-
-
-def _defaults(schema: Object, path: str) -> Iterator[FieldError]:
-    if (default := schema.get("default")) is not None:
-        pruned = clone(default)
-        if prune(schema, {"default": pruned} if not isinstance(pruned, dict) else pruned) and pruned != default:
-            yield invalid_value(f"{path}.default", default, "must not have unknown fields")
-        yield from (error._replace(field=f"{path}.default" + (f".{error.field}" if error.field else ""))
-                    for error in validate(schema, default))
-    if schema.get("items") is not None:
-        yield from _defaults(schema["items"], f"{path}.items")
-    for name, property_ in (schema.get("properties") or {}).items():
-        yield from _defaults(property_, f"{path}.properties[{name}]")

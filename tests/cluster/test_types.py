@@ -120,6 +120,9 @@ def test_free_form_parts_and_schemas_stay_as_they_are() -> None:
          "json: cannot unmarshal string into Go struct field DaemonSetSpec.spec.minReadySeconds of type int32"),
         (daemon_set(minReadySeconds=1.5),
          "json: cannot unmarshal number 1.5 into Go struct field DaemonSetSpec.spec.minReadySeconds of type int32"),
+        (daemon_set(minReadySeconds=1e20),
+         "json: cannot unmarshal number 100000000000000000000 into Go struct field DaemonSetSpec.spec.minReadySeconds"
+         " of type int32"),
         (daemon_set(minReadySeconds=2**31),
          "json: cannot unmarshal number 2147483648 into Go struct field DaemonSetSpec.spec.minReadySeconds"
          " of type int32"),

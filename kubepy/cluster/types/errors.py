@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 # The place of a value: (outer place, key or index, name of the Go struct that has the key, or ""); None at the root.
@@ -40,10 +39,12 @@ def _target(where: Where) -> str:
 
 
 def _kind_of(value: Any, exactly: bool) -> str:
+    from kubepy.cluster.values.goformat import to_json
+
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):
-        return f"number {json.dumps(value)}" if exactly else "number"
+        return f"number {to_json(value)}" if exactly else "number"
     if isinstance(value, str):
         return "string"
     return "object" if isinstance(value, dict) else "array"

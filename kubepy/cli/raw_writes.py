@@ -21,8 +21,13 @@ from kubepy.cluster.requests.options import DeleteOptions
 
 MANAGER = "kubectl"  # the client's name where a request names no manager
 _SHOWN = 30  # bytes of a body that cannot be read
-_RETURNED = frozenset({"persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas",
-                       "serviceaccounts", "services"})  # resources whose deletion answers with what was deleted
+# Resources whose deletion answers with what was deleted, as others do with a Status.
+_RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "deviceclasses.resource.k8s.io",
+                       "persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates",
+                       "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "resourcequotas",
+                       "resourceslices.resource.k8s.io", "serviceaccounts", "services",
+                       "storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io",
+                       "volumeattributesclasses.storage.k8s.io"})
 
 Query = dict[str, str]
 Answer = Callable[[Session, Target, Any, Query], Object]
@@ -121,13 +126,21 @@ def _post_to_subresource(session: Session, target: Target, body: Any, query: Que
         raise no_such_resource()
     namespace = target.namespace or ""
     if target.subresource == "eviction":
+        _expect_own_name(target, body, "Eviction")
         session.client.evict(target.name, namespace=namespace,
                              options=_delete_options(body.get("deleteOptions"), query))
     elif target.subresource == "binding":
+        _expect_own_name(target, body, "Binding")
         session.client.bind(target.name, (body.get("target") or {}).get("name", ""), namespace=namespace)
     else:
         raise method_not_allowed()
     return _success(code=201)
+
+
+def _expect_own_name(target: Target, body: Any, kind: str) -> None:
+    """Raises BadRequest. An eviction and a binding bear the name of their pod."""
+    if (body.get("metadata") or {}).get("name") != target.name:
+        raise bad_request(f"name in URL does not match name in {kind} object")
 
 
 def _put(session: Session, target: Target, body: Any, query: Query) -> Object:

@@ -47,10 +47,25 @@ def test_a_pod_is_bound_and_evicted_through_its_subresources(kubepy: Kubepy) -> 
     kubepy("run", "web", "--image=nginx")
     pod, done = "/api/v1/namespaces/default/pods/web", {"kind": "Status", "apiVersion": "v1", "metadata": {},
                                                          "status": "Success", "code": 201}
-    assert send(kubepy, "create", f"{pod}/binding", {"target": {"kind": "Node", "name": "node-1"}}) == done
+    named = {"metadata": {"name": "web"}}
+    assert send(kubepy, "create", f"{pod}/binding", {**named, "target": {"kind": "Node", "name": "node-1"}}) == done
     assert kubepy("get", "pod", "web", "-o", "jsonpath={.spec.nodeName}").out == "node-1"
-    assert send(kubepy, "create", f"{pod}/eviction", {"deleteOptions": {"gracePeriodSeconds": 0}}) == done
+    assert send(kubepy, "create", f"{pod}/eviction", {**named, "deleteOptions": {"gracePeriodSeconds": 0}}) == done
     assert kubepy("get", "pods", "-o", "name") == Done("", "", 0)
+
+
+@pytest.mark.parametrize("kind", ["Eviction", "Binding"])
+def test_what_is_done_to_a_pod_bears_its_name(kubepy: Kubepy, kind: str) -> None:
+    kubepy("run", "web", "--image=nginx")
+    path = f"/api/v1/namespaces/default/pods/web/{kind.lower()}"
+    assert kubepy("create", "--raw", path, "-f", "-", stdin='{"metadata":{"name":"other"}}') == Done(
+        "", f"Error from server (BadRequest): name in URL does not match name in {kind} object\n", 1)
+
+
+def test_a_deletion_answers_with_the_storage_class_that_is_gone(kubepy: Kubepy) -> None:
+    path = "/apis/storage.k8s.io/v1/storageclasses"
+    send(kubepy, "create", path, {"metadata": {"name": "slow"}, "provisioner": "kubepy.dev/simulated"})
+    assert json.loads(kubepy("delete", "--raw", f"{path}/slow").out)["kind"] == "StorageClass"
 
 
 def test_a_deletion_answers_with_a_status_or_with_what_is_left(paint: Kubepy) -> None:

@@ -58,7 +58,10 @@ def test_of_what_is_gone_nothing_is_due(lab: Lab, resource: str, obj: Object) ->
     ("jobs.batch", job("succeeded", ttlSecondsAfterFinished=500),
      lambda job: job["spec"].pop("ttlSecondsAfterFinished")),
     ("cronjobs.batch", cron_job(), lambda cron_job: cron_job["spec"].update(suspend=True)),
-], ids=["a job that may stay", "a suspended cron job"])
+    ("replicasets.apps", workload("ReplicaSet", selector=SELECTOR, template=template(), replicas=1, **LATER),
+     lambda replica_set: replica_set["spec"].update(minReadySeconds=0)),
+    ("statefulsets.apps", stateful_set("web", **LATER), lambda set_: set_["spec"].update(minReadySeconds=0)),
+], ids=["a job that may stay", "a suspended cron job", "a replica set in no hurry", "a stateful set in no hurry"])
 def test_what_is_not_to_come_any_more_is_not_due(lab: Lab, resource: str, obj: Object,
                                                  change: Callable[[Object], Any]) -> None:
     lab.node("node-1")

@@ -181,6 +181,8 @@ class ReplicaSetController:
         seconds = replica_set["spec"].get("minReadySeconds") or 0
         if seconds > 0 and status.get("readyReplicas") != status.get("availableReplicas"):
             self.queue.add_after(key, seconds)
+        else:
+            self.queue.cancel(key)
 
 
 class ReplicationManager(ReplicaSetController):

@@ -137,6 +137,8 @@ class StatefulSetController:
         seconds = min_ready_seconds(set_)
         if seconds > 0 and status.get("readyReplicas", 0) != status["availableReplicas"]:
             self.queue.add_after(key, seconds)
+        else:
+            self.queue.cancel(key)
 
 
 def _nothing(key: Key, obj: Object) -> None:

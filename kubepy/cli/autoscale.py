@@ -7,6 +7,8 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import integer, string
 from kubepy.cli.runtime.flagsets import (
+    CLIENT,
+    dry_run,
     dry_run_flag,
     field_manager_flag,
     filename_flags,
@@ -55,6 +57,7 @@ def autoscale(session: Session, given: Invocation) -> None:
 
     Nothing measures load here, so that nothing scales by itself."""
     given.require("max")
+    strategy = dry_run(session, given)
     validate(given)
     seen = 0
 
@@ -64,9 +67,10 @@ def autoscale(session: Session, given: Invocation) -> None:
         if "scale" not in info.resource.subresources:
             raise CliError(f"cannot autoscale a {info.resource.kind}: could not find scale subresource for "
                            f"{resource_text(info.resource)} in discovery information")
-        operation = "created" if given.dry_run == "client" else "autoscaled"
+        operation = "created" if strategy == CLIENT else "autoscaled"
         try:
-            create_generated(session, given, lambda: _recorded(session, given, info), "", operation)
+            create_generated(session, given, lambda: _recorded(session, given, info), "", operation,
+                             strategy=strategy)
         except Exception as error:
             if not is_status(error):
                 raise

@@ -79,3 +79,27 @@ def test_each_object_that_has_no_selector_is_told_and_then_those_that_are_missin
     (folder / "x.yaml").write_text(SERVICE_AND_MAP, encoding="utf-8")
     error = 'setting a selector is only supported for Services\nconfigmaps "gone" not found\n'
     assert kubepy("set", "selector", "-f", "x.yaml", "a=b") == Done("", error, 1)
+
+
+NUMBER = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: 1}}"
+
+
+@pytest.mark.parametrize("words", ["rollout pause", "rollout status", "set serviceaccount x"])
+def test_a_file_must_fit_the_types_of_commands_that_know_them(kubepy: Kubepy, folder: Path, words: str) -> None:
+    (folder / "x.yaml").write_text(NUMBER, encoding="utf-8")
+    error = ('unable to decode "x.yaml": json: cannot unmarshal number into Go struct field ConfigMap.data of type '
+             "string")
+    done = kubepy(*words.split(), "-f", "x.yaml")
+    assert (done.err, done.status) == (f"error: {error}\n", 1)
+
+
+def test_restarted_objects_are_documents_of_their_own(kubepy: Kubepy) -> None:
+    for name in ("a", "b"):
+        kubepy("create", "deploy", name, "--image=i")
+    done = kubepy("rollout", "restart", "deploy", "-o", "yaml")
+    assert (done.out.count("kind: Deployment"), done.out.count("---")) == (2, 0)
+
+
+def test_what_cannot_be_restarted_is_told_before_a_wrong_format(kubepy: Kubepy) -> None:
+    done = kubepy("rollout", "restart", "ns", "default", "-o", "nope")
+    assert done == Done("", 'error: namespaces "default" restarting is not supported\n', 1)

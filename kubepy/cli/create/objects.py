@@ -72,8 +72,9 @@ def command_from(given: Invocation) -> list[str]:
 
 
 def create_generated(session: Session, given: Invocation, generate: Callable[[], Object], failure: str,
-                     operation: str = "created", saves_config: bool = True) -> None:
-    strategy = dry_run(session, given)
+                     operation: str = "created", saves_config: bool = True, strategy: str = "") -> None:
+    """Create what ``generate`` makes, and print it. ``strategy``: the dry run, if that is known already."""
+    strategy = strategy or dry_run(session, given)
     printer = printer_for(session, given, operation, strategy, typed=True)
     validation = field_validation(given) if given.flag("validate") is not None else "Ignore"
     obj = generate()

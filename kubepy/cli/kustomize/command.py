@@ -39,7 +39,7 @@ def kustomize(session: Session, given: Invocation) -> None:
     """Build a set of manifests from a folder with a "kustomization.yaml".
 
     Known are resources, components, generators of config maps and secrets, patches, images, replicas, replacements,
-    names, namespaces, labels and annotations. Nothing is read from the network."""
+    vars, names, namespaces, labels and annotations. Nothing is read from the network."""
     from kubepy.cli.kustomize.target import build
     from kubepy.storage.yaml import dump
 

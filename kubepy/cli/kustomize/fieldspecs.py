@@ -90,6 +90,24 @@ IMAGES = [f"{spec}/{path}" for spec in ("spec", "spec/template/spec")
           for path in ("containers[]/image", "initContainers[]/image", "volumes[]/image/reference")]
 
 
+_TEXTS_OF_CONTAINERS = [f"{containers}/{path}" for containers in ("containers", "initContainers")
+                        for path in ("args", "command", "env/value", "volumeMounts/mountPath")]
+_WITH_VARIABLES = {kind: path for kind, path in POD_SPECS.items() if kind != "PodTemplate"}
+_WITH_SERVERS = {kind: path for kind, path in _WITH_VARIABLES.items() if kind not in ("CronJob", "StatefulSet")}
+# Where ``$(NAME)`` stands for a variable.
+VARIABLES = [
+    *_in_pods(*_TEXTS_OF_CONTAINERS, specs=_WITH_VARIABLES),
+    *_in_pods("volumes/nfs/server", specs=_WITH_SERVERS),
+    FieldSpec("spec/jobTemplate/spec/template/volumes/nfs/server", "CronJob"),
+    FieldSpec("spec/volumeClaimTemplates/spec/nfs/server", "StatefulSet"),
+    FieldSpec("spec/nfs/server", "PersistentVolume"),
+    FieldSpec("spec/template/metadata/annotations", "Deployment"),
+    *(FieldSpec(f"spec/{path}", "Ingress") for path in ("rules/host", "tls/hosts", "tls/secretName")),
+    *(FieldSpec(f"spec/ports/{path}", "Service") for path in ("port", "targetPort")),
+    FieldSpec("metadata/labels"), FieldSpec("metadata/annotations"),
+]
+
+
 class NameReference(NamedTuple):
     """The fields that hold the name of a kind of object."""
 

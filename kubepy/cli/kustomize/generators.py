@@ -38,7 +38,7 @@ def config_map(folder: Folder, args: Object) -> Object:
 def secret(folder: Folder, args: Object) -> Object:
     data = {key: _encoded(value) for key, value in sorted(_values(folder, args).items())}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": _metadata(args), "type": args.get("type") or "Opaque",
-            **({"data": data} if data else {})}
+            "data": data}
 
 
 def _metadata(args: Object) -> Object:

@@ -17,13 +17,17 @@ from kubepy.cluster.schema.openapi import schema_for
 
 
 class Patch(NamedTuple):
-    """One patch: objects to merge, or JSON operations (then ``merges`` is empty); ``target`` {}: by its own name."""
+    """One patch: objects to merge, or JSON operations (then ``merges`` is empty); ``target`` {}: by its own name.
+
+    ``missing`` goes before what is told when there is no object of that name; it may hold that name as ``{}``.
+    """
 
     source: str
     merges: list[Object]
     operations: list[Any]
     target: dict[str, str]
     options: Object
+    missing: str = 'no resource matches strategic merge patch "{}": '
 
 
 def apply_patches(resources: Resources, patches: Iterator[Patch]) -> None:
@@ -43,7 +47,7 @@ def strategic_patches(folder: Folder, settings: Object) -> Iterator[Patch]:
     for entry in settings.get("patchesStrategicMerge") or ():
         inline = "\n" in entry or ":" in entry
         found = parse(entry) if inline else folder.documents(entry)
-        yield Patch(entry, found, [], {}, {})
+        yield Patch(entry, found, [], {}, {}, missing="")
 
 
 def general_patches(folder: Folder, entries: list[Object]) -> Iterator[Patch]:
@@ -93,17 +97,17 @@ def _apply_merges(resources: Resources, patch: Patch) -> None:
         raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set `patches.target` "
                        f"field: {patch.source}")
     for change in patch.merges:
-        for resource in resources.select(patch.target) if patch.target else [_meant(resources, change)]:
+        for resource in resources.select(patch.target) if patch.target else [_meant(resources, change, patch)]:
             if not _merge(resource, change, patch.options):
                 resources.all.remove(resource)
 
 
-def _meant(resources: Resources, change: Object) -> Resource:
+def _meant(resources: Resources, change: Object, patch: Patch) -> Resource:
     wanted = Resource(change).id
     try:
         return resources.named(wanted)
     except CliError as error:
-        raise CliError(f'no resource matches strategic merge patch "{wanted}": {error}') from None
+        raise CliError(f"{patch.missing.format(wanted)}{error}") from None
 
 
 def _merge(resource: Resource, change: Object, options: Object) -> bool:
@@ -148,10 +152,26 @@ def _apply_operations(resources: Resources, patch: Patch) -> None:
     for resource in resources.select(patch.target):
         resource.remember()
         try:
-            resource.object = json_patch(resource.object, patch.operations)
+            patched = json_patch(_with_annotations(resource), patch.operations, strict=True)
+            resource.object = _without_empty_annotations(patched)
         except Exception as error:
             raise _worded(error) from None
 
 
+def _with_annotations(resource: Resource) -> Object:
+    """While it is patched, an object always has annotations: kustomize keeps notes of its own there."""
+    meta = resource.object["metadata"]
+    return {**resource.object, "metadata": {**meta, "annotations": meta.get("annotations") or {}}}
+
+
+def _without_empty_annotations(obj: Object) -> Object:
+    meta = obj.get("metadata")
+    if isinstance(meta, dict) and meta.get("annotations") == {}:
+        del meta["annotations"]
+    return obj
+
+
 def _worded(error: Exception) -> Exception:
-    return CliError(f"a patch cannot be applied: {error}") if is_status(error) else error
+    if not is_status(error):
+        return error
+    return CliError(str(error.__cause__ or f"a patch cannot be applied: {error}"))

@@ -45,7 +45,7 @@ def _source_value(resources: Resources, entry: Object) -> Any:
     found = [one for one in resources if _is_source(one, source)]
     if len(found) != 1:
         problem = "multiple matches for selector" if found else "nothing selected by"
-        raise CliError(f"{problem} {_shown(source)}")
+        raise CliError(f"{problem} {_told(source)}")
     path = source.get("fieldPath") or DEFAULT_PATH
     values: list[Any] = []
     walk(found[0].object, split(path), lambda holder, key: values.append(holder[key]))
@@ -64,6 +64,16 @@ def _shown(source: Object) -> str:
     return ".".join(str(source.get(key) or f"[no{word}]") for key, word in (
         ("kind", "Kind"), ("version", "Ver"), ("group", "Grp"))) + f"/{source.get('name') or '[noName]'}." + \
         str(source.get("namespace") or "[noNs]")
+
+
+def _told(source: Object) -> str:
+    """The source with its field and the options of that."""
+    options = source.get("options") or {}
+    parts = [_shown(source), source.get("fieldPath") or ""]
+    if options.get("delimiter") or options.get("create"):
+        create = str(bool(options.get("create"))).lower()
+        parts.append(f"{options.get('delimiter') or ''}({options.get('index', 0)}), create={create}")
+    return ":".join(part for part in parts if part)
 
 
 def _part(value: Any, options: Object) -> Any:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.cli.runtime.errors import CliError
 from kubepy.cluster.objects.meta import Object, annotations_of, labels_of
+
+if TYPE_CHECKING:
+    from kubepy.cli.kustomize.variables import Variable
 
 
 class Id(NamedTuple):
@@ -54,7 +57,8 @@ def is_cluster_scoped(group: str, kind: str) -> bool:
 
 
 class Resource:
-    """One object, its earlier ids (the oldest first), and what was put around its name (the innermost first)."""
+    """One object, its earlier ids (the oldest first), what was put around its name (the innermost first), and the
+    variables that are read from it."""
 
     def __init__(self, obj: Object, *, behavior: str = "", needs_hash: bool = False) -> None:
         self.object = obj
@@ -63,6 +67,7 @@ class Resource:
         self.suffixes: list[str] = []
         self.behavior = behavior
         self.needs_hash = needs_hash
+        self.variables: list[str] = []
 
     @property
     def id(self) -> Id:
@@ -94,10 +99,11 @@ def is_selected(found: Id, group: str = "", version: str = "", kind: str = "") -
 
 
 class Resources:
-    """The objects of a kustomization, in order."""
+    """The objects of a kustomization, in order, and its variables by name."""
 
     def __init__(self) -> None:
         self.all: list[Resource] = []
+        self.variables: dict[str, Variable] = {}
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(self.all)
@@ -107,6 +113,19 @@ class Resources:
         if any(one.id.is_same(resource.id) for one in self.all):
             raise CliError(f"may not add resource with an already registered id: {resource.id}")
         self.all.append(resource)
+
+    def declare(self, variable: Variable) -> None:
+        """Raises CliError for a name that is taken."""
+        if variable.name in self.variables:
+            raise CliError(f"var '{variable.name}' already encountered")
+        self.variables[variable.name] = variable
+
+    def take_in(self, others: Resources) -> None:
+        """All of another kustomization. Raises CliError for what is there already."""
+        for resource in others:
+            self.append(resource)
+        for variable in others.variables.values():
+            self.declare(variable)
 
     def named(self, wanted: Id) -> Resource:
         """The one resource that is or was called so. Raises CliError."""

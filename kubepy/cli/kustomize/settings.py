@@ -20,12 +20,14 @@ FIELDS = {
     "commonLabels": MAP, "commonAnnotations": MAP, "labels": OBJECTS, "patches": OBJECTS, "patchesJson6902": OBJECTS,
     "patchesStrategicMerge": TEXTS, "images": OBJECTS, "imageTags": OBJECTS, "replicas": OBJECTS,
     "replacements": OBJECTS, "resources": TEXTS, "bases": TEXTS, "components": TEXTS, "configMapGenerator": OBJECTS,
-    "secretGenerator": OBJECTS, "generatorOptions": OBJECT, "sortOptions": OBJECT,
+    "secretGenerator": OBJECTS, "generatorOptions": OBJECT, "sortOptions": OBJECT, "vars": OBJECTS,
+    "buildMetadata": TEXTS, "helmGlobals": OBJECT,
 }  # fmt: skip
-UNSUPPORTED = ("openapi", "vars", "crds", "helmGlobals", "helmCharts", "helmChartInflationGenerator", "configurations",
-               "generators", "transformers", "validators", "buildMetadata")
+UNSUPPORTED = ("openapi", "crds", "helmCharts", "helmChartInflationGenerator", "configurations",
+               "generators", "transformers", "validators")
+UNSUPPORTED_METADATA = ("originAnnotations", "transformerAnnotations")
 DEPRECATED = {"bases": "resources", "commonLabels": "labels", "imageTags": "images", "patchesJson6902": "patches",
-              "patchesStrategicMerge": "patches"}
+              "patchesStrategicMerge": "patches", "vars": "replacements"}
 _ITEMS = {
     "labels": ("pairs", "includeSelectors", "includeTemplates", "fields"),
     "patches": ("path", "patch", "target", "options"),
@@ -33,13 +35,15 @@ _ITEMS = {
     "images": ("name", "newName", "newTag", "tagSuffix", "digest"),
     "replicas": ("name", "count"),
     "replacements": ("path", "source", "sourceValue", "targets"),
+    "vars": ("name", "objref", "fieldref"),
     "configMapGenerator": ("name", "namespace", "behavior", "files", "literals", "envs", "env", "options"),
     "secretGenerator": ("name", "namespace", "behavior", "files", "literals", "envs", "env", "options", "type"),
 }
 
 
 _STRUCTS = {"labels": "Label", "patches": "Patch", "patchesJson6902": "Patch", "images": "Image", "replicas": "Replica",
-            "replacements": "ReplacementField", "configMapGenerator": "ConfigMapArgs", "secretGenerator": "SecretArgs"}
+            "replacements": "ReplacementField", "vars": "Var", "configMapGenerator": "ConfigMapArgs",
+            "secretGenerator": "SecretArgs"}
 _TEXTS = ("name", "namespace", "behavior", "env", "type", "path", "patch", "newName", "newTag", "tagSuffix", "digest")
 
 
@@ -49,8 +53,9 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
     _check_fields(settings)
     for old, new in DEPRECATED.items():
         if settings.get(old) is not None:
-            warn(f"# Warning: '{old}' is deprecated. Please use '{new}' instead. Run 'kustomize edit fix' to update "
-                 "your Kustomization automatically.")
+            experimental = " [EXPERIMENTAL]" if old == "vars" else ""
+            warn(f"# Warning: '{old}' is deprecated. Please use '{new}' instead.{experimental} Run 'kustomize edit "
+                 "fix' to update your Kustomization automatically.")
     if not any(value for name, value in settings.items() if name not in ("apiVersion", "kind")):
         raise CliError("kustomization.yaml is empty")
     _check_kind(settings, root)
@@ -72,6 +77,9 @@ def _parsed(text: str) -> Object:
 
 
 def _check_fields(settings: Object) -> None:
+    for option in settings.get("buildMetadata") or ():
+        if option in UNSUPPORTED_METADATA:
+            raise CliError(f'the kustomization option "{option}" of buildMetadata is not supported')
     for name, value in settings.items():
         if name in UNSUPPORTED and value:
             raise CliError(f'the kustomization field "{name}" is not supported')
@@ -93,7 +101,7 @@ def _check_item(name: str, item: Object) -> None:
     for key in ("files", "literals", "envs"):
         if not _is_of(TEXTS, item.get(key) or []):
             raise CliError(f"invalid Kustomization: {name}.{key} must be a {TEXTS}")
-    for key in ("target", "options", "pairs", "source"):
+    for key in ("target", "options", "pairs", "source", "objref", "fieldref"):
         if not isinstance(item.get(key) or {}, dict):
             raise CliError(f"invalid Kustomization: {name}.{key} must be an object")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kubepy.cli.create.configmap import content_hash
 from kubepy.cli.kustomize import transformers
-from kubepy.cli.kustomize.fieldspecs import COMMON_ANNOTATIONS
+from kubepy.cli.kustomize.fieldspecs import COMMON_ANNOTATIONS, METADATA_LABELS
 from kubepy.cli.kustomize.files import Folder, open_folder, settings_file
 from kubepy.cli.kustomize.generators import generated
 from kubepy.cli.kustomize.patches import apply_patches, general_patches, strategic_patches
@@ -18,8 +18,11 @@ from kubepy.cli.kustomize.references import fix_references
 from kubepy.cli.kustomize.replacements import replace_all
 from kubepy.cli.kustomize.resources import Id, Resource, Resources
 from kubepy.cli.kustomize.settings import read_settings
+from kubepy.cli.kustomize.variables import declare, resolve, variables_of
 from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.version import KUSTOMIZE_VERSION
 from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.values.goformat import quote
 
 Warn = Callable[[str], None]
 
@@ -31,6 +34,7 @@ ORDER_FIRST = (
 )  # fmt: skip
 ORDER_LAST = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 LOCAL = "config.kubernetes.io/local-config"
+MANAGED_BY = "app.kubernetes.io/managed-by"
 
 
 def build(path: str, warn: Warn, *, restricted: bool = True) -> list[Object]:
@@ -44,7 +48,10 @@ def build(path: str, warn: Warn, *, restricted: bool = True) -> list[Object]:
             resource.remember()
             resource.rename(f"{resource.id.name}-{_hash(resource.object)}")
     fix_references(resources)
+    resolve(resources, warn)
     kept = [one for one in resources if annotations_of(one.object).get(LOCAL) != "true"]
+    if "managedByLabel" in (settings.get("buildMetadata") or ()):
+        transformers.add_pairs(resources, METADATA_LABELS, {MANAGED_BY: f"kustomize-{KUSTOMIZE_VERSION}"})
     return [one.object for one in in_order(kept, settings.get("sortOptions"))]
 
 
@@ -63,16 +70,19 @@ def _accumulate(folder: Folder, settings: Object, resources: Resources, warn: Wa
     for path in settings.get("components") or ():
         _add_component(folder, path, resources, warn)
     _transform(folder, settings, resources)
+    declare(resources, variables_of(settings))
 
 
 def _add(folder: Folder, path: str, resources: Resources, warn: Warn) -> None:
     """A file with objects, or another kustomization."""
+    doing = "accumulating"
     try:
-        found = folder.documents(path)
-        for obj in found:
-            resources.append(Resource(_checked(obj)))
+        found = [Resource(_checked(obj)) for obj in folder.documents(path)]
+        doing = "merging"
+        for resource in found:
+            resources.append(resource)
     except CliError as error:
-        as_file = f"accumulating resources from '{path}': {error}"
+        as_file = f"{doing} resources from '{path}': {error}"
         if str(error).startswith("MalformedYAMLError"):
             raise CliError(as_file) from None
         _add_folder(folder, path, resources, warn, as_file)
@@ -86,13 +96,24 @@ def _add_folder(folder: Folder, path: str, resources: Resources, warn: Warn, as_
         settings = _settings_of(base, warn)
         if settings["kind"] == "Component":
             raise CliError(f"expected kind != 'Component' for path '{base.root}'")
-        _accumulate(base, settings, inner, warn)
-        for resource in inner:
-            resources.append(resource)
+        _accumulate_folder(base, settings, inner, warn)
+        try:
+            resources.take_in(inner)
+        except CliError as error:
+            raise CliError(f"recursed merging from path '{base.root}': {error}") from None
     except CliError as error:
         if "not supported" in str(error):
             raise
         raise CliError(f"accumulation err='{as_file}': {error}") from None
+
+
+def _accumulate_folder(folder: Folder, settings: Object, resources: Resources, warn: Warn) -> None:
+    try:
+        _accumulate(folder, settings, resources, warn)
+    except CliError as error:
+        if "not supported" in str(error):
+            raise
+        raise CliError(f"recursed accumulation of path '{folder.root}': {error}") from None
 
 
 def _settings_of(folder: Folder, warn: Warn) -> Object:
@@ -111,9 +132,9 @@ def _add_component(folder: Folder, path: str, resources: Resources, warn: Warn) 
         settings = _settings_of(component, warn)
         if settings["kind"] != "Component":
             raise CliError(f"expected kind 'Component' for path '{component.root}' but got '{settings['kind']}'")
-        _accumulate(component, settings, resources, warn)
+        _accumulate_folder(component, settings, resources, warn)
     except CliError as error:
-        raise CliError(f"accumulating components: accumulateDirectory: \"{error}\"") from None
+        raise CliError(f"accumulating components: accumulateDirectory: {quote(str(error))}") from None
 
 
 def _checked(obj: Any) -> Object:

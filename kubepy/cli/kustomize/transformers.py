@@ -52,7 +52,10 @@ def add_pairs(resources: Resources, specs: list[FieldSpec], pairs: dict[str, str
     """Set labels or annotations in all maps that the specs name."""
 
     def add(holder: dict[str, Any], name: str) -> None:
-        holder[name] = {**(holder.get(name) or {}), **pairs}
+        old = holder.get(name) or {}
+        if not isinstance(old, dict):
+            raise CliError(f"wrong node kind: expected MappingNode but got ScalarNode: {name}")
+        holder[name] = {**old, **pairs}
 
     for resource in resources:
         apply(resource, specs, add)

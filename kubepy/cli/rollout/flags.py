@@ -25,4 +25,4 @@ def require_revision(given: Invocation) -> None:
 
 def latest_objects(session: Session, given: Invocation) -> Result:
     """The objects named, as the cluster has them now; a type without a name means all of its objects."""
-    return find(session, given, bare_types=True, latest=True)
+    return find(session, given, bare_types=True, latest=True, typed=True)

@@ -93,10 +93,10 @@ def _change_each(session: Session, given: Invocation, change: Callable[[Object],
     infos, errors = latest_objects(session, given).infos()
     if not infos and not errors:
         session.say(f"No resources found in {session.namespace} namespace.")
-    printer = printer_for(session, given, done, typed=True)
     for info in infos:
         try:
-            printer(_change(session, given, info, change, unchanged))
+            changed = _change(session, given, info, change, unchanged)
+            printer_for(session, given, done, typed=True)(changed)
         except CliError as error:
             errors.append(error)
     raise_all(errors)

@@ -51,6 +51,8 @@ def _of_manifests(session: Session, query: Query, manifests: Iterable[Manifest],
 def _latest(session: Session, query: Query, info: Info) -> Found:
     """An object as it is in the cluster (``RetrieveLatest``); one without a name stays as it is, and has no table."""
     try:
+        if query.typed:
+            _require_fit(info)
         _place(info, query)
         if info.resource.namespaced and not info.namespace:
             raise CliError(f'no namespace set on resource {resource_text(info.resource)} "{info.name}"')
@@ -63,6 +65,15 @@ def _latest(session: Session, query: Query, info: Info) -> Found:
             raise
         return error
     return info
+
+
+def _require_fit(info: Info) -> None:
+    """Raise CliError for an object that its Go type does not hold, if there is one."""
+    from kubepy.cli.runtime.typed import typed
+    from kubepy.cluster.types import type_of
+
+    if type_of(info.content):
+        typed(info)
 
 
 def _matcher(selector: str | None) -> Callable[[Info], bool]:

@@ -36,11 +36,12 @@ class Query(NamedTuple):
     validation: str = "Ignore"
     local: bool = False
     kustomization: str = ""
+    typed: bool = False
 
 
 def find(session: Session, given: Invocation, *, args: Sequence[str] | None = None, bare_types: bool = False,
          latest: bool = False, retrieve: bool = True, validation: str = "Ignore", local: bool = False,
-         everything: bool = False, selector: str | None = None) -> Result:
+         everything: bool = False, selector: str | None = None, typed: bool = False) -> Result:
     """What a command line is about; its flags are looked up by their usual names.
 
     :param args: the words, if they are not all of ``given.args``.
@@ -51,12 +52,13 @@ def find(session: Session, given: Invocation, *, args: Sequence[str] | None = No
     :param local: never look at the cluster: only files are taken.
     :param everything: all objects of the types, whatever names and selectors say against it.
     :param selector: the label selector; None: as the flag says.
+    :param typed: the command knows the Go types of objects: those of files must fit them.
     :raises CliError, AggregateError: for words that cannot be meant together, paths that are not there.
     """
     words = list(given.args if args is None else args)
     selector = given.flag("selector", "") if selector is None else selector
     query, errors = _query(session, given, words, selector, bare_types, everything)
-    query = query._replace(validation=validation, local=local)
+    query = query._replace(validation=validation, local=local, typed=typed)
     raise_all(errors)
     if query.filenames or query.kustomization:
         from kubepy.cli.runtime.files import by_paths

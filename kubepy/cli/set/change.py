@@ -88,7 +88,8 @@ def found_for(session: Session, given: Invocation, args: Sequence[str], *, drops
     if given.local and args and not drops_words:
         raise CliError(LOCAL_RESOURCE)
     args = () if given.local else args
-    return find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local)
+    return find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local,
+                typed=True)
 
 
 def infos_for(session: Session, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:

@@ -25,13 +25,15 @@ _JSON_WORDS = {dict: "object", list: "array", str: "string", bool: "bool", int: 
 # --- applying -----------------------------------------------------------------------------------------------------
 
 
-def json_patch(obj: Object, operations: Any) -> Object:
-    """Apply an RFC 6902 patch. Raises Status: BadRequest for what is no patch, Invalid when an operation fails."""
-    from kubepy.cluster.patches.json_patch import OperationError, Patcher
+def json_patch(obj: Object, operations: Any, *, strict: bool = False) -> Object:
+    """Apply an RFC 6902 patch. Raises Status: BadRequest for what is no patch, Invalid when an operation fails.
+
+    ``strict``: also when it replaces, moves or copies what is not there."""
+    from kubepy.cluster.patches.json_patch import OperationError, Patcher, StrictPatcher
 
     _check_operations(operations)
     operations = operations or []
-    patcher = Patcher(copy.deepcopy(obj), MAX_COPIED_BYTES)
+    patcher = (StrictPatcher if strict else Patcher)(copy.deepcopy(obj), MAX_COPIED_BYTES)
     try:
         for operation in operations:
             patcher.apply(operation)

@@ -182,6 +182,29 @@ def _within(action: str, act: Callable[..., Any], *args: Any) -> Any:
         raise OperationError(f"{action}: {error}") from None
 
 
+class StrictPatcher(Patcher):
+    """As version 5 of that library, with which kustomize patches: what a map does not have can't be read."""
+
+    def apply(self, operation: Mapping[str, Any]) -> None:
+        """Raises OperationError."""
+        kind, path = operation.get("op"), operation.get("path")
+        if kind == "replace" and isinstance(path, str) and self._lacks(path) is not None:
+            raise OperationError(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}")
+        source = operation.get("from")
+        if kind in ("move", "copy") and isinstance(source, str) and (key := self._lacks(source)) is not None:
+            where = f"move for path: '{key}'" if kind == "move" else f"copy for from: '{source}'"
+            raise OperationError(f"error in {where}: unable to get nonexistent key: {key}: {_MISSING}")
+        super().apply(operation)
+
+    def _lacks(self, path: str) -> str | None:
+        """The key that the path's map does not have; None if it has it, or is no map."""
+        try:
+            place, key = _Pointer(path).holder(self.document, "")
+        except OperationError:
+            return None  # applying it says what is wrong
+        return key if isinstance(place, dict) and key not in place else None
+
+
 # --- containers ---------------------------------------------------------------------------------------------------
 
 

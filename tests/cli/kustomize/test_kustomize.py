@@ -84,7 +84,7 @@ def test_output_can_go_to_a_file(bare: Kubepy, folder: Path) -> None:
     ("resources: [../c.yaml]", "accumulating resources: accumulation err='accumulating resources from '../c.yaml': "
      "security; file 'DIR/c.yaml' is not in or below 'DIR/a'': must build at directory: 'DIR/c.yaml': file is not "
      "directory"),
-    ("resources: [c.yaml, c.yaml]", "accumulating resources: accumulation err='accumulating resources from 'c.yaml': "
+    ("resources: [c.yaml, c.yaml]", "accumulating resources: accumulation err='merging resources from 'c.yaml': "
      "may not add resource with an already registered id: ConfigMap.v1.[noGrp]/conf.[noNs]': must build at directory: "
      "'DIR/a/c.yaml': file is not directory"),
     ("resources: [c.yaml]\nkind: Foo",
@@ -142,3 +142,70 @@ def test_images(image: str, settings: dict[str, str], changed: str) -> None:
 def test_parts_of_images_and_paths() -> None:
     assert split_image("r:5000/a:t@sha256:0") == ("r:5000/a", "t", "sha256:0")
     assert split(r"spec.containers.[name=a.b].env.*.x\.y") == ["spec", "containers", "[name=a.b]", "env", "*", "x.y"]
+
+
+SERVICE = "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}"
+READER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  containers:
+  - {name: c, image: i, args: [$(WEB):$(PORT), $$(WEB), $(OTHER)], env: [{name: A, value: $(WEB)}]}
+"""
+VARS = """
+namePrefix: my-
+resources: [s.yaml, p.yaml]
+vars:
+- {name: WEB, objref: {apiVersion: v1, kind: Service, name: web}}
+- {name: PORT, objref: {apiVersion: v1, kind: Service, name: web}, fieldref: {fieldpath: "spec.ports[0].port"}}
+"""
+
+
+PATCHED = "resources: [c.yaml]\npatches: [{target: {kind: ConfigMap}, path: p.yaml}]"
+
+
+def test_variables_take_the_final_values_of_fields(bare: Kubepy, folder: Path) -> None:
+    write(folder, a_kustomization__yaml=VARS, a_s__yaml=SERVICE, a_p__yaml=READER)
+    done = bare("kustomize", "a")
+    assert ("  - args:\n    - my-web:80\n    - $(WEB)\n    - $(OTHER)\n    env:\n    - name: A\n      value: my-web\n"
+            in done.out)
+    assert (done.err, done.status) == (
+        "# Warning: 'vars' is deprecated. Please use 'replacements' instead. [EXPERIMENTAL] Run 'kustomize edit fix' "
+        "to update your Kustomization automatically.\n", 0)
+
+
+def test_a_variable_of_nothing_is_refused(bare: Kubepy, folder: Path) -> None:
+    write(folder, a_kustomization__yaml="resources: [p.yaml]\nvars: [{name: X, objref: {apiVersion: v1, kind: Service, "
+          "name: web}}]", a_p__yaml=READER)
+    done = bare("kustomize", "a")
+    assert done.err.endswith("error: var '{X Service.v1.[noGrp] {metadata.name}}' cannot be mapped to a field in the "
+                             "set of known resources\n")
+
+
+@pytest.mark.parametrize(("operation", "error"), [
+    ("{op: replace, path: /z, value: b}",
+     "replace operation does not apply: doc is missing key: /z: missing value"),
+    ("{op: move, from: /z, path: /y}",
+     "error in move for path: 'z': unable to get nonexistent key: z: missing value"),
+])
+def test_operations_cannot_read_what_is_not_there(bare: Kubepy, folder: Path, operation: str, error: str) -> None:
+    write(folder, a_c__yaml=CONFIG_MAP, a_kustomization__yaml=PATCHED, a_p__yaml=f"- {operation}")
+    assert bare("kustomize", "a").err == f"error: {error}\n"
+
+
+def test_an_annotation_can_be_added_where_there_is_none(bare: Kubepy, folder: Path) -> None:
+    write(folder, a_c__yaml=CONFIG_MAP, a_kustomization__yaml=PATCHED,
+          a_p__yaml="- {op: add, path: /metadata/annotations/x, value: y}")
+    assert "  annotations:\n    x: \"y\"\n" in bare("kustomize", "a").out
+
+
+def test_who_built_it_can_be_said_in_a_label(bare: Kubepy, folder: Path) -> None:
+    write(folder, a_c__yaml=CONFIG_MAP, a_kustomization__yaml="resources: [c.yaml]\nbuildMetadata: [managedByLabel]")
+    assert "  labels:\n    app.kubernetes.io/managed-by: kustomize-v5.8.1\n" in bare("kustomize", "a").out
+
+
+def test_an_empty_secret_has_data(bare: Kubepy, folder: Path) -> None:
+    write(folder, a_kustomization__yaml="secretGenerator: [{name: s}]")
+    assert bare("kustomize", "a").out == (
+        "apiVersion: v1\ndata: {}\nkind: Secret\nmetadata:\n  name: s-46f8b28mk5\ntype: Opaque\n")

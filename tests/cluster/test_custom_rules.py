@@ -9,7 +9,7 @@ import pytest
 from kubepy.cluster.client import Client, DeleteOptions
 from kubepy.cluster.cluster import Cluster
 from kubepy.cluster.errors import Status
-from kubepy.cluster.requests.options import MERGE_PATCH
+from kubepy.cluster.requests.options import JSON_PATCH, MERGE_PATCH
 
 Object = dict[str, Any]
 CRDS, BOATS = "customresourcedefinitions.apiextensions.k8s.io", "boats.example.org"
@@ -231,6 +231,16 @@ def test_finalizers_without_a_path_are_warned_of(client: Client) -> None:
     client.create(BOATS, held, namespace="default")
     assert warnings == ['metadata.finalizers: "example.org": prefer a domain-qualified finalizer name including a path '
                         "(/) to avoid accidental conflicts with other finalizer writers"]
+
+
+def test_a_null_that_cannot_be_is_as_if_it_were_not_written(client: Client) -> None:
+    client.create(CRDS, definition({"type": "object", "properties": {
+        "length": {"type": "integer"}, "note": {"type": "string", "nullable": True},
+        "flag": {"type": "string", "default": "nl"}}}))
+    assert create(client, length=None, note=None, flag=None)["spec"] == {"note": None, "flag": "nl"}
+    replaced = client.patch(BOATS, "ada", [{"op": "add", "path": "/spec/length", "value": None}], JSON_PATCH,
+                            namespace="default")
+    assert replaced["spec"] == {"note": None, "flag": "nl"}
 
 
 # --- where rules point ------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubepy.cluster.schema.listtypes import validate_lists
-from kubepy.cluster.schema.structural import fill_in, prune
+from kubepy.cluster.schema.structural import drop_nulls, fill_in, prune
 from kubepy.cluster.schema.validating import validate
 
 SCHEMA: dict[str, Any] = {
@@ -43,6 +43,41 @@ def test_defaults_are_filled_in_at_every_depth() -> None:
     bare: dict[str, Any] = {}
     fill_in(SCHEMA, bare)
     assert bare == {}
+
+
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+
+
+def test_what_is_to_be_preserved_is_so_through_lists_but_not_where_it_is_described() -> None:
+    described = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {
+        "any": {PRESERVE: True}, "half": {"type": "object", PRESERVE: True, "properties": {"known": described}},
+        "rows": {"type": "array", "items": {"type": "object", PRESERVE: True}}}}
+    obj: dict[str, Any] = {"any": [{"a": 1}, [{"b": 2}]], "rows": [{"c": 3}],
+                           "half": {"x": {"y": 1}, "known": {"size": 1, "z": 1}}}
+    assert prune(schema, obj) == ["half.known.z"]
+    assert obj == {"any": [{"a": 1}, [{"b": 2}]], "rows": [{"c": 3}], "half": {"x": {"y": 1}, "known": {"size": 1}}}
+
+
+def test_nulls_go_unless_they_may_be_or_a_default_takes_their_place() -> None:
+    text = {"type": "string"}
+    fields = {"plain": text, "null": {**text, "nullable": True}, "filled": {**text, "default": "x"}}
+    schema = {"type": "object", "properties": {
+        **fields, "rows": {"type": "array", "items": {"type": "object", "properties": fields}},
+        "tags": {"type": "object", "additionalProperties": text}, "free": {"type": "object", PRESERVE: True}}}
+    nulls = {"plain": None, "null": None, "filled": None}
+    obj: dict[str, Any] = {**nulls, "rows": [dict(nulls)], "tags": {"a": None, "b": "c"}, "free": {"a": None}}
+    drop_nulls(schema, obj)
+    fill_in(schema, obj)
+    kept = {"null": None, "filled": "x"}
+    assert obj == {**kept, "rows": [kept], "tags": {"b": "c"}, "free": {"a": None}}
+
+
+def test_the_nulls_of_a_list_become_the_default_of_its_items() -> None:
+    obj: dict[str, Any] = {"rows": [None, "b"]}
+    fill_in({"type": "object", "properties": {
+        "rows": {"type": "array", "items": {"type": "string", "default": "a"}}}}, obj)
+    assert obj == {"rows": ["a", "b"]}
 
 
 @pytest.mark.parametrize(("spec", "errors"), [

@@ -5,7 +5,7 @@ Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting}``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kubepy.cluster.objects.meta import Object, clone
@@ -23,44 +23,78 @@ def prune(schema: Schema, value: Any, *, is_resource: bool = True) -> list[str]:
 
     A resource keeps its kind, version and metadata.
     """
-    return list(_prune(schema, value, "", is_resource=is_resource))
+    return list(_prune({**schema, EMBEDDED: True} if is_resource else schema, value, ""))
 
 
-def _prune(schema: Schema, value: Any, path: str, *, is_resource: bool) -> Iterator[str]:
+def _prune(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    """What is to be preserved is so through lists in lists, but within a field that is described only as described."""
     if isinstance(value, list):
+        items: Schema = schema.get("items") or ({PRESERVE: True} if schema.get(PRESERVE) else {})
+        preserved = {**items, PRESERVE: True} if schema.get(PRESERVE) else items
         for index, item in enumerate(value):
-            yield from _prune(schema.get("items") or {}, item, f"{path}[{index}]", is_resource=False)
+            yield from _prune(preserved, item, f"{path}[{index}]")
     elif isinstance(value, dict):
-        yield from _prune_map(schema, value, path, is_resource or bool(schema.get(EMBEDDED)))
+        yield from _prune_map(schema, value, path)
 
 
-def _prune_map(schema: Schema, value: Object, path: str, is_resource: bool) -> Iterator[str]:
-    fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
+def _prune_map(schema: Schema, value: Object, path: str) -> Iterator[str]:
     for key in sorted(value):
         place = f"{path}.{key}" if path else key
-        if is_resource and key in _ALWAYS_THERE:
+        if schema.get(EMBEDDED) and key in _ALWAYS_THERE:
             continue
-        if key in fields:
-            yield from _prune(fields[key], value[key], place, is_resource=False)
-        elif isinstance(others, dict):
-            yield from _prune(others, value[key], place, is_resource=False)
-        elif not others and not schema.get(PRESERVE):
+        if (below := _schema_of(schema, key)) is not None:
+            yield from _prune(below, value[key], place)
+        elif not schema.get(PRESERVE):
             del value[key]
             yield place
 
 
-def fill_in(schema: Schema, value: Any) -> None:
-    """Set the defaults of the schema in an object."""
+def _schema_of(schema: Schema, key: str) -> Schema | None:
+    """The schema of a field or of a map's values; one of any kind is empty."""
+    fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    if key in fields:
+        field: Schema = fields[key]
+        return field
+    return None if not others else others if isinstance(others, dict) else {}
+
+
+def drop_nulls(schema: Schema, value: Any) -> None:
+    """Drop from a value the nulls of fields that cannot be null and have no default to take their place."""
     if isinstance(value, list):
         for item in value:
-            fill_in(schema.get("items") or {}, item)
+            drop_nulls(schema.get("items") or {}, item)
     if not isinstance(value, dict):
         return
-    for key, field in (schema.get("properties") or {}).items():
-        if "default" in field and (key not in value or (value[key] is None and not field.get("nullable"))):
+    for key in list(value):
+        below = _schema_of(schema, key)
+        if below and _cannot_be_null(below, value[key]) and below.get("default") is None:
+            del value[key]
+        elif below:
+            drop_nulls(below, value[key])
+
+
+def _cannot_be_null(schema: Schema, value: Any) -> bool:
+    return value is None and not schema.get("nullable")
+
+
+def fill_in(schema: Schema, value: Any) -> None:
+    """Set the defaults of the schema in an object; those of items and of a map's values take the places of nulls."""
+    if isinstance(value, list):
+        _fill_in_each(schema.get("items") or {}, value, range(len(value)))
+    if not isinstance(value, dict):
+        return
+    fields = schema.get("properties") or {}
+    for key, field in fields.items():
+        if field.get("default") is not None and (key not in value or _cannot_be_null(field, value[key])):
             value[key] = clone(field["default"])
         if key in value:
             fill_in(field, value[key])
     if isinstance(others := schema.get("additionalProperties"), dict):
-        for key in value.keys() - (schema.get("properties") or {}).keys():
-            fill_in(others, value[key])
+        _fill_in_each(others, value, value.keys() - fields.keys())
+
+
+def _fill_in_each(schema: Schema, values: Any, places: Iterable[Any]) -> None:
+    for place in places:
+        if _cannot_be_null(schema, values[place]) and schema.get("default") is not None:
+            values[place] = clone(schema["default"])
+        fill_in(schema, values[place])

@@ -10,7 +10,7 @@ from kubepy.cluster.errors import FieldError, invalid_value
 from kubepy.cluster.objects.meta import Object, clone, is_being_deleted
 from kubepy.cluster.schema.customresources import deprecation_of
 from kubepy.cluster.schema.listtypes import validate_lists
-from kubepy.cluster.schema.structural import fill_in, prune
+from kubepy.cluster.schema.structural import drop_nulls, fill_in, prune
 from kubepy.cluster.schema.validating import validate
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.strategies.strategy import ListObjects, Strategy
@@ -48,6 +48,7 @@ class CustomStrategy(Strategy):
         object_, unknown = decode(clone(obj))
         schema = _schema_of(self._versions[obj["apiVersion"]])
         unknown = [*unknown, *prune(schema, object_)]
+        drop_nulls(schema, object_)
         if obj["apiVersion"] != self.resource.api_version:
             fill_in(schema, object_)
             object_["apiVersion"] = self.resource.api_version

@@ -52,6 +52,9 @@ def apply_object(server: Server, session: Session, target: Target, request: Requ
     old = session.get(target.key)
     if old is None and request.subresource:
         raise errors.not_found(target.resource.key, target.name)
+    if old is None and (uid := request.config["metadata"].get("uid")):
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise errors.conflict(target.resource.key, target.name, why)
     live = tracking.bare(old) if old else _empty(target.resource)
     entries = (old["metadata"].get("managedFields") or []) if old else []
     unknown = (tracking.BEFORE_APPLY, server.clock.timestamp())

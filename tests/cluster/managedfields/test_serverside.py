@@ -54,6 +54,15 @@ def test_an_apply_creates_and_again_writes_nothing(client: Client) -> None:
     assert client.revision() == int(made["metadata"]["resourceVersion"])
 
 
+def test_what_is_known_by_a_uid_is_not_made_by_an_apply(client: Client) -> None:
+    config = {**CONFIG_MAP, "metadata": {"name": "dial", "uid": "before"}}
+    with pytest.raises(Status) as refused:
+        client.patch("configmaps", "dial", config, APPLY_PATCH, namespace="default", field_manager="one")
+    assert (refused.value.reason, str(refused.value)) == (
+        "Conflict", 'Operation cannot be fulfilled on configmaps "dial": uid mismatch: the provided object specified '
+        "uid before, and no existing object was found")
+
+
 def test_what_an_applier_leaves_out_goes_unless_somebody_else_applies_it(client: Client) -> None:
     apply(client, {"a": "1", "b": "2"})
     apply(client, {"b": "2", "c": "3"}, "two")

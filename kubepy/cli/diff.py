@@ -128,7 +128,13 @@ def would_be(session: Session, given: Invocation, info: Info, manifest: Object) 
     if info.object is None:
         return session.client.create(info.resource.key, manifest, namespace=info.namespace, dry_run=True)
     options = Options(SERVER, "Ignore", manager, True, False, NO_OPTIONS, 0)
-    return patch_to(session, info, info.content, without_annotation(manifest), options).object
+    return patch_to(session, info, info.content, _of_any_version(without_annotation(manifest)), options).object
+
+
+def _of_any_version(manifest: Object) -> Object:
+    """A manifest that may have been read a while ago: kubectl's patch names the version that is there now."""
+    metadata = {key: value for key, value in manifest["metadata"].items() if key != "resourceVersion"}
+    return {**manifest, "metadata": metadata}
 
 
 def _applied_on_server(session: Session, given: Invocation, info: Info, manifest: Object, manager: str) -> Object:

@@ -61,6 +61,13 @@ def test_trouble_is_status_2(pair: Kubepy, words: list[str], error: str) -> None
     assert pair("diff", *words) == Done("", error, 2)
 
 
+def test_a_manifest_of_an_older_version_is_no_conflict(pair: Kubepy, folder: Path) -> None:
+    (folder / "old.yaml").write_text(pair("get", "cm", "one", "-o", "yaml").out)
+    pair("patch", "cm", "one", "-p", '{"data": {"color": "red"}}')
+    done = pair("diff", "-f", "old.yaml")
+    assert (done.status, done.err, changes(done)[:2]) == (1, "", ["-  color: red", "+  color: blue"])
+
+
 def test_a_conflict_on_the_server_is_told_once_more(pair: Kubepy, folder: Path) -> None:
     (folder / "set" / "one.yaml").write_text(MANIFEST.replace("NAME", "one").replace("blue", "red"))
     done = pair("diff", "-f", "set", "--server-side", "--field-manager=other")

@@ -56,12 +56,17 @@ class CompileError(ValueError):
     """Why an expression does not compile, in cel-go's words with the lines that they are about."""
 
 
-def compile_expression(text: str, variables: Variables) -> Compiled:
-    """Raises CompileError."""
+def parse_expression(text: str) -> Node:
+    """Only the syntax is looked at. Raises CompileError."""
     try:
-        node = parse(text)
+        return parse(text)
     except CelSyntaxError as error:
         raise CompileError(_shown(text, str(error), error.at)) from None
+
+
+def compile_expression(text: str, variables: Variables) -> Compiled:
+    """Raises CompileError."""
+    node = parse_expression(text)
     checker = _Checker(variables)
     try:
         found = checker.type_of(node, variables)

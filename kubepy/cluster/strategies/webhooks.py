@@ -36,6 +36,16 @@ class _WebhookStrategy(_CountedStrategy):
             if (service := (webhook.get("clientConfig") or {}).get("service")) is not None:
                 service.setdefault("port", 443)
 
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.webhooks import validate_webhooks
+
+        return validate_webhooks(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.webhooks import validate_webhooks
+
+        return validate_webhooks(obj, old)
+
 
 class ValidatingWebhookConfigurationStrategy(_WebhookStrategy):
     pass

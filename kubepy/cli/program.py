@@ -12,7 +12,7 @@ def run() -> int:
     try:
         from kubepy.cli.main import main
 
-        status = main(sys.argv[1:])
+        status = main([as_text(word) for word in sys.argv[1:]])
         sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
@@ -25,6 +25,15 @@ def run() -> int:
         print(f"error: write /dev/stdout: {(error.strerror or str(error)).lower()}", file=sys.stderr)
         return 1
     return status
+
+
+def as_text(word: str) -> str:
+    """A word of the command line as UTF-8, whatever the locale says; bytes that are none become ``�`` as in Go."""
+    if word.isascii():
+        return word
+    import os
+
+    return os.fsencode(word).decode(errors="replace")
 
 
 def _open_closed_streams() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.cli.program import as_text
 from kubepy.cli.runtime.errors import CliError, guarded
 from kubepy.cli.runtime.session import Session
 from tests.cli.conftest import Done, Kubepy
@@ -203,6 +204,11 @@ def test_an_error_of_the_command_line_gets_its_prefix_once() -> None:
     assert said == ["error: twice"]
 
 
+@pytest.mark.parametrize(("word", "text"), [("a", "a"), ("ü", "ü"), ("\udcff", "\ufffd"), ("\udcc3\udcbc", "ü")])
+def test_words_are_utf8_whatever_the_locale(word: str, text: str) -> None:
+    assert as_text(word) == text
+
+
 def test_a_reader_that_leaves_ends_the_program_quietly(kubepy: Kubepy) -> None:
     script = f"{sys.executable} -m kubepy.cli.program api-resources -o wide | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
@@ -225,8 +231,7 @@ def test_a_get_imports_nothing_that_is_slow_to_import(kubepy: Kubepy, folder: Pa
 
 
 @pytest.mark.parametrize("words", [
-    "label node node-1 a=b", "annotate node node-1 a=b", "taint node node-1 a=b:NoSchedule",
-    "rollout undo ds/x", "set image ds/x a=b",
+    "annotate node node-1 a=b", "taint node node-1 a=b:NoSchedule", "set image ds/x a=b",
 ])
 def test_a_wrong_output_format_is_told_before_anything_changes(bare: Kubepy, words: str) -> None:
     assert bare("init", "--nodes", "1").status == 0

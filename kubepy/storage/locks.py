@@ -49,13 +49,15 @@ class Lock:
             now, seen = time.monotonic(), self._hold()
             if seen not in (None, hold):
                 since, hold = now, seen
-            if now - since >= patience or now - start >= MAX_TURNS * patience:
-                raise self._refusal(now - start)
+            if now - since >= patience:
+                raise self._refusal(patience)
+            if now - start >= MAX_TURNS * patience:
+                raise self._refusal(MAX_TURNS * patience)
         return self._note_holder()
 
     def _refusal(self, waited: float) -> LockTimeoutError:
         holder = self.describe() or "another process"
-        return LockTimeoutError(f"{self.path} is held by {holder} (waited {round(waited, 1):g} s)")
+        return LockTimeoutError(f"{self.path} is held by {holder} (waited {waited:g} s)")
 
     def _hold(self) -> tuple[int, int] | None:
         """Which hold of the lock this is: each is noted anew."""

@@ -150,8 +150,7 @@ def warn_of_force(session: Session, options: Options) -> None:
         session.warn(IMMEDIATE)
 
 
-def delete_all(session: Session, result: Result, options: Options, *, warn_cluster_scope: bool = False,
-               say_none: bool = True) -> list[Info]:
+def delete_all(session: Session, result: Result, options: Options, *, warn_cluster_scope: bool = False) -> list[Info]:
     """Delete what was found, with a line for each; returns what was deleted, with each object's last state."""
     deleted: list[Info] = []
     seen = 0
@@ -168,7 +167,7 @@ def delete_all(session: Session, result: Result, options: Options, *, warn_clust
         deleted.append(info)
 
     raise_all(result.errors_of(delete_one))
-    if not seen and say_none:
+    if not seen:
         session.print("No resources found")
     return deleted
 

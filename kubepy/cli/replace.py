@@ -116,7 +116,7 @@ def _replace_by_force(session: Session, given: Invocation, printer: Printer) -> 
     infos = find(session, given).all_infos()
     deletable = Result([Info(info.resource, info.namespace, info.name, source=info.source) for info in infos])
     deletable.ignore("NotFound")
-    wait_until_gone(session, delete_all(session, deletable, options, say_none=False), given.timeout or FORCE_TIMEOUT)
+    wait_until_gone(session, delete_all(session, deletable, options), given.timeout or FORCE_TIMEOUT)
     errors: list[Exception] = []
     for info in infos:
         save_last_applied(info.content, create=given.save_config)

@@ -126,6 +126,11 @@ def test_unknown_fields_fail_warn_or_pass_as_validate_says(kubepy: Kubepy) -> No
     assert warned == Done("configmap/palette created\n", 'Warning: unknown field "colour"\n', 0)
 
 
+def test_a_forced_replacement_of_nothing_says_that_it_deleted_nothing(kubepy: Kubepy) -> None:
+    assert kubepy("replace", "--force", "-f", "-", stdin="") == (
+        "No resources found\n", "error: no objects passed to replace\n", 1)
+
+
 def test_replace_of_a_stale_version_is_a_conflict(palette: Kubepy) -> None:
     got = palette("get", "cm", "palette", "-o", "yaml").out
     palette("label", "cm", "palette", "a=b")

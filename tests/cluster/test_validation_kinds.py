@@ -47,6 +47,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "leases.coordination.k8s.io": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
                                    "spec": {"leaseDurationSeconds": 15}},
     "runtimeclasses.node.k8s.io": {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "runc"},
+    "servicecidrs.networking.k8s.io": {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+                                       "spec": {"cidrs": ["10.1.0.0/16"]}},
     "roles.rbac.authorization.k8s.io": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": [
         {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]},
     "rolebindings.rbac.authorization.k8s.io": {
@@ -219,6 +221,14 @@ AT = "spec.validation.openAPIV3Schema"  # where upstream finds the only schema
     (CRD, {"spec.conversion": {"strategy": "Webhook"}},
      ["spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
       "spec.conversion.conversionReviewVersions: Required value"]),
+    ("servicecidrs.networking.k8s.io", {"spec.cidrs": []}, ["spec.cidrs: Required value: at least one CIDR required"]),
+    ("servicecidrs.networking.k8s.io", {"spec.cidrs": ["10.0.0.1/24"]},
+     ['spec.cidrs[0]: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length']),
+    ("servicecidrs.networking.k8s.io", {"spec.cidrs": ["FD00::/64"]},
+     ['spec.cidrs[0]: Invalid value: "FD00::/64": must be in canonical form ("fd00::/64")']),
+    ("servicecidrs.networking.k8s.io", {"spec.cidrs": ["10.0.0.0/24", "10.1.0.0/24"]},
+     ['spec.cidrs: Invalid value: {"CIDRs":["10.0.0.0/24","10.1.0.0/24"]}: may specify no more than one IP for each IP '
+      "family, i.e 192.168.0.0/24 and 2001:db8::/96"]),
     ("endpoints", {"subsets.0.addresses.0.ip": "010.0.0.1"},
      ['subsets[0].addresses[0].ip: Invalid value: "010.0.0.1": must not have leading 0s']),
     (CRD, {f"{SCHEMA}.properties.spec.properties.flag.pattern": "^(?i)(nl|be)?$"}, []),
@@ -253,6 +263,9 @@ def test_an_object_is_refused(key: str, changes: dict[str, Any], errors: list[st
     ("rolebindings.rbac.authorization.k8s.io", {"roleRef.name": "other"},
      ['roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"other"}: cannot change '
       "roleRef"]),
+    ("servicecidrs.networking.k8s.io", {"spec.cidrs": ["10.1.0.0/16", "fd00::/64"]}, []),
+    ("servicecidrs.networking.k8s.io", {"spec.cidrs": ["10.2.0.0/16"]},
+     ['spec.cidrs[0]: Invalid value: "10.2.0.0/16": field is immutable']),
     ("endpoints", {"subsets.0.addresses.0.ip": "10.0.0.2"}, []),
     ("nodes", {"spec.taints": []}, []),
 ])

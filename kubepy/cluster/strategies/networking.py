@@ -74,6 +74,16 @@ class ServiceCIDRStrategy(_CountedStrategy):
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         restore(obj, old, "spec")
 
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.networking import validate_service_cidr
+
+        return validate_service_cidr(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.cluster.validation.networking import validate_service_cidr
+
+        return validate_service_cidr(obj, old)
+
 
 class NetworkPolicyStrategy(_CountedStrategy):
     def default(self, obj: Object) -> None:

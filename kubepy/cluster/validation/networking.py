@@ -6,12 +6,13 @@ from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
 from kubepy.cluster.objects.meta import Object, annotations_of
-from kubepy.cluster.validation.fields import Errors, validate_format, validate_immutable
+from kubepy.cluster.validation.fields import IMMUTABLE, Errors, validate_format, validate_immutable
 from kubepy.cluster.validation.formats import (
     cidr,
     cidr_warnings,
     domain_prefixed_path,
     ip_address,
+    is_ipv6,
     port_name,
     port_number,
     validate_cidr,
@@ -316,3 +317,41 @@ def _parse(network: str) -> Any:
 
 def _is_strict_part(part: Any, whole: Any) -> bool:
     return bool(part.version == whole.version and part.subnet_of(whole) and part.prefixlen > whole.prefixlen)
+
+
+# --- ranges of service addresses ----------------------------------------------------------------------------------
+
+
+def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> list[FieldError]:
+    """One range of a family, or one of each; of an old one only a second may be added."""
+    networks, path = (service_cidr.get("spec") or {}).get("cidrs") or [], "spec.cidrs"
+    if old is None:
+        return _validate_ranges(networks, path)
+    before = (old.get("spec") or {}).get("cidrs") or []
+    if len(before) == len(networks):
+        return [invalid_value(f"{path}[{index}]", new, IMMUTABLE)
+                for index, (new, kept) in enumerate(zip(networks, before, strict=True)) if new != kept]
+    if (len(before), len(networks)) != (1, 2):
+        return [invalid_value(path, networks or None, IMMUTABLE)]
+    changed = [invalid_value(f"{path}[0]", networks[0], IMMUTABLE)] if networks[0] != before[0] else []
+    return changed + _validate_ranges(networks, path)
+
+
+def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
+    from kubepy.cluster.validation.goview import go_view
+
+    if not networks:
+        return [required(path, "at least one CIDR required")]
+    shown = go_view("networking.ServiceCIDRSpec", {"cidrs": networks})
+    if len(networks) > 2:
+        return [invalid_value(path, shown, "may only hold up to 2 values")]
+    if len(networks) == 2 and is_ipv6(networks[0]) == is_ipv6(networks[1]):
+        why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"
+        return [invalid_value(path, shown, why)]
+    return [invalid_value(f"{path}[{index}]", network, why)
+            for index, network in enumerate(networks) for why in cidr(network) or _uncanonical(network)]
+
+
+def _uncanonical(network: str) -> list[str]:
+    canonical = str(_parse(network))
+    return [] if network == canonical else [f'must be in canonical form ("{canonical}")']

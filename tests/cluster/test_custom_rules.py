@@ -271,6 +271,32 @@ def test_a_rule_points_to_a_field_of_its_schema(client: Client, path: str) -> No
     assert f"properties[spec].{RULES}[0].fieldPath: Invalid value: " in error.value.message
 
 
+def test_a_null_is_no_field_to_a_rule(client: Client) -> None:
+    rules = [{"rule": "!has(self.note)"}]
+    client.create(CRDS, definition({"type": "object", RULES: rules, "properties": {
+        "note": {"type": "string", "nullable": True}}}))
+    assert create(client, note=None)["spec"] == {"note": None}
+
+
+def test_objects_differ_in_fields_that_rules_do_not_see(client: Client) -> None:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    pair = {"type": "array", "items": free, RULES: [{"rule": "self[0] != self[1]", "message": "twins"}]}
+    client.create(CRDS, definition({"type": "object", "properties": {"pair": pair}}))
+    create(client, name="bob", pair=[{"a": 1}, {"a": 2}])
+    assert refusal(client, pair=[{"a": 1}, {"a": 1}]) == "spec.pair: Invalid value: twins"
+
+
+def test_a_rule_sees_what_a_schema_says_of_metadata_if_it_says_all(client: Client) -> None:
+    text = {"type": "string"}
+    metadata = {"type": "object", "properties": {"name": text, "generateName": text, "namespace": text}}
+    pod = {"type": "object", "x-kubernetes-embedded-resource": True,
+           "properties": {"apiVersion": text, "kind": text, "metadata": metadata},
+           RULES: [{"rule": "self.metadata.namespace == 'default'", "message": "elsewhere"}]}
+    client.create(CRDS, definition({"type": "object", "properties": {"pod": pod}}))
+    said = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "x"}}
+    assert refusal(client, pod=said) == "spec.pod: Invalid value: elsewhere"
+
+
 def test_a_field_may_be_named_like_a_word_of_the_language(client: Client) -> None:
     rules = [{"rule": "!has(self.if) || self.if == self.__if__"}, {"rule": "self.?void.orValue('x') == 'x'"},
              {"rule": "self.void != 'y'", "message": "not void"}]

@@ -5,12 +5,14 @@ Only what is certain is an error: a ``dyn`` value fits everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.cluster.cel.interpreter import dotted
+from kubepy.cluster.cel.literals import differing, wrong_argument
 from kubepy.cluster.cel.parser import parse
 from kubepy.cluster.cel.syntax import (
+    MAPPING,
     Call,
     CelSyntaxError,
     Ident,
@@ -72,8 +74,8 @@ def compile_expression(text: str, variables: Variables) -> Compiled:
         found = checker.type_of(node, variables)
     except RecursionError:
         raise CompileError(_shown(text, "expression recursion limit exceeded", 0)) from None
-    if checker.problems:
-        raise CompileError("\n".join(_shown(text, why, at) for at, why in sorted(checker.problems)))
+    if problems := checker.problems or checker.wrong_literals:
+        raise CompileError("\n".join(_shown(text, why, at) for at, why in sorted(problems)))
     return Compiled(node, found, frozenset(checker.names))
 
 
@@ -87,6 +89,7 @@ def _shown(text: str, why: str, at: int) -> str:
 class _Checker:
     def __init__(self, variables: Variables) -> None:
         self.problems: list[tuple[int, str]] = []
+        self.wrong_literals: list[tuple[int, str]] = []  # told if there are no other problems
         self.names: set[str] = set()
         self._globals = variables
 
@@ -105,15 +108,19 @@ class _Checker:
             case Call():
                 return self._call(node, scope)
             case ListLiteral():
-                return list_of(self._common([self.type_of(item, scope) for item in node.items]))
+                return list_of(self._common(node.items, scope, node.optional))
             case MapLiteral():
-                keys = self._common([self.type_of(key, scope) for key, _, _ in node.entries])
-                return map_of(keys, self._common([self.type_of(one, scope) for _, one, _ in node.entries]))
+                keys = self._common([key for key, _, _ in node.entries], scope)
+                optional = {index for index, entry in enumerate(node.entries) if entry[2]}
+                return map_of(keys, self._common([one for _, one, _ in node.entries], scope, optional))
             case Macro():
                 return self._macro(node, scope)
 
-    def _common(self, types: list[Type]) -> Type:
-        """The type of all of several values, dyn if they differ or there are none."""
+    def _common(self, items: Sequence[Node], scope: Variables, optional: Container[int] = ()) -> Type:
+        """The type of all of several values, dyn if they differ or there are none. ``optional``: those that may be."""
+        types = [self.type_of(item, scope) for item in items]
+        types = [found.params[0] if index in optional and found.params else found for index, found in enumerate(types)]
+        self.wrong_literals.extend(differing(items, types))
         if not types or any(not assignable(types[0], other, {}) for other in types):
             return DYN
         return types[0]
@@ -154,7 +161,8 @@ class _Checker:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     def _call(self, node: Call, scope: Variables) -> Type:
-        args = [self.type_of(arg, scope) for arg in node.args]
+        args = self._args(node, scope)
+        self.wrong_literals.extend(wrong_argument(node))
         match node.function:
             case "_&&_" | "_||_":
                 return self._logical(node, args)
@@ -170,6 +178,14 @@ class _Checker:
             else:
                 args, is_member = [self.type_of(node.target, scope), *args], True
         return self._resolve(node, name, args, is_member)
+
+    def _args(self, node: Call, scope: Variables) -> list[Type]:
+        """Format takes values of any types, in a list."""
+        known = len(self.wrong_literals)
+        args = [self.type_of(arg, scope) for arg in node.args]
+        if node.function == "format":
+            del self.wrong_literals[known:]
+        return args
 
     def _resolve(self, node: Call, name: str, args: list[Type], is_member: bool) -> Type:
         if name not in OVERLOADS:
@@ -220,14 +236,16 @@ class _Checker:
         bodies = [self.type_of(body, inner) for body in node.body]
         if node.name in ("optMap", "optFlatMap"):
             return bodies[0] if node.name == "optFlatMap" else optional_of(bodies[0])
-        tests = bodies[:-1] if node.name in ("map", "transformList", "transformMap") else bodies
+        tests = [] if node.name == "sortBy" else bodies[:-1] if node.name in MAPPING else bodies
         for body, found in zip(node.body, tests, strict=False):
             if found not in (BOOL, DYN):
                 self._fail(body.at, f"expected type 'bool' but found '{found}'")
         if node.name in ("all", "exists", "exists_one", "existsOne"):
             return BOOL
-        if node.name == "filter":
+        if node.name in ("filter", "sortBy"):
             return list_of(inner[node.variables[0]])
+        if node.name == "transformMapEntry":
+            return bodies[-1]
         return map_of(inner[node.variables[0]], bodies[-1]) if node.name == "transformMap" else list_of(bodies[-1])
 
     def _types_in(self, node: Macro, over: Type) -> list[Type]:

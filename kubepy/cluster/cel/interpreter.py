@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kubepy.cluster.cel import library
+from kubepy.cluster.cel.library.lists import sort_by
 from kubepy.cluster.cel.operators import field_of, has_field
 from kubepy.cluster.cel.syntax import Call, Ident, ListLiteral, Literal, Macro, MapLiteral, Node, Select
 from kubepy.cluster.cel.types import OVERLOADS, call
@@ -177,9 +178,25 @@ def _folded(node: Macro, scope: Scope) -> Any:
             return sum(_truth(evaluate(node.body[0], inner)) for inner in scopes) == 1
         case "filter":
             return [inner[node.variables[0]] for inner in scopes if _truth(evaluate(node.body[0], inner))]
+        case "sortBy":
+            return sort_by([inner[node.variables[0]] for inner in scopes],
+                           [evaluate(node.body[0], inner) for inner in _scopes(node, over, scope)])
+        case "transformMapEntry":
+            return _united(evaluate(node.body[-1], inner) for inner in _chosen(node, scopes))
         case "transformMap":
             return {inner[node.variables[0]]: evaluate(node.body[-1], inner) for inner in _chosen(node, scopes)}
     return [evaluate(node.body[-1], inner) for inner in _chosen(node, scopes)]
+
+
+def _united(entries: Iterator[dict[Any, Any]]) -> dict[Any, Any]:
+    """One map of all entries. Raises CelError where two have a key in common."""
+    found: dict[Any, Any] = {}
+    for entry in entries:
+        for key, value in entry.items():
+            if key in found:
+                raise CelError(f"insert failed: key '{key}' already exists")
+            found[key] = value
+    return found
 
 
 def _chosen(node: Macro, scopes: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:

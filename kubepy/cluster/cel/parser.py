@@ -25,8 +25,9 @@ _RESERVED = frozenset(("as", "break", "const", "continue", "else", "for", "funct
 # How many variables and expressions a macro takes.
 _MACROS = {("all", 2), ("exists", 2), ("exists_one", 2), ("map", 2), ("map", 3), ("filter", 2), ("all", 3),
            ("exists", 3), ("existsOne", 2), ("existsOne", 3), ("transformList", 3), ("transformList", 4),
-           ("transformMap", 3), ("transformMap", 4), ("optMap", 2), ("optFlatMap", 2)}
-_OF_TWO_VARIABLES = ("transformList", "transformMap")
+           ("transformMap", 3), ("transformMap", 4), ("transformMapEntry", 3), ("transformMapEntry", 4),
+           ("sortBy", 2), ("optMap", 2), ("optFlatMap", 2)}
+_OF_TWO_VARIABLES = ("transformList", "transformMap", "transformMapEntry")
 _DEPTH = 50  # how deep an expression may be nested; cel-go takes more than Python's stack does
 
 
@@ -119,7 +120,7 @@ class _Parser:
             return Call("!_", None, (self._unary(),), operator.at)
         if operator := self._take("-"):
             if self._next.kind == "literal" and type(self._next.value) in (int, float):
-                self._tokens[self._position] = self._next._replace(value=-self._next.value)
+                self._tokens[self._position] = self._next._replace(value=-self._next.value, at=operator.at)
                 return self._member()
             return Call("-_", None, (self._unary(),), operator.at)
         return self._member()

@@ -37,7 +37,17 @@ def escaped(name: str) -> str | None:
 
 def fields_of(schema: Schema, *, is_root: bool = False) -> dict[str, Schema]:
     fields = dict(schema.get("properties") or {})
-    return {**fields, **_ROOT} if is_root or schema.get(EMBEDDED) else fields
+    if not (is_root or schema.get(EMBEDDED)) or _has_root(fields):
+        return fields
+    return {**fields, **_ROOT}
+
+
+def _has_root(fields: Mapping[str, Schema]) -> bool:
+    """Whether a schema describes itself what every object has."""
+    metadata = fields.get("metadata") or {}
+    described = [fields.get("kind"), fields.get("apiVersion"),
+                 *((metadata.get("properties") or {}).get(name) for name in ("name", "generateName"))]
+    return metadata.get("type") == "object" and all((one or {}).get("type") == "string" for one in described)
 
 
 def type_of_schema(schema: Schema, *, is_root: bool = False) -> Type | None:
@@ -99,13 +109,14 @@ def value_of(value: Any, schema: Schema, *, is_root: bool = False) -> Any:
     return int(value) if isinstance(value, float) and schema.get("type") == "integer" else value
 
 
+# A null is no field. What expressions cannot name still makes objects different: it has a name that nobody can write.
 def _object(value: dict[str, Any], schema: Schema, is_root: bool) -> dict[str, Any]:
     others = schema.get("additionalProperties")
     if isinstance(others, Mapping):
         return {key: value_of(one, others) for key, one in value.items()}
     fields = fields_of(schema, is_root=is_root)
-    return Record({name: value_of(one, fields[key]) for key, one in value.items()
-                   if key in fields and (name := escaped(key)) is not None})
+    return Record({(escaped(key) if key in fields else None) or f"\0{key}": value_of(one, fields.get(key) or {})
+                   for key, one in value.items() if one is not None})
 
 
 def _list(value: list[Any], schema: Schema) -> list[Any]:

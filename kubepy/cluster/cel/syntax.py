@@ -65,4 +65,6 @@ class Macro(NamedTuple):
     at: int
 
 
+MAPPING = ("map", "transformList", "transformMap", "transformMapEntry")  # their last expression makes what they give
+
 Node = Literal | Ident | Select | Call | ListLiteral | MapLiteral | Macro

@@ -11,6 +11,7 @@ from kubepy.cluster.cel.types import overload
 from kubepy.cluster.cel.values import INT_MAX, INT_MIN, CelError, Duration
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ZERO = datetime(1, 1, 1, tzinfo=UTC)
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _RFC3339 = re.compile(r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})")
@@ -31,9 +32,10 @@ def parse_timestamp(text: str) -> datetime:
 
 
 def format_timestamp(time: datetime) -> str:
-    text = time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    """In the zone that it was written in."""
+    text, zone = time.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0"), time.strftime("%z")
     fraction = f".{time.microsecond:06d}".rstrip("0") if time.microsecond else ""
-    return f"{text}{fraction}Z"
+    return f"{text}{fraction}{'Z' if zone == '+0000' else f'{zone[:3]}:{zone[3:]}'}"
 
 
 def parse_duration(text: str) -> Duration:
@@ -117,6 +119,6 @@ def _truncated(nanos: int, unit: int) -> int:
 _of_duration("getHours", lambda nanos: _truncated(nanos, _UNITS["h"]))
 _of_duration("getMinutes", lambda nanos: _truncated(nanos, _UNITS["m"]))
 _of_duration("getSeconds", lambda nanos: _truncated(nanos, _UNITS["s"]))
-_of_duration("getMilliseconds", lambda nanos: _truncated(nanos, _UNITS["ms"]) % 1000)
+_of_duration("getMilliseconds", lambda nanos: _truncated(nanos, _UNITS["ms"]))
 
 __all__: list[Any] = ["EPOCH", "format_seconds", "format_timestamp", "parse_duration", "parse_timestamp", "shifted"]

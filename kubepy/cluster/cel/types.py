@@ -20,7 +20,7 @@ class Type(NamedTuple):
     def __str__(self) -> str:
         if self.fields is not None:
             return "object"
-        name = TYPE_NAMES.get(self.name, self.name)
+        name = "null" if self.name == "null" else TYPE_NAMES.get(self.name, self.name)
         return f"{name}({', '.join(map(str, self.params))})" if self.params else name
 
     @property

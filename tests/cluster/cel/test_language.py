@@ -72,6 +72,13 @@ def test_an_expression_holds(expression: str) -> None:
     "'a1b22'.find('[0-9]+') == '1' && 'a1b22'.findAll('[0-9]+') == ['1', '22']", "'ab'.matches('^[[:alpha:]]+$')",
     "[1, 2, 2].isSorted() && [3, 1].max() == 3 && [3, 1].min() == 1 && [1, 2].sum() == 3",
     "[1, 2, 1].lastIndexOf(1) == 2 && ['a'].indexOf('b') == -1", "[1, 2, 3].slice(1, 3) == [2, 3]",
+    "['bb', 'a'].sortBy(w, w.size()) == ['a', 'bb'] && [3, 1, 2].sortBy(n, -n) == [3, 2, 1] && [].sortBy(n, n) == []",
+    "{'a': 1, 'b': 2}.transformMapEntry(k, v, v > 1, {k + 'x': v * 2}) == {'bx': 4}",
+    "['p', 'q'].transformMapEntry(i, w, {w: i}) == {'p': 0, 'q': 1}",
+    "'%.1e %e'.format([1250.0, 0.5]) == '1.2×10⁰³ 5.000000×10⁻⁰¹'", "duration('61s5ms').getMilliseconds() == 61005",
+    "string(timestamp('2026-11-21T10:00:00.5+02:00')) == '2026-11-21T10:00:00.5+02:00'",
+    "optional.ofNonZeroValue(duration('0s')) == optional.none()", "['a', ?optional.none()] == ['a']",
+    "url('https://a.example.com/two words?q=of us').getEscapedPath() == '/two%20words'",
     "[3, 1, 2].sort() == [1, 2, 3] && [1, 1].distinct() == [1] && [[1], [2]].flatten() == [1, 2]",
     "lists.range(3) == [0, 1, 2] && [1, 2].reverse() == [2, 1] && [1].first().value() == 1",
     "sets.contains([1, 2], [2]) && sets.equivalent([1, 1], [1]) && !sets.intersects([1], [2])",
@@ -98,6 +105,7 @@ def test_the_functions_of_kubernetes_and_of_the_extensions(expression: str) -> N
     ("m['c']", "no such key: c"), ("1 + 'a'", "no such overload"), ("s.substring(9)", "index out of range: 9"),
     ("int('x')", "type conversion error from 'string' to 'int'"),
     ("s.size('x')", "no such overload: string.size(string)"),
+    ("['a', 'a'].transformMapEntry(i, w, {w: i})", "insert failed: key 'a' already exists"),
     ("optional.none().value()", "optional.none() dereference"), ("s.matches('(')",
      "error parsing regexp: missing closing ): `(`"), ("true && 1 / 0 == 1", "division by zero"),
     ("duration('soon')", "type conversion error from 'string' to 'google.protobuf.Duration'"),
@@ -117,7 +125,7 @@ VARIABLES = {"self": PERSON, "any": DYN, "old": optional_of(PERSON)}
 @pytest.mark.parametrize(("expression", "kind"), [
     ("self.age > 3", "bool"), ("self.name + 'x'", "string"), ("self.tags.map(t, size(t))", "list(int)"),
     ("self.notes['a'] + 1", "int"), ("any.b.c", "dyn"), ("old.?name", "optional_type(string)"),
-    ("old.?age.orValue(1)", "int"), ("self.notes.all(k, k != '')", "bool"), ("[1, 'a']", "list(dyn)"),
+    ("old.?age.orValue(1)", "int"), ("self.notes.all(k, k != '')", "bool"), ("[dyn(1), 'a']", "list(dyn)"),
     ("self.age > 1.5", "bool"), ("any ? 1 : 2", "int"), ("self.tags.filter(t, t != 'x')[0]", "string"),
 ])
 def test_the_checker_knows_the_type_of_an_expression(expression: str, kind: str) -> None:
@@ -126,6 +134,18 @@ def test_the_checker_knows_the_type_of_an_expression(expression: str, kind: str)
 
 @pytest.mark.parametrize(("expression", "why"), [
     ("self.size > 3", "ERROR: <input>:1:5: undefined field 'size'\n | self.size > 3\n | ....^"),
+    ("self.name == null", "ERROR: <input>:1:11: found no matching overload for '_==_' applied to '(string, null)'\n"
+                          " | self.name == null\n | ..........^"),
+    ("duration('1d') > duration('2h')",
+     "ERROR: <input>:1:10: invalid duration argument\n | duration('1d') > duration('2h')\n | .........^"),
+    ("timestamp(-99999999999999) < timestamp('then')",
+     "ERROR: <input>:1:11: invalid timestamp argument\n | timestamp(-99999999999999) < timestamp('then')\n"
+     " | ..........^\nERROR: <input>:1:40: invalid timestamp argument\n"
+     " | timestamp(-99999999999999) < timestamp('then')\n | .......................................^"),
+    ("self.name.matches('(')", "ERROR: <input>:1:19: invalid matches argument\n | self.name.matches('(')\n"
+                               " | ..................^"),
+    ("{'a': 1, 'b': 'c'}", "ERROR: <input>:1:15: expected type 'int' but found 'string'\n | {'a': 1, 'b': 'c'}\n"
+                           " | ..............^"),
     ("self.age > 'a'", "ERROR: <input>:1:10: found no matching overload for '_>_' applied to '(int, string)'\n"
                        " | self.age > 'a'\n | .........^"),
     ("this.age > 3", "ERROR: <input>:1:1: undeclared reference to 'this' (in container '')\n | this.age > 3\n | ^"),

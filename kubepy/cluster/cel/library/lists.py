@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from kubepy.cluster.cel import times
 from kubepy.cluster.cel.operators import equal, to_int, to_uint
 from kubepy.cluster.cel.types import overload
 from kubepy.cluster.cel.values import NONE, CelError, Duration, OptionalValue, Uint, kind_of
@@ -94,6 +95,12 @@ def _reverse(items: list[Any]) -> list[Any]:
     return items[::-1]
 
 
+def sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
+    """``list.sortBy(item, key)``. Raises CelError if the keys have no order."""
+    _comparable(keys)
+    return [items[index] for index in sorted(range(len(items)), key=lambda index: keys[index])]
+
+
 @overload("list<A>.sort() -> list<A>")
 def _sort(items: list[Any]) -> list[Any]:
     return sorted(_comparable(items))
@@ -154,7 +161,8 @@ def _of(value: Any) -> OptionalValue:
 
 @overload("optional.ofNonZeroValue(A) -> optional<A>", namespace=True)
 def _of_non_zero(value: Any) -> OptionalValue:
-    return OptionalValue(value, has_value=True) if value else NONE
+    is_zero = not value or value in (Duration(0), times.ZERO)
+    return NONE if is_zero else OptionalValue(value, has_value=True)
 
 
 @overload("optional.none() -> optional<A>", namespace=True)

@@ -134,6 +134,9 @@ def _clause(rest: str) -> tuple[int, str, str]:
     return precision, rest[0], rest[1:]
 
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def _formatted(verb: str, precision: int, value: Any) -> str:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     match verb:
@@ -144,7 +147,8 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
         case "f" if isinstance(value, float) or is_whole:
             return f"{float(value):.{precision}f}"
         case "e" if isinstance(value, float) or is_whole:
-            return f"{float(value):.{precision}e}"
+            number, _, power = f"{float(value):.{precision}e}".partition("e")
+            return f"{number}×10{power.removeprefix('+').translate(_RAISED)}"
         case "b" if isinstance(value, int):
             return f"{int(value):b}"
         case "o" if is_whole:
@@ -212,7 +216,7 @@ def _parsed(text: str) -> Url | None:
     except ValueError:
         return None
     fits = bool(parts.scheme) or text.startswith("/")
-    return Url(parts, text) if fits and " " not in text else None
+    return Url(parts, text) if fits and " " not in parts.scheme + parts.netloc else None
 
 
 @overload("isURL(string) -> bool")
@@ -252,7 +256,7 @@ def _port(url: Url) -> str:
 
 @overload("url.getEscapedPath() -> string")
 def _path(url: Url) -> str:
-    return str(url.parts.path)
+    return str(url.parts.path).replace(" ", "%20")
 
 
 @overload("url.getQuery() -> map<string, list<string>>")

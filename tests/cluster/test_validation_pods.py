@@ -23,6 +23,11 @@ def test_a_plain_pod_is_good() -> None:
     assert wrong({}) == []
 
 
+def test_a_volume_with_a_token_needs_no_account() -> None:
+    token = {"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
+    assert wrong({"spec.volumes": [token]}) == []
+
+
 def test_a_pod_needs_a_container() -> None:
     assert wrong({"spec.containers": []}) == ["spec.containers: Required value"]
 

@@ -35,23 +35,16 @@ def validate_pod(pod: Object) -> list[FieldError]:
 
 
 def _validate_annotations_and_spec(pod: Object, options: PodOptions, errors: Errors) -> None:
-    """``validatePodMetadataAndSpec`` without the metadata of every object."""
+    """``validatePodMetadataAndSpec`` without the metadata of every object.
+
+    A token's volume needs no ``serviceAccountName``: in clusters with users admission has filled that in by now.
+    """
     spec = pod["spec"]
     validate_pod_annotations(pod["metadata"].get("annotations"), spec, options, "metadata.annotations", errors)
     validate_pod_spec(spec, name_of(pod), options, "spec", errors)
-    if spec.get("volumes") and not spec.get("serviceAccountName"):
-        _forbid_tokens(spec["volumes"], errors)
     for field in ("containers", "initContainers"):
         for index, container in enumerate(spec.get(field) or ()):
             validate_image_padding(container, f"spec.{field}[{index}]", errors)
-
-
-def _forbid_tokens(volumes: list[Object], errors: Errors) -> None:
-    for index, volume in enumerate(volumes):
-        for position, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
-            if source.get("serviceAccountToken") is not None:
-                at = f"spec.volumes[{index}].projected.sources[{position}].serviceAccountToken"
-                errors.append(forbidden_field(at, "must not be specified when serviceAccountName is not set"))
 
 
 # --- update -------------------------------------------------------------------------------------------------------

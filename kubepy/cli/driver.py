@@ -55,6 +55,7 @@ RECONCILERS = (
     ("disruption-controller", "kubepy.controllers.disruption:DisruptionController"),
     ("endpoint-slice-controller", "kubepy.controllers.endpoints:EndpointSliceController"),
     ("endpoint-controller", "kubepy.controllers.endpoints:EndpointsController"),
+    ("endpoint-slice-mirroring-controller", "kubepy.controllers.endpoints:EndpointSliceMirroringController"),
     ("default-scheduler", "kubepy.scheduler:Scheduler"),
 )
 NAMES = tuple(name for name, _ in RECONCILERS)

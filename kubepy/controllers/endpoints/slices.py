@@ -79,7 +79,7 @@ def _plan_family(service: Object, pods: list[Object], existing: list[Object], fa
     found = Plan([], [], [])
     for one in existing:
         if _is_owned(one, service):
-            owned.setdefault(_ports_key(one.get("ports") or []), []).append(one)
+            owned.setdefault(ports_key(one.get("ports") or []), []).append(one)
         else:
             found.delete.append(one)
     for key, group in groups.items():
@@ -189,7 +189,7 @@ def _groups(service: Object, pods: list[Object], family: str, node_of: NodeOf) -
     found: dict[str, Group] = {}
     for pod in pods:
         ports = sorted(endpoint_ports(service, pod), key=_port_hash)
-        group = found.setdefault(_ports_key(ports), Group(ports, []))
+        group = found.setdefault(ports_key(ports), Group(ports, []))
         node = node_of(pod["spec"].get("nodeName", ""))
         if node is None and not service["spec"].get("publishNotReadyAddresses"):
             continue  # its pods go with it, or it comes back
@@ -199,7 +199,7 @@ def _groups(service: Object, pods: list[Object], family: str, node_of: NodeOf) -
     return found
 
 
-def _ports_key(ports: list[Object]) -> str:
+def ports_key(ports: list[Object]) -> str:
     return ",".join(sorted(map(_port_hash, ports)))
 
 

@@ -24,14 +24,25 @@ class Offer(NamedTuple):
 
 def subsets_of(service: Object, pods: Iterable[Object]) -> list[Object]:
     """The subsets in the order upstream gives them. A port that two pods offer at one address is ready if both are."""
+    return _packed(_by_port(one for pod in pods for one in _offers(service, pod)))
+
+
+def repacked(subsets: Iterable[Object]) -> list[Object]:
+    """The same offers with as few subsets as can be, and no address twice in one (``RepackSubsets``)."""
+    return _packed(_by_port(
+        Offer(address, port, ready) for subset in subsets for port in subset.get("ports") or [None]
+        for field, ready in (("addresses", True), ("notReadyAddresses", False)) for address in subset.get(field) or ()))
+
+
+def _by_port(offered: Iterable[Offer]) -> list[tuple[Object | None, dict[str, Offer]]]:
     by_port: dict[str, tuple[Object | None, dict[str, Offer]]] = {}
-    for offer in (one for pod in pods for one in _offers(service, pod)):
+    for offer in offered:
         key = _port_hash(offer.port)
         offers = by_port.setdefault(key, (offer.port, {}))[1]
         known = offers.get(_address_key(offer.address))
         if known is None or known.ready:
             offers[_address_key(offer.address)] = offer
-    return _packed(by_port.values())
+    return list(by_port.values())
 
 
 def _offers(service: Object, pod: Object) -> Iterator[Offer]:
@@ -84,7 +95,7 @@ def _subset(ports: list[Object], offers: list[Offer]) -> Object:
 
 
 def _address_key(address: Object) -> str:
-    return f"{address['ip']} {address['targetRef']['uid']}"
+    return f"{address['ip']} {(address.get('targetRef') or {}).get('uid', '')}"
 
 
 def _port_hash(port: Object | None) -> str:

@@ -113,10 +113,14 @@ def validate(given: Invocation) -> None:
 
 def _print_tables(session: Session, given: Invocation, result: Result) -> None:
     groups, errors = groups_of(session, result)
+    if not _selects_tables(given):
+        groups = []
     if given.sort_by and groups:
-        groups = _sorted_groups(session, given.sort_by, groups)
+        groups = (_sorted_groups(session, given.sort_by, groups) if given.server_print
+                  else _sorted_objects(given.sort_by, groups))
     style = style_of(given)
-    style = style._replace(with_kind=style.with_kind or len({group.resource.key for group in groups}) > 1)
+    kinds = {group.resource.key for group in groups if given.server_print or group.objects}  # tables come empty too
+    style = style._replace(with_kind=style.with_kind or len(kinds) > 1)
     written = False
     for resource, objects in _by_type(groups):
         style = for_type(style, given, resource)
@@ -128,6 +132,15 @@ def _print_tables(session: Session, given: Invocation, result: Result) -> None:
         namespaced = not given.all_namespaces and all(group.resource.namespaced for group in groups)
         session.say(f"No resources found in {session.namespace} namespace." if namespaced else "No resources found")
     raise_together(errors)
+
+
+def _selects_tables(given: Invocation) -> bool:
+    """kubectl gets what files name as tables, and holds the selector against these, which have no labels."""
+    if not given.selector or not (given.filename or given.kustomize):
+        return True
+    from kubepy.cluster.selectors.labels import parse_labels
+
+    return parse_labels(given.selector).matches({})
 
 
 def groups_of(session: Session, result: Result) -> tuple[list[Group], list[Exception]]:
@@ -164,6 +177,14 @@ def _sorted_groups(session: Session, field: str, groups: list[Group]) -> list[Gr
         tables = [{**_table(session, group), "group": group} for group in groups]
         groups = [one["group"] for one in sorted_by(field, tables)]
     return [_sorted_rows(field, group) for group in groups]
+
+
+def _sorted_objects(field: str, groups: list[Group]) -> list[Group]:
+    """Objects that did not come as tables, sorted whatever they are: a group of each."""
+    from kubepy.cli.runtime.sorting import sorted_by
+
+    single = [{**obj, "group": Group(group.resource, [obj])} for group in groups for obj in group.objects]
+    return [one["group"] for one in (sorted_by(field, single) if len(single) > 1 else single)]
 
 
 def _table(session: Session, group: Group) -> Object:

@@ -116,3 +116,35 @@ def test_an_object_of_a_file_has_a_namespace_or_is_not_looked_for(three: Kubepy)
     problem = 'no namespace set on resource /v1, Resource=configmaps "a"\n'
     assert three("get", "-A", "-f", "-", stdin=manifest) == Done("", problem, 1)
     assert three("get", "-f", "-", "-o", "name", stdin=manifest).out == "configmap/a\n"
+
+
+def test_without_tables_of_the_server_kinds_that_are_empty_do_not_count(kubepy: Kubepy) -> None:
+    kubepy("create", "svc", "clusterip", "v", "--tcp=80")
+    assert names(kubepy("get", "svc,jobs", "--server-print=false")) == ["NAME", "v"]
+    assert names(kubepy("get", "svc,jobs")) == ["NAME", "service/v"]
+
+
+def test_without_tables_of_the_server_objects_of_all_kinds_are_sorted_together(kubepy: Kubepy) -> None:
+    kubepy("create", "svc", "clusterip", "m", "--tcp=80")
+    kubepy("create", "cm", "z")
+    kubepy("create", "cm", "a")
+    sorted_words = ("get", "svc,cm", "--server-print=false", "--sort-by=.metadata.name", "--no-headers")
+    found = [name for name in names(kubepy(*sorted_words)) if "kube" not in name]
+    assert found == ["configmap/a", "service/m", "configmap/z"]
+    assert kubepy("get", "svc,cm", "--server-print=false", "--sort-by=.nope") == Done(
+        "", 'error: couldn\'t find any field with path "{.nope}" in the list of objects\n', 1)
+
+
+def test_labels_are_shown_in_the_order_of_their_texts(kubepy: Kubepy) -> None:
+    kubepy("create", "cm", "a")
+    kubepy("label", "cm", "a", "app=x", "app.kubernetes.io/name=n")
+    shown = kubepy("get", "cm", "a", "--show-labels", "--no-headers").out.split()[-1]
+    assert shown == "app.kubernetes.io/name=n,app=x"
+
+
+def test_a_selector_leaves_nothing_of_the_tables_of_files(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "a.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {app: x}}}")
+    kubepy("create", "-f", "a.yaml")
+    assert kubepy("get", "-f", "a.yaml", "-l", "app=x") == Done("", "No resources found in default namespace.\n", 0)
+    assert kubepy("get", "-f", "a.yaml", "-l", "app=x", "-o", "name").out == "configmap/a\n"
+    assert names(kubepy("get", "-f", "a.yaml", "-l", "!other")) == ["NAME", "a"]

@@ -14,6 +14,7 @@ from kubepy.cli.runtime.infos import printed_kind
 from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.objects.meta import Object, labels_of, namespace_of
 from kubepy.cluster.scheme import Resource
+from kubepy.cluster.selectors.labels import format_labels
 
 if TYPE_CHECKING:
     from kubepy.cluster.printers.tables import Table
@@ -78,11 +79,7 @@ def _extra_headers(style: Style) -> list[str]:
 def _label_cells(obj: Object, style: Style) -> list[str]:
     labels = labels_of(obj)
     cells = [labels.get(label, "") for label in style.labels]
-    return [*cells, show_labels(labels)] if style.show_labels else cells
-
-
-def show_labels(labels: dict[str, str]) -> str:
-    return ",".join(f"{key}={labels[key]}" for key in sorted(labels)) or "<none>"
+    return [*cells, format_labels(labels)] if style.show_labels else cells
 
 
 def show(cell: object) -> str:

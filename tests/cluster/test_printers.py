@@ -261,6 +261,9 @@ def test_volumes_and_claims():
     ([("Pods", "pods", "", {"averageValue": "3"})], [{"averageValue": "2"}], "2/3"),
     ([("External", "external", "", {"averageValue": "3"})], [{"averageValue": "2"}], "2/3 (avg)"),
     ([("Object", "object", "", {"value": "3"})] * 3, [], "<unknown>/3, <unknown>/3 + 1 more..."),
+    ([("Resource", "resource", "cpu", {"averageValue": "10m"})], [{}], "cpu: <nil>/10m"),
+    ([("Object", "object", "", {"value": "3"})], [{"averageValue": "2"}], "<nil>/3"),
+    ([("Object", "object", "", {"averageValue": "3"})], [{"value": "2"}], "<unknown>/3 (avg)"),
 ])
 def test_targets_of_autoscalers(spec, status, text):
     metrics = [{"type": kind, key: {"name": name, "target": target}} for kind, key, name, target in spec]

@@ -40,19 +40,20 @@ def _metric(spec: dict[str, Any], status: dict[str, Any]) -> str:
         return "<unknown type>"
     key, named = METRICS[spec["type"]]
     source = spec.get(key) or {}
-    current = (status.get(key) or {}).get("current") or {}
-    shares = _share(source.get("target") or {}, current, named, spec["type"] == "Pods")
+    shares = _share(source.get("target") or {}, status.get(key), named, spec["type"] == "Pods")
     return f"{source.get('name', '')}: {shares}" if named else shares
 
 
-def _share(target: dict[str, Any], current: dict[str, Any], named: bool, pods: bool) -> str:
-    """What is, and what should be."""
-    average = target.get("averageValue")
+def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, pods: bool) -> str:
+    """What is, and what should be; ``<nil>``: a status that is there, without the amount."""
+    average, current = target.get("averageValue"), (status or {}).get("current") or {}
+    absent = "<unknown>" if status is None else "<nil>"
+    if average is not None and not named and not pods:
+        return f"{current.get('averageValue', '<unknown>')}/{average} (avg)"
     if average is not None or pods:
-        mark = "" if named or pods else " (avg)"
-        return f"{current.get('averageValue', '<unknown>')}/{average}{mark}"
+        return f"{current.get('averageValue', absent)}/{average}"
     if not named:
-        return f"{current.get('value', '<unknown>')}/{target.get('value')}"
+        return f"{current.get('value', absent)}/{target.get('value')}"
     used, wanted = current.get("averageUtilization"), target.get("averageUtilization")
     return f"{'<unknown>' if used is None else f'{used}%'}/{'<auto>' if wanted is None else f'{wanted}%'}"
 

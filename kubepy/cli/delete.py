@@ -213,7 +213,7 @@ def is_gone(session: Session, info: Info, timeout: float, about: str = "") -> bo
 
 def _is_gone(session: Session, info: Info) -> bool:
     try:
-        found = session.client.get(info.resource.key, info.name, namespace=info.namespace)
+        found = session.client.get(info.resource.address, info.name, namespace=info.namespace)
     except Exception as error:
         if is_status(error, "NotFound"):
             return True

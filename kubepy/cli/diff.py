@@ -126,7 +126,7 @@ def would_be(session: Session, given: Invocation, info: Info, manifest: Object) 
     if given.server_side:
         return _applied_on_server(session, given, info, manifest, manager)
     if info.object is None:
-        return session.client.create(info.resource.key, manifest, namespace=info.namespace, dry_run=True)
+        return session.client.create(info.resource.address, manifest, namespace=info.namespace, dry_run=True)
     options = Options(SERVER, "Ignore", manager, True, False, NO_OPTIONS, 0)
     return patch_to(session, info, info.content, _of_any_version(without_annotation(manifest)), options).object
 
@@ -141,7 +141,7 @@ def _applied_on_server(session: Session, given: Invocation, info: Info, manifest
     from kubepy.cluster.client import APPLY_PATCH
 
     try:
-        return session.client.patch(info.resource.key, info.name, manifest, APPLY_PATCH, namespace=info.namespace,
+        return session.client.patch(info.resource.address, info.name, manifest, APPLY_PATCH, namespace=info.namespace,
                                     dry_run=True, field_manager=manager, force=given.force_conflicts)
     except Exception as error:
         if is_status(error, "Conflict"):  # kubectl takes it for somebody else's write, and tries again

@@ -105,7 +105,7 @@ def _patch(session: Session, given: Invocation, original: Info, info: Info, curr
     if given.output_patch:
         session.print(f"Patch: {to_json(patch)}")
     try:
-        obj = session.client.patch(info.resource.key, info.name, patch, patch_type, namespace=info.namespace,
+        obj = session.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
                                    subresource=given.subresource, field_manager=given.field_manager,
                                    field_validation=validation)
     except Exception as error:

@@ -82,10 +82,14 @@ def _unknown_command(word: str) -> UnprefixedError:
     return UnprefixedError(message)
 
 
+_MEANT_BY = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
+
+
 def suggestions(word: str) -> list[str]:
-    """The commands whose names are like a word: two edits away at most, or beginning with it."""
+    """The commands whose names are like a word: two edits away at most, or beginning with it; or that it stands for."""
     return [name for name, entry in COMMANDS.items()
-            if entry.summary and (edit_distance(word.lower(), name) <= 2 or name.startswith(word.lower()))]
+            if entry.summary and (edit_distance(word.lower(), name) <= 2 or name.startswith(word.lower())
+                                  or word.lower() in _MEANT_BY.get(name, ()))]
 
 
 def edit_distance(one: str, other: str) -> int:

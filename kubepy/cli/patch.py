@@ -174,7 +174,7 @@ def send(session: Session, given: Invocation, info: Info, content: Content, *, d
     for path in content.repeated:
         session.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field "{path}"')
     try:
-        return session.client.patch(info.resource.key, info.name, content.value, content.type,
+        return session.client.patch(info.resource.address, info.name, content.value, content.type,
                                     namespace=info.namespace, subresource=given.subresource, dry_run=dry_run,
                                     field_manager=given.field_manager, field_validation="Warn")
     except Exception as error:
@@ -186,7 +186,7 @@ def send(session: Session, given: Invocation, info: Info, content: Content, *, d
 
 def _recorded(session: Session, given: Invocation, info: Info, patched: Object, *, dry_run: bool) -> Object:
     """The object with the command line as its change cause, which is a patch of its own."""
-    return session.client.patch(info.resource.key, info.name, cause(given), MERGE_PATCH, namespace=info.namespace,
+    return session.client.patch(info.resource.address, info.name, cause(given), MERGE_PATCH, namespace=info.namespace,
                                 subresource=given.subresource, dry_run=dry_run, field_manager=given.field_manager)
 
 

@@ -151,7 +151,7 @@ def _target(session: Session, group: str, version: str, rest: list[str]) -> Targ
     found = next((one for one in session.scheme if one.plural == plural and _serves(one, group, version)), None)
     if found is None or len(rest) > 3 or (found.namespaced != (namespace is not None) and (name or namespace)):
         raise no_such_resource()
-    return Target(found, namespace, name, subresource)
+    return Target(found.at(version), namespace, name, subresource)
 
 
 def _read(session: Session, target: Target, url: SplitResult) -> str:
@@ -162,13 +162,13 @@ def _read(session: Session, target: Target, url: SplitResult) -> str:
                                                               namespace=target.namespace or "")))
     if target.subresource and target.subresource not in target.resource.subresources:
         raise no_such_resource()
-    return body_of(shown(session, session.client.get(target.resource.key, target.name,
+    return body_of(shown(session, session.client.get(target.resource.address, target.name,
                                                     namespace=target.namespace or "")))
 
 
 def _list(session: Session, target: Target, query: dict[str, list[str]]) -> str:
     resource = target.resource
-    found = session.client.list(resource.key, namespace=target.namespace,
+    found = session.client.list(resource.address, namespace=target.namespace,
                                 label_selector=query.get("labelSelector", [""])[-1],
                                 field_selector=query.get("fieldSelector", [""])[-1])
     items = [shown(session, obj) for obj in found.items]

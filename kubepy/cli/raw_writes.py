@@ -117,7 +117,7 @@ def _post(session: Session, target: Target, body: Any, query: Query) -> Object:
         return _post_to_subresource(session, target, body, query)
     if target.name:
         raise method_not_allowed()
-    return _shown(session, session.client.create(target.resource.key, body, namespace=target.namespace or "",
+    return _shown(session, session.client.create(target.resource.address, body, namespace=target.namespace or "",
                                                  **_write_options(query)))
 
 
@@ -148,7 +148,7 @@ def _put(session: Session, target: Target, body: Any, query: Query) -> Object:
         raise method_not_allowed()
     named = {**body, "metadata": {"name": target.name, **(body.get("metadata") or {})}}
     _expect_name(target, named)
-    return _shown(session, session.client.update(target.resource.key, named, namespace=target.namespace or "",
+    return _shown(session, session.client.update(target.resource.address, named, namespace=target.namespace or "",
                                                  subresource=target.subresource, **_write_options(query)))
 
 

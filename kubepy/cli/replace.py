@@ -84,7 +84,7 @@ def replaced(session: Session, given: Invocation, info: Info, strategy: str, val
         return info.content
     try:
         _take_version(session, given, info)
-        obj = session.client.update(info.resource.key, info.content, namespace=info.namespace,
+        obj = session.client.update(info.resource.address, info.content, namespace=info.namespace,
                                     subresource=given.subresource, dry_run=strategy == SERVER,
                                     field_manager=given.field_manager, field_validation=validation)
     except Exception as error:
@@ -100,7 +100,7 @@ def _take_version(session: Session, given: Invocation, info: Info) -> None:
     if info.content["metadata"].get("resourceVersion"):
         return
     try:
-        current = session.client.get(info.resource.key, info.name, namespace=info.namespace)
+        current = session.client.get(info.resource.address, info.name, namespace=info.namespace)
     except Exception as error:
         if is_status(error, "NotFound"):
             return
@@ -121,7 +121,7 @@ def _replace_by_force(session: Session, given: Invocation, printer: Printer) -> 
     for info in infos:
         save_last_applied(info.content, create=given.save_config)
         try:
-            printer(session.client.create(info.resource.key, info.content, namespace=info.namespace,
+            printer(session.client.create(info.resource.address, info.content, namespace=info.namespace,
                                           field_manager=given.field_manager, field_validation=field_validation(given)))
         except Exception as error:
             if not is_status(error):

@@ -79,7 +79,7 @@ def scaled(session: Session, given: Invocation, info: Info, strategy: str) -> Ob
         record(obj, given)
     if given.record and strategy == NONE:
         cause = {"metadata": {"annotations": {CHANGE_CAUSE: obj["metadata"]["annotations"][CHANGE_CAUSE]}}}
-        session.client.patch(info.resource.key, info.name, cause, MERGE_PATCH, namespace=info.namespace,
+        session.client.patch(info.resource.address, info.name, cause, MERGE_PATCH, namespace=info.namespace,
                              field_manager=UNNAMED)
     return obj
 

@@ -150,7 +150,7 @@ def wait_for_deletion(session: Session, info: Info, deadline: _Deadline) -> Obje
 
 def _read(session: Session, info: Info) -> Object | None:
     try:
-        return session.client.get(info.resource.key, info.name, namespace=info.namespace)
+        return session.client.get(info.resource.address, info.name, namespace=info.namespace)
     except Exception as error:
         if not is_status(error, "NotFound"):
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from kubepy.cli.runtime.command import Invocation
@@ -12,7 +13,7 @@ from kubepy.cli.runtime.infos import Info, Result, Scope
 from kubepy.cli.runtime.output import document, in_sorted_order, requested, told
 from kubepy.cli.runtime.resources import find, listed, resource_of
 from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.tables import format_lines, lines
+from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
 
@@ -49,9 +50,17 @@ def watch(session: Session, given: Invocation) -> None:
     if infos and not given.watch_only:
         show([Event("ADDED", info.content) for info in infos])
     if len(infos) > 1 and not result.scopes:
-        raise CliError("you may only watch a single resource or type of resource at a time")
+        raise _too_many(infos)
     session.stdout.flush()
     _follow(session, _scope(result, infos), since, {(one.namespace, one.name): one.content for one in infos}, show)
+
+
+def _too_many(infos: list[Info]) -> CliError:
+    """``Result.Watch``: each name and each file is a source of its own, of which there may be one, with one object."""
+    if infos[0].source and len({info.source for info in infos}) == 1:
+        return CliError("watch is only supported on individual resources and resource collections - "
+                        f"{len(infos)} resources were found")
+    return CliError("you may only watch a single resource or type of resource at a time")
 
 
 def _names_several_types(session: Session, args: Sequence[str]) -> bool:
@@ -89,23 +98,41 @@ def _printer(session: Session, given: Invocation, resource: Resource) -> Show:
 
 
 def _row_printer(session: Session, given: Invocation, resource: Resource) -> Show:
-    """The header before the first row, and no column ever narrower than it was."""
+    """The header before the first row and where the kind changes, and no column ever narrower than it was."""
     style = for_type(style_of(given), given, resource)._replace(subresource="")
     widths: list[int] = []
+    headed = ""  # the kind of the latest header
 
     def show(events: Sequence[Event]) -> None:
-        nonlocal style
-        objects = [event.object for event in events]
-        if given.watch and given.sort_by:
-            objects = _sorted(given.sort_by, objects)
-        text = lines(resource, objects, style, session.cluster.clock.now())
-        if given.output_watch_events:
-            heads = (["EVENT"] if style.headers else []) + [EVENTS[event.type] for event in events]
-            text = [f"{head}\t{line}" for head, line in zip(heads, text, strict=True)]
-        style = style._replace(headers=False)
+        nonlocal headed
+        text: list[str] = []
+        for kind, group in groupby(events, key=lambda event: str(event.object["kind"])):
+            head = style.headers and kind != headed
+            text += _rows(session, given, _of_kind(session, resource, kind, events), list(group),
+                          style._replace(headers=head))
+            headed = kind
         session.print(format_lines(text, widths), end="")
 
     return show
+
+
+def _of_kind(session: Session, resource: Resource, kind: str, events: Sequence[Event]) -> Resource:
+    """The type of the objects of a kind; files may hold several."""
+    if kind == resource.kind:
+        return resource
+    version = next(event.object["apiVersion"] for event in events if event.object["kind"] == kind)
+    return session.scheme.for_kind(version, kind) or resource
+
+
+def _rows(session: Session, given: Invocation, resource: Resource, events: list[Event], style: Style) -> list[str]:
+    objects = [event.object for event in events]
+    if given.watch and given.sort_by:
+        objects = _sorted(given.sort_by, objects)
+    text = lines(resource, objects, style, session.cluster.clock.now())
+    if not given.output_watch_events:
+        return text
+    heads = (["EVENT"] if style.headers else []) + [EVENTS[event.type] for event in events]
+    return [f"{head}\t{line}" for head, line in zip(heads, text, strict=True)]
 
 
 def _sorted(field: str, objects: list[Object]) -> list[Object]:

@@ -109,17 +109,24 @@ class Client:
 
     def get(self, resource: str, name: str, *, namespace: str = "") -> Object:
         """Raises NotFound."""
-        target = self._server.target(resource, namespace, name)
+        resource, _, version = resource.partition("/")
+        target = self._server.target(resource, namespace, name, version)
         reader = self._batch.transaction if self._batch else self._store
         found = reader.get(target.key)
         if found is None:
             raise errors.not_found(resource, name)
-        return found
+        return self._seen_in(target, version, found) if version else found
+
+    def _seen_in(self, target: Target, version: str, obj: Object) -> Object:
+        """An object as a request for another version sees it."""
+        api_version = target.resource.at(version).api_version
+        return self._server.strategy(target.resource).in_version(obj, api_version)
 
     def list(self, resource: str, *, namespace: str | None = None, label_selector: str = "",
              field_selector: str = "") -> ObjectList:
         """``namespace`` None: all. Raises BadRequest for a selector that cannot be read or a field not selectable."""
-        target = self._server.target(resource, namespace or "")
+        resource, _, version = resource.partition("/")
+        target = self._server.target(resource, namespace or "", version=version)
         within = target.namespace if namespace is not None and target.resource.namespaced else None
         revision, objects, problems = self._snapshot(resource, within)
         for problem in problems:
@@ -128,6 +135,8 @@ class Client:
             from kubepy.cluster.selectors.selection import select
 
             objects = select(self._server.strategy(target.resource), objects, label_selector, field_selector)
+        if version:
+            objects = [self._seen_in(target, version, obj) for obj in objects]
         return ObjectList(objects, str(revision), problems)
 
     def _snapshot(self, resource: str, namespace: str | None) -> Snapshot:
@@ -165,9 +174,11 @@ class Client:
         """
         from kubepy.cluster.requests.creation import create
 
+        resource, _, version = resource.partition("/")
+        target = self._target_of(resource, namespace, obj)
         with self.session(dry_run) as session:
-            return create(self._server, session, self._target_of(resource, namespace, obj)._replace(name=""), obj,
-                          field_validation, field_manager)
+            made = create(self._server, session, target._replace(name=""), obj, field_validation, field_manager)
+        return self._seen_in(target, version, made) if version else made
 
     def update(self, resource: str, obj: Object, *, namespace: str = "", subresource: str = "", dry_run: bool = False,
                field_manager: str = "", field_validation: str = "Ignore") -> Object:
@@ -177,12 +188,14 @@ class Client:
         """
         from kubepy.cluster.requests.updating import update
 
+        resource, _, version = resource.partition("/")
         if subresource == "scale":
             return self.update_scale(resource, obj, namespace=namespace, dry_run=dry_run, field_manager=field_manager,
                                      field_validation=field_validation)
+        target = self._target_of(resource, namespace, obj)
         with self.session(dry_run) as session:
-            return update(self._server, session, self._target_of(resource, namespace, obj), obj, subresource,
-                          field_validation, field_manager)
+            stored = update(self._server, session, target, obj, subresource, field_validation, field_manager)
+        return self._seen_in(target, version, stored) if version else stored
 
     def _target_of(self, resource: str, namespace: str, obj: Object) -> Target:
         """The object that a request carries; without a namespace of its own it is in that of the object."""
@@ -197,10 +210,12 @@ class Client:
         """Apply a patch (parsed JSON). ``force`` is server-side apply's."""
         from kubepy.cluster.requests.patching import patch_object
 
-        target = self._server.target(resource, namespace, name)
+        resource, _, version = resource.partition("/")
+        target = self._server.target(resource, namespace, name, version)
         with self.session(dry_run) as session:
-            return patch_object(self._server, session, target, patch, patch_type, subresource, field_validation,
-                                field_manager, force)
+            patched = patch_object(self._server, session, target, patch, patch_type, subresource, field_validation,
+                                   field_manager, force, version)
+        return self._seen_in(target, version, patched) if version else patched
 
     def delete(self, resource: str, name: str, *, namespace: str = "",
                options: DeleteOptions = NO_OPTIONS) -> Object:

@@ -39,10 +39,28 @@ class Resource(NamedTuple):
     scale_paths: tuple[tuple[str, ...], ...] = ()
     printer_columns: tuple[PrinterColumn, ...] = ()
     deprecation: str = ""  # what every request for it is warned of
+    is_older: bool = False  # whether ``version`` is another than the one that discovery prefers and storage keeps
 
     @property
     def key(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def address(self) -> str:
+        """How a request names it: by its key, and by the version in which it wants to see objects if that is older."""
+        return f"{self.key}/{self.version}" if self.is_older else self.key
+
+    @property
+    def full_name(self) -> str:
+        """The word that names it and nothing else: ``crons.v1beta1.example.org``, ``daemonsets.apps``."""
+        return f"{self.plural}.{self.version}.{self.group}" if self.is_older else self.key
+
+    def at(self, version: str) -> Resource:
+        """The same resource in one of its other versions."""
+        if version == self.version:
+            return self
+        others = tuple(one for one in (self.version, *self.other_versions) if one != version)
+        return self._replace(version=version, other_versions=others, is_older=True, deprecation="")
 
     @property
     def api_version(self) -> str:
@@ -266,6 +284,9 @@ def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | No
     if not group:
         return matches[0] if matches else None
     for one in matches:
-        if group in (one.group, *(f"{version}.{one.group}" for version in (one.version, *one.other_versions))):
+        if group == one.group:
             return one
+        for version in (one.version, *one.other_versions):
+            if group == f"{version}.{one.group}":
+                return one.at(version)
     return next((one for one in matches if one.group.startswith(group)), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -128,6 +129,17 @@ def test_several_objects_are_shown_but_not_watched(kubepy: Kubepy) -> None:
     failed = kubepy("get", "ns", "default", "other", "-w", "-o", "name")
     assert failed == Done("namespace/default\nnamespace/other\n",
                           "error: you may only watch a single resource or type of resource at a time\n", 1)
+
+
+def test_several_objects_of_one_file_are_counted_and_each_kind_has_its_header(kubepy: Kubepy, folder: Path) -> None:
+    kubepy("create", "cm", "paint")
+    (folder / "two.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: paint}\n---\n"
+                                     "apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n")
+    failed = kubepy("get", "-f", "two.yaml", "-w")
+    assert (failed.err, failed.status) == ("error: watch is only supported on individual resources and resource "
+                                           "collections - 2 resources were found\n", 1)
+    assert [line.split()[:2] for line in failed.out.splitlines()] == [
+        ["NAME", "DATA"], ["paint", "0"], ["NAME", "STATUS"], ["default", "Active"]]
 
 
 def test_a_watch_sorts_only_what_is_there(kubepy: Kubepy, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,8 +216,9 @@ def _create(session: Session, info: Info, manifest: Object, options: Options) ->
         info.object = obj
         return
     try:
-        obj = session.client.create(info.resource.key, obj, namespace=info.namespace, dry_run=options.dry_run == SERVER,
-                                    field_manager=options.manager, field_validation=options.validation)
+        obj = session.client.create(info.resource.address, obj, namespace=info.namespace,
+                                    dry_run=options.dry_run == SERVER, field_manager=options.manager,
+                                    field_validation=options.validation)
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)

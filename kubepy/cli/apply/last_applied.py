@@ -140,7 +140,7 @@ def _annotate(session: Session, info: Info, configuration: str, *, dry_run: bool
     from kubepy.cluster.client import MERGE_PATCH
 
     patch = {"metadata": {"annotations": {ANNOTATION: configuration}}}
-    return session.client.patch(info.resource.key, info.name, patch, MERGE_PATCH, namespace=info.namespace,
+    return session.client.patch(info.resource.address, info.name, patch, MERGE_PATCH, namespace=info.namespace,
                                 dry_run=dry_run, field_manager=manager)
 
 

@@ -170,7 +170,7 @@ def _patched(session: Session, info: Info, current: Object, modified: Object, op
 
 
 def _send(session: Session, info: Info, patch: Patch, options: Options) -> Object:
-    return session.client.patch(info.resource.key, info.name, patch.content, patch.type, namespace=info.namespace,
+    return session.client.patch(info.resource.address, info.name, patch.content, patch.type, namespace=info.namespace,
                                 dry_run=options.dry_run == SERVER, field_manager=options.manager,
                                 field_validation=options.validation)
 
@@ -179,8 +179,8 @@ def _replaced(session: Session, info: Info, current: Object, modified: Object, o
     """``--force``: what cannot be changed is made anew; if that fails, what was there is."""
 
     def create(obj: Object) -> Object:
-        return session.client.create(info.resource.key, obj, namespace=info.namespace, field_manager=options.manager,
-                                     field_validation=options.validation)
+        return session.client.create(info.resource.address, obj, namespace=info.namespace,
+                                     field_manager=options.manager, field_validation=options.validation)
 
     try:
         _delete(session, info, options)

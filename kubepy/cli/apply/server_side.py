@@ -49,7 +49,7 @@ def apply_on_server(session: Session, info: Info, options: Options) -> None:
 def _send(session: Session, info: Info, obj: Object, options: Options, manager: str) -> Object:
     if not info.name:
         raise CliError("resource name may not be empty")
-    return session.client.patch(info.resource.key, info.name, obj, APPLY_PATCH, namespace=info.namespace,
+    return session.client.patch(info.resource.address, info.name, obj, APPLY_PATCH, namespace=info.namespace,
                                 subresource=options.subresource, dry_run=options.dry_run == SERVER,
                                 field_manager=manager, field_validation=options.validation,
                                 force=options.force_conflicts)
@@ -79,7 +79,7 @@ def _take_over(session: Session, info: Info, options: Options) -> bool:
     patch = upgrade_patch(live, clients, options.manager)
     if patch is None:
         return False
-    info.refresh(session.client.patch(info.resource.key, info.name, patch, JSON_PATCH, namespace=info.namespace,
+    info.refresh(session.client.patch(info.resource.address, info.name, patch, JSON_PATCH, namespace=info.namespace,
                                       field_manager=options.manager))
     return True
 

@@ -95,7 +95,7 @@ def _reconcile_one(session: Session, given: Invocation, info: Info, printer: Pri
 
 def _existing(session: Session, info: Info) -> Object | None:
     try:
-        return session.client.get(info.resource.key, info.name, namespace=info.namespace)
+        return session.client.get(info.resource.address, info.name, namespace=info.namespace)
     except Exception as error:
         if not is_status(error, "NotFound"):
             raise

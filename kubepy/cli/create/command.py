@@ -110,7 +110,7 @@ def created(session: Session, given: Invocation, info: Info, strategy: str, vali
     if strategy == CLIENT:
         return info.content
     try:
-        obj = session.client.create(info.resource.key, info.content, namespace=info.namespace,
+        obj = session.client.create(info.resource.address, info.content, namespace=info.namespace,
                                     dry_run=strategy == SERVER, field_manager=given.field_manager,
                                     field_validation=validation)
     except Exception as error:

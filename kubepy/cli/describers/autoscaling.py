@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cli.describers.writer import Surroundings, Writer, events, format_date, heading, labels_and_annotations
+from kubepy.cluster.objects.autoscalers import V1, to_v2
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.values.goformat import quote
 
@@ -12,6 +13,7 @@ UNKNOWN = "<unknown>"
 
 
 def autoscaler(writer: Writer, obj: Object, around: Surroundings) -> None:
+    obj = to_v2(obj) if obj["apiVersion"] == V1 else obj
     spec, status = obj["spec"], obj.get("status") or {}
     target = spec["scaleTargetRef"]
     heading(writer, obj)

@@ -113,7 +113,7 @@ def _change(session: Session, given: Invocation, info: Info, change: Callable[[O
     if not patch:
         raise unchanged(info.name)
     try:
-        return session.client.patch(info.resource.key, info.name, patch, patch_type,
+        return session.client.patch(info.resource.address, info.name, patch, patch_type,
                                     namespace=info.namespace, field_manager=given.field_manager)
     except Exception as error:
         if not is_status(error):

@@ -81,7 +81,7 @@ class Following:
 
     def _read(self) -> Object:
         try:
-            obj = self.session.client.get(self.info.resource.key, self.info.name, namespace=self.info.namespace)
+            obj = self.session.client.get(self.info.resource.address, self.info.name, namespace=self.info.namespace)
         except Exception as error:
             if is_status(error, "NotFound"):
                 raise CliError("object has been deleted") from None

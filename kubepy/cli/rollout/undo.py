@@ -60,7 +60,7 @@ def carry_out(session: Session, given: Invocation, info: Info, plan: Rollback, s
     if plan.patch is None:
         return f"skipped rollback (current template already matches revision {given.to_revision})"
     try:
-        session.client.patch(info.resource.key, info.name, plan.patch, plan.patch_type, namespace=info.namespace,
+        session.client.patch(info.resource.address, info.name, plan.patch, plan.patch_type, namespace=info.namespace,
                              dry_run=strategy == SERVER, field_manager=UNNAMED)
     except Exception as error:
         if not is_status(error):

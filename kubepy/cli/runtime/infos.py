@@ -74,7 +74,7 @@ class Info:
             from kubepy.cluster.errors import no_such_resource
 
             raise no_such_resource()
-        return session.client.get(self.resource.key, self.name, namespace=self.namespace)
+        return session.client.get(self.resource.address, self.name, namespace=self.namespace)
 
     def refresh(self, obj: Object) -> None:
         """Take what the cluster answered."""

@@ -256,6 +256,8 @@ def _info(session: Session, content: Object, source: str, line: int, local: bool
         if not local:
             return NoKindMatchError(name, namespace, source, kind, api_version)
         resource = _guessed(api_version, kind)
+    version = api_version.rpartition("/")[2]
+    resource = resource.at(version) if version in resource.other_versions else resource
     return Info(resource, namespace, name, object=content, source=source, line=line)
 
 

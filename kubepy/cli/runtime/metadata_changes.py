@@ -120,7 +120,7 @@ def send(session: Session, given: Invocation, info: Info, changes: Changes) -> O
     meta[changes.field] = {**meta.get(changes.field, {}), **changes.set, **dict.fromkeys(changes.remove)}
     if given.resource_version:
         meta["resourceVersion"] = given.resource_version
-    return session.client.patch(info.resource.key, info.name, {"metadata": meta}, MERGE_PATCH,
+    return session.client.patch(info.resource.address, info.name, {"metadata": meta}, MERGE_PATCH,
                                 namespace=info.namespace, dry_run=changes.dry_run == SERVER,
                                 field_manager=given.field_manager)
 

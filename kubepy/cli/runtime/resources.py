@@ -172,7 +172,7 @@ def _by_words(session: Session, query: Query, retrieve: bool) -> Result:
     types = _types(session, query.args[0])
     if len(query.args) == 1:
         raise CliError("resource(s) were provided, but no name was specified")
-    return _by_names(session, query, [(types[0].key, name) for name in query.args[1:]], retrieve)
+    return _by_names(session, query, [(types[0].full_name, name) for name in query.args[1:]], retrieve)
 
 
 def _by_selector(session: Session, query: Query) -> Result:
@@ -193,7 +193,7 @@ def _by_selector(session: Session, query: Query) -> Result:
 def listed(session: Session, scope: Scope) -> Iterator[Found]:
     """The objects of a scope, in order; or the error that listing them gave."""
     try:
-        objects = session.client.list(scope.resource.key, namespace=scope.namespace if scope.resource.namespaced
+        objects = session.client.list(scope.resource.address, namespace=scope.namespace if scope.resource.namespaced
                                       else None, label_selector=scope.selector, field_selector=scope.field_selector)
     except Exception as error:
         if not is_status(error):

@@ -151,7 +151,7 @@ def send(session: Session, given: Invocation, info: Info, changed: Object, reply
 
 def _patched(session: Session, given: Invocation, info: Info, patch: Object, patch_type: str,
              strategy: str) -> Object:
-    return session.client.patch(info.resource.key, info.name, patch, patch_type, namespace=info.namespace,
+    return session.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
                                 dry_run=strategy == SERVER, field_manager=given.field_manager)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kubepy.cluster.objects.autoscalers import V1, to_v2
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.printers.duration import age
 from kubepy.cluster.printers.tables import Cell, Printer
@@ -19,6 +20,7 @@ METRICS = {"External": ("external", False), "Pods": ("pods", False), "Object": (
 
 
 def _autoscaler(obj: Object, now: datetime) -> list[Cell]:
+    obj = to_v2(obj) if obj.get("apiVersion") == V1 else obj
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
     target = spec.get("scaleTargetRef") or {}
     minimum = spec.get("minReplicas")

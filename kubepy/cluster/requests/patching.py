@@ -29,19 +29,25 @@ from kubepy.cluster.values.goformat import format_value, to_json
 
 
 def patch_object(server: Server, session: Session, target: Target, patch: Any, patch_type: str, subresource: str,
-                 field_validation: str, manager: str = "", force: bool = False) -> Object:
+                 field_validation: str, manager: str = "", force: bool = False, version: str = "") -> Object:
     """Patch an object, its status or its scale; returns it as stored. ``manager`` as in ``updating.update``.
+
+    ``version``: the one that the patch is about, if not the one that is stored.
 
     Raises NotFound, BadRequest, Invalid, Conflict, UnsupportedMediaType.
     """
     expect_subresource(target.resource, subresource)
     if patch_type == APPLY_PATCH:
+        if version and patch.get("apiVersion") == target.resource.at(version).api_version:
+            patch = server.strategy(target.resource).to_stored_version(patch)
         return _apply_on_server(server, session, target, patch, subresource, field_validation, manager, force)
     if subresource == "scale":
         return _patch_scale(server, session, target, patch, patch_type, field_validation, manager)
     old = session.require(target.key)
-    patched = apply(target.resource, old, patch, patch_type)
-    new = _decoded(server, target, patched, patch, patch_type, field_validation)
+    asked = target.resource.at(version) if version else target.resource
+    seen = server.strategy(asked).in_version(old, asked.api_version) if version else old
+    patched = apply(asked, seen, patch, patch_type)
+    new = _decoded(server, target._replace(resource=asked), patched, patch, patch_type, field_validation)
     drop_duplicate_owners(server, new)
     return replace(server, session, target, new, old, subresource, manager)
 

@@ -48,16 +48,20 @@ class Server:
         except KeyError:
             raise errors.no_such_resource() from None
 
-    def target(self, resource_key: str, namespace: str, name: str = "") -> Target:
+    def target(self, resource_key: str, namespace: str, name: str = "", version: str = "") -> Target:
+        """``version``: in which the request is made, if not in the one that is preferred."""
         resource = self.resource(resource_key)
-        if resource.deprecation:
+        if version:
+            self.warn_all(self.strategy(resource).warnings_of_version(resource.at(version).api_version))
+        elif resource.deprecation:
             self.warn(resource.deprecation)
         return Target(resource, namespace if resource.namespaced else "", name)
 
     def strategy(self, resource: Resource) -> Strategy:
         found = self._strategies.get(resource.key)
         if found is None:
-            found = self._strategies[resource.key] = strategy_for(resource, self._definition_of)
+            stored = self.resource(resource.key) if resource.is_older else resource
+            found = self._strategies[resource.key] = strategy_for(stored, self._definition_of)
         return found
 
     def forget_strategies(self) -> None:

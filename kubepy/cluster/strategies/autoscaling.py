@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
+from kubepy.cluster.objects.autoscalers import V1, to_v1, to_v2
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.types import Decoded
@@ -12,12 +13,18 @@ class HorizontalPodAutoscalerStrategy(Strategy):
     has_status = True
 
     def decode(self, obj: Object) -> Decoded:
-        if obj["apiVersion"] != "autoscaling/v1":
+        if obj["apiVersion"] != V1:
             return super().decode(obj)
         from kubepy.cluster.types import decode
 
         older = decode(obj)
-        return Decoded(super().decode(_from_v1(older.object)).object, older.unknown_fields)
+        return Decoded(super().decode(to_v2(older.object)).object, older.unknown_fields)
+
+    def in_version(self, obj: Object, api_version: str) -> Object:
+        return to_v1(obj) if api_version == V1 else obj
+
+    def to_stored_version(self, config: Object) -> Object:
+        return to_v2(config) if config["apiVersion"] == V1 else config
 
     def default(self, obj: Object) -> None:
         from kubepy.cluster.defaults.autoscaling import default_autoscaler
@@ -44,13 +51,3 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         from kubepy.cluster.validation.autoscaling import validate_autoscaler_status
 
         return validate_autoscaler_status(obj)
-
-
-def _from_v1(obj: Object) -> Object:
-    """An autoscaler as ``autoscaling/v1`` writes it, which knows of one metric: the use of cpu."""
-    spec = dict(obj.get("spec") or {})
-    utilization = spec.pop("targetCPUUtilizationPercentage", None)
-    if utilization is not None:
-        target = {"averageUtilization": utilization, "type": "Utilization"}
-        spec["metrics"] = [{"resource": {"name": "cpu", "target": target}, "type": "Resource"}]
-    return {"apiVersion": "autoscaling/v2", "kind": obj["kind"], "metadata": obj["metadata"], "spec": spec}

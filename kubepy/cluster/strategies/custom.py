@@ -55,6 +55,13 @@ class CustomStrategy(Strategy):
             prune(self._schema, object_)
         return Decoded(object_, unknown)
 
+    def in_version(self, obj: Object, api_version: str) -> Object:
+        shown: Object = clone({**obj, "apiVersion": api_version})
+        schema = _schema_of(self._versions[api_version])
+        prune(schema, shown)
+        fill_in(schema, shown)
+        return shown
+
     def warnings_of_version(self, api_version: str) -> list[str]:
         if api_version == self.resource.api_version:
             return []  # every request for the resource is warned of

@@ -55,6 +55,14 @@ class Strategy:
 
         return decode(obj)
 
+    def in_version(self, obj: Object, api_version: str) -> Object:
+        """An object of another version of the kind as this one writes it; ``obj`` is not changed."""
+        return {**obj, "apiVersion": api_version}
+
+    def to_stored_version(self, config: Object) -> Object:
+        """A configuration, which may be a part of an object, as the version that is stored writes it."""
+        return {**config, "apiVersion": self.resource.api_version}
+
     def default(self, obj: Object) -> None:
         """Fill in the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""
 

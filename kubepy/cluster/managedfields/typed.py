@@ -14,8 +14,8 @@ from kubepy.cluster.schema.openapi import Schema
 
 # Not there, which is something else than null.
 ABSENT: Any = object()
-# What the server fills in before it looks for the keys of list items.
-_KEY_DEFAULTS = {"protocol": "TCP"}
+# The schemas of built-in types come without their defaults; among keys of list items these are all.
+_BUILT_IN_DEFAULTS = {"protocol": "TCP"}
 
 
 class TypedError(Exception):
@@ -64,8 +64,9 @@ def is_declared(schema: Schema | None, name: str) -> bool:
     return schema is not None and schema.field(name) is not None
 
 
-def element_of(keys_of_list: list[str], value: Any) -> str:
-    """The path element of a list item. Raises ValueError for one that has none."""
+def element_of(schema: Schema, value: Any) -> str:
+    """The path element of an item of a granular list. Raises ValueError for one that has none."""
+    keys_of_list = list_keys(schema)
     if not keys_of_list:
         if isinstance(value, dict):
             raise ValueError("associative list without keys has an element that's a map type")
@@ -78,8 +79,8 @@ def element_of(keys_of_list: list[str], value: Any) -> str:
         raise ValueError("associative list with keys may not have a null element")
     if not isinstance(value, dict):
         raise ValueError("associative list with keys may not have non-map elements")
-    found = {name: value.get(name, _KEY_DEFAULTS.get(name)) for name in keys_of_list
-             if name in value or name in _KEY_DEFAULTS}
+    known = {**_key_defaults(schema.items(), keys_of_list), **value}
+    found = {name: known[name] for name in keys_of_list if name in known}
     if not found:
         names = " ".join(f'"{name}"' for name in keys_of_list)
         raise ValueError(f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
@@ -87,13 +88,19 @@ def element_of(keys_of_list: list[str], value: Any) -> str:
     return keys(found)
 
 
+def _key_defaults(schema: Schema | None, names: list[str]) -> dict[str, Any]:
+    """What keys are that an item leaves out: the server fills them in before it looks for them."""
+    fields = {name: schema and schema.field(name) for name in names}
+    declared = {name: one.default for name, one in fields.items() if one and one.default is not None}
+    return {**_BUILT_IN_DEFAULTS, **declared} if schema and schema.name else declared
+
+
 def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:
     """The path elements of all items of a granular list. Raises TypedError."""
-    names = list_keys(schema) or []
     found = []
     for index, value in enumerate(values):
         try:
-            found.append(element_of(names, value))
+            found.append(element_of(schema, value))
         except ValueError as error:
             raise TypedError(path, f"element {index}: {error}") from None
     return found

@@ -61,7 +61,7 @@ def _list_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str,
         place = f"{path}[{index}]"
         if names is not None:
             try:
-                element = element_of(names, one)
+                element = element_of(schema, one)
             except ValueError as error:
                 yield path, f"element {index}: {error}"
                 continue

@@ -143,6 +143,14 @@ def test_ports_without_a_protocol_are_told_apart_by_the_default_one() -> None:
         '{"f:spec": {"f:ports": {"k:{\\"port\\":80,\\"protocol\\":\\"TCP\\"}": {".": {}, "f:port": {}}}}}')
 
 
+def test_items_that_leave_a_key_out_go_by_the_default_of_their_schema() -> None:
+    fields = {"page": {"type": "integer", "default": 1}, "protocol": {"type": "string"}, "text": {"type": "string"}}
+    notes = Schema({"type": "array", "items": {"type": "object", "properties": fields},
+                    "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["page", "protocol"]})
+    assert to_fields_v1(field_set([{"text": "x"}, {"page": 2}], notes)) == {
+        'k:{"page":1}': {".": {}, "f:text": {}}, 'k:{"page":2}': {".": {}, "f:page": {}}}
+
+
 @pytest.mark.parametrize(("change", "why"), [
     ({"colour": 1}, ".spec.colour: field not declared in schema"),
     ({"replicas": "x"}, ".spec.replicas: expected numeric (int or float), got string"),

@@ -103,3 +103,9 @@ def test_restarted_objects_are_documents_of_their_own(kubepy: Kubepy) -> None:
 def test_what_cannot_be_restarted_is_told_before_a_wrong_format(kubepy: Kubepy) -> None:
     done = kubepy("rollout", "restart", "ns", "default", "-o", "nope")
     assert done == Done("", 'error: namespaces "default" restarting is not supported\n', 1)
+
+
+def test_errors_of_a_restart_are_told_as_they_were_gathered(kubepy: Kubepy, folder: Path) -> None:
+    (folder / "x.yaml").write_text("a: [x\n", encoding="utf-8")
+    done = kubepy("rollout", "pause", "-f", "x.yaml")
+    assert done.err.startswith("error parsing x.yaml: error converting YAML to JSON: yaml: line ")

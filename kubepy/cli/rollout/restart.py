@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all
+from kubepy.cli.runtime.errors import AggregateError, CliError, is_status
 from kubepy.cli.runtime.flagsets import field_manager_flag, output_flags
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
@@ -99,7 +99,8 @@ def _change_each(session: Session, given: Invocation, change: Callable[[Object],
             printer_for(session, given, done, typed=True)(changed)
         except CliError as error:
             errors.append(error)
-    raise_all(errors)
+    if errors:
+        raise AggregateError(errors)
 
 
 def _change(session: Session, given: Invocation, info: Info, change: Callable[[Object], None],

@@ -84,13 +84,16 @@ def test_each_object_that_has_no_selector_is_told_and_then_those_that_are_missin
 NUMBER = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: 1}}"
 
 
-@pytest.mark.parametrize("words", ["rollout pause", "rollout status", "set serviceaccount x"])
-def test_a_file_must_fit_the_types_of_commands_that_know_them(kubepy: Kubepy, folder: Path, words: str) -> None:
+@pytest.mark.parametrize(("words", "prefix"), [
+    ("rollout pause", ""), ("rollout status", "error: "), ("set serviceaccount x", "error: "),
+])
+def test_a_file_must_fit_the_types_of_commands_that_know_them(kubepy: Kubepy, folder: Path, words: str,
+                                                              prefix: str) -> None:
     (folder / "x.yaml").write_text(NUMBER, encoding="utf-8")
     error = ('unable to decode "x.yaml": json: cannot unmarshal number into Go struct field ConfigMap.data of type '
              "string")
     done = kubepy(*words.split(), "-f", "x.yaml")
-    assert (done.err, done.status) == (f"error: {error}\n", 1)
+    assert (done.err, done.status) == (f"{prefix}{error}\n", 1)
 
 
 def test_restarted_objects_are_documents_of_their_own(kubepy: Kubepy) -> None:

@@ -35,6 +35,7 @@ RECONCILERS = (
     ("garbage-collector-controller", "kubepy.controllers.garbagecollector:GarbageCollector"),
     ("namespace-controller", "kubepy.controllers.namespace:NamespaceController"),
     ("resourcequota-controller", "kubepy.controllers.resourcequota:ResourceQuotaController"),
+    ("clusterrole-aggregation-controller", "kubepy.controllers.clusterroles:ClusterRoleAggregationController"),
     ("crd-finalizer", "kubepy.controllers.customresources:CustomResourceFinalizer"),
     ("daemonset-controller", "kubepy.controllers.daemonset:DaemonSetController"),
     ("replicaset-controller", "kubepy.controllers.replicaset:ReplicaSetController"),

@@ -1,0 +1,56 @@
+"""Gives a ClusterRole that aggregates others their rules (``pkg/controller/clusterroleaggregation``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kubepy.cluster.client import APPLY_PATCH
+from kubepy.cluster.objects.meta import Object, labels_of, name_of
+from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.cluster.selectors.labels import from_label_selector
+
+RESOURCE = "clusterroles.rbac.authorization.k8s.io"
+
+
+class ClusterRoleAggregationController:
+    name = "clusterrole-aggregation-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self.queue = context.new_queue()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {RESOURCE: self._role_changed}
+
+    def _role_changed(self, event: WatchEvent) -> None:
+        """Any role may be, or may have been, part of any that aggregates."""
+        for role in self._informers.list(RESOURCE):
+            if "aggregationRule" in role:
+                self.queue.add(Key(RESOURCE, "", name_of(role)))
+
+    def sync(self, key: Key) -> None:
+        role = self._informers.get(*key)
+        if role is None or "aggregationRule" not in role:
+            return
+        rules = aggregated_rules(role, self._informers.list(RESOURCE))
+        if rules != (role.get("rules") or []):
+            config = {"apiVersion": role["apiVersion"], "kind": role["kind"], "metadata": {"name": key.name},
+                      "rules": rules}
+            self._client.patch(RESOURCE, key.name, config, APPLY_PATCH, field_manager=self.name, force=True)
+
+
+def aggregated_rules(role: Object, roles: list[Object]) -> list[Object]:
+    """The rules of all other roles that its selectors choose, by name within each selector, none of them twice.
+
+    Raises SelectorError.
+    """
+    rules: list[Object] = []
+    for one in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        selector = from_label_selector(one)
+        for other in sorted(roles, key=name_of):
+            if name_of(other) != name_of(role) and selector.matches(labels_of(other)):
+                for rule in other.get("rules") or ():
+                    if rule not in rules:
+                        rules.append(rule)
+    return rules

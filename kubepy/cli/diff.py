@@ -126,8 +126,9 @@ def would_be(session: Session, given: Invocation, info: Info, manifest: Object) 
     if given.server_side:
         return _applied_on_server(session, given, info, manifest, manager)
     if info.object is None:
-        return session.client.create(info.resource.address, manifest, namespace=info.namespace, dry_run=True)
-    options = Options(SERVER, "Ignore", manager, True, False, NO_OPTIONS, 0)
+        return session.client.create(info.resource.address, manifest, namespace=info.namespace, dry_run=True,
+                                     field_validation="Warn")
+    options = Options(SERVER, "Warn", manager, True, False, NO_OPTIONS, 0)
     return patch_to(session, info, info.content, _of_any_version(without_annotation(manifest)), options).object
 
 

@@ -14,7 +14,7 @@ from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.errors import no_such_resource
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.scheme import Resource
+from kubepy.cluster.scheme import CREATE_ONLY, Resource
 from kubepy.cluster.values.goformat import quote, to_json
 
 HEALTH = ("healthz", "livez", "readyz")
@@ -125,7 +125,18 @@ def _entries(one: Resource) -> list[Object]:
                    "kind": one.kind, "verbs": list(one.verbs)}
     own |= {key: list(values) for key, values in (("shortNames", one.short_names), ("categories", one.categories))
             if values}
+    if one.verbs != CREATE_ONLY and "create" in one.verbs:  # what is not stored has none
+        own["storageVersionHash"] = _storage_version_hash(one)
     return [own, *(_subresource(one, name) for name in one.subresources)]
+
+
+def _storage_version_hash(one: Resource) -> str:
+    """What changes with the version in which objects are stored (``discovery.StorageVersionHash``)."""
+    from base64 import b64encode
+    from hashlib import sha256
+
+    group = "" if one.kind == "Event" else one.group  # events of both groups are kept as those of core
+    return b64encode(sha256(f"{group}/{one.version}/{one.kind}".encode()).digest()[:8]).decode()
 
 
 def _subresource(one: Resource, name: str) -> Object:

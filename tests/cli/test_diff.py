@@ -113,3 +113,9 @@ def test_a_file_that_fails_prunes_nothing(pair: Kubepy, folder: Path) -> None:
     (folder / "set" / "two.yaml").write_text("kind: Nonsense\napiVersion: v1\nmetadata: {name: x}\n")
     assert pair("apply", "-f", "set", "--prune", "--all").status == 1
     assert pair("get", "cm", "-o", "name").out == "configmap/one\nconfigmap/two\n"
+
+
+def test_unknown_fields_are_warned_of(pair: Kubepy, folder: Path) -> None:
+    for name in ("one", "three"):
+        (folder / "odd.yaml").write_text(MANIFEST.replace("NAME", name) + "colour: red\n")
+        assert pair("diff", "-f", "odd.yaml").err == 'Warning: unknown field "colour"\n', name

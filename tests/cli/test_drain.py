@@ -115,3 +115,10 @@ def test_a_node_that_cannot_be_written_is_said_not_to_be_cordoned(node: Kubepy, 
     assert (done.out, done.status) == ("", 0)
     assert done.err.splitlines()[-1] == f'error: unable to cordon node "node-1": {nodes.relative_to(folder)}: ' \
                                         "is a symbolic link"
+
+
+@pytest.mark.parametrize("verb", ["cordon", "uncordon", "drain"])
+def test_an_empty_selector_names_no_node(node: Kubepy, verb: str) -> None:
+    done = node(verb, "--selector=")
+    assert (done.err.splitlines()[0], done.status) == (
+        "error: You must provide one or more resources by argument or filename.", 1)

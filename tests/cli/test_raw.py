@@ -75,7 +75,8 @@ def test_discovery(kubepy: Kubepy) -> None:
                                                                               "version": "v1"}],
         "preferredVersion": {"groupVersion": "apps/v1", "version": "v1"}}
     resources = {one["name"]: one for one in read(kubepy, "/api/v1")["resources"]}
-    assert resources["pods"]["shortNames"] == ["po"]
+    assert (resources["pods"]["shortNames"], resources["pods"]["storageVersionHash"]) == (["po"], "xPOwRZ+Yhw8=")
+    assert "storageVersionHash" not in resources["bindings"]
     assert resources["replicationcontrollers/scale"] == {
         "name": "replicationcontrollers/scale", "singularName": "", "namespaced": True, "group": "autoscaling",
         "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"]}

@@ -7,7 +7,7 @@ from kubepy.cli.runtime.errors import CliError, is_expected
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.runtime.infos import Info, resource_text
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import find
+from kubepy.cli.runtime.resources import MISSING_RESOURCE, find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import STRATEGIC_MERGE_PATCH
 
@@ -52,6 +52,8 @@ def require_nodes(given: Invocation, usage: str) -> None:
 
 def nodes_of(session: Session, given: Invocation) -> list[Info]:
     """The nodes named, or those of the selector. Raises CliError for other types."""
+    if not given.args and not given.selector:
+        raise CliError(MISSING_RESOURCE)
     if not all(given.args):
         raise CliError("resource name may not be empty")
     args = [word if "/" in word else f"nodes/{word}" for word in given.args] or ["nodes"]

@@ -35,6 +35,8 @@ def create(server: Server, session: Session, target: Target, obj: Object, field_
     new = decode_request(server, target.resource, obj, field_validation)
     match_namespace(new, target)
     drop_duplicate_owners(server, new)
+    if (strategy := server.strategy(target.resource)).is_answered:
+        return _answered(server, strategy, new)
     asked = clone(new) if manager else new
 
     def managed() -> list[Object]:
@@ -43,6 +45,12 @@ def create(server: Server, session: Session, target: Target, obj: Object, field_
         return [stamp(manager, target.resource.api_version, server.clock.timestamp(), added(asked, new))]
 
     return create_decoded(server, session, target, new, managed)
+
+
+def _answered(server: Server, strategy: Strategy, question: Object) -> Object:
+    if wrong := strategy.validate(question):
+        raise errors.invalid(strategy.resource.qualified_kind, question["metadata"].get("name", ""), wrong)
+    return strategy.answer(question, server.clock.timestamp())
 
 
 def create_decoded(server: Server, session: Session, target: Target, new: Object,

@@ -34,6 +34,7 @@ class Strategy:
     ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
     ``has_generation``: metadata.generation is 1 at creation and goes up when ``spec_changed``.
     ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
+    ``is_answered``: a create is a question; ``answer`` answers it, and nothing is stored.
     ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
     ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
     ``selectable_aliases``: old names of such fields.
@@ -43,6 +44,7 @@ class Strategy:
     has_generation: ClassVar[bool] = False
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
+    is_answered: ClassVar[bool] = False
     selectable: tuple[str, ...] = ()
     selectable_aliases: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
@@ -54,6 +56,10 @@ class Strategy:
         from kubepy.cluster.types import decode
 
         return decode(obj)
+
+    def answer(self, obj: Object, now: str) -> Object:
+        """What a question gets; ``now`` is a timestamp."""
+        raise NotImplementedError
 
     def in_version(self, obj: Object, api_version: str) -> Object:
         """An object of another version of the kind as this one writes it; ``obj`` is not changed."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all, with_source
+from kubepy.cli.runtime.errors import CliError, raise_all, unless_missing, with_source
 from kubepy.cli.runtime.flags import Flag, boolean, duration, integer, parse_bool, string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -212,13 +212,8 @@ def is_gone(session: Session, info: Info, timeout: float, about: str = "") -> bo
 
 
 def _is_gone(session: Session, info: Info) -> bool:
-    try:
-        found = session.client.get(info.resource.address, info.name, namespace=info.namespace)
-    except Exception as error:
-        if is_status(error, "NotFound"):
-            return True
-        raise
-    return bool(found["metadata"].get("uid") != info.content["metadata"].get("uid"))
+    found = unless_missing(session.client.get, info.resource.address, info.name, namespace=info.namespace)
+    return found is None or found["metadata"].get("uid") != info.content["metadata"].get("uid")
 
 
 def _confirmed(session: Session, result: Result) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, SilentExit, guarded, is_status
+from kubepy.cli.runtime.errors import CliError, SilentExit, guarded, is_status, unless_missing
 from kubepy.cli.runtime.flags import boolean, integer, string_array
 from kubepy.cli.runtime.flagsets import (
     CLIENT_SIDE_APPLY,
@@ -97,7 +97,7 @@ def _write_both(session: Session, given: Invocation, found: Result, live: str, m
 
 
 def _write_one(session: Session, given: Invocation, info: Info, visited: Visited, live: str, merged: str) -> None:
-    manifest, current = info.content, _current(session, info)
+    manifest, current = info.content, unless_missing(info.get, session)
     visited.add_namespace(info)
     visited.add(current)
     info.object = current
@@ -109,15 +109,6 @@ def _write_one(session: Session, given: Invocation, info: Info, visited: Visited
         before, after = masked(before, after)
     _write(live, info, before, null=masks)
     _write(merged, info, after)
-
-
-def _current(session: Session, info: Info) -> Object | None:
-    try:
-        return info.get(session)
-    except Exception as error:
-        if is_status(error, "NotFound"):
-            return None
-        raise
 
 
 def would_be(session: Session, given: Invocation, info: Info, manifest: Object) -> Object:

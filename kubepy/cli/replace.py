@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.cli.delete import complete as delete_options
 from kubepy.cli.delete import delete_all, deletion_flags, wait_until_gone, warn_of_force
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all, with_source
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all, unless_missing, with_source
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
@@ -99,13 +99,9 @@ def _take_version(session: Session, given: Invocation, info: Info) -> None:
         raise CliError("resource name may not be empty")
     if info.content["metadata"].get("resourceVersion"):
         return
-    try:
-        current = session.client.get(info.resource.address, info.name, namespace=info.namespace)
-    except Exception as error:
-        if is_status(error, "NotFound"):
-            return
-        raise
-    info.content["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
+    current = unless_missing(session.client.get, info.resource.address, info.name, namespace=info.namespace)
+    if current is not None:
+        info.content["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
 
 
 def _replace_by_force(session: Session, given: Invocation, printer: Printer) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all, unless_missing
 from kubepy.cli.runtime.flags import boolean, duration, string_array
 from kubepy.cli.runtime.flagsets import (
     all_namespaces_flag,
@@ -149,12 +149,7 @@ def wait_for_deletion(session: Session, info: Info, deadline: _Deadline) -> Obje
 
 
 def _read(session: Session, info: Info) -> Object | None:
-    try:
-        return session.client.get(info.resource.address, info.name, namespace=info.namespace)
-    except Exception as error:
-        if not is_status(error, "NotFound"):
-            raise
-        return None
+    return unless_missing(session.client.get, info.resource.address, info.name, namespace=info.namespace)
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------

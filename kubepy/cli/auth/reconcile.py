@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kubepy.cli.auth.rules import rule_text, subject_text, uncovered
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.errors import CliError, unless_missing
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -94,12 +94,7 @@ def _reconcile_one(session: Session, given: Invocation, info: Info, printer: Pri
 
 
 def _existing(session: Session, info: Info) -> Object | None:
-    try:
-        return session.client.get(info.resource.address, info.name, namespace=info.namespace)
-    except Exception as error:
-        if not is_status(error, "NotFound"):
-            raise
-        return None
+    return unless_missing(session.client.get, info.resource.address, info.name, namespace=info.namespace)
 
 
 # --- deciding -----------------------------------------------------------------------------------------------------
@@ -192,11 +187,7 @@ def _carry_out(session: Session, info: Info, plan: Plan) -> Object:
 
 
 def _ensure_namespace(session: Session, name: str) -> None:
-    try:
-        session.client.get("namespaces", name)
-    except Exception as error:
-        if not is_status(error, "NotFound"):
-            raise
+    if unless_missing(session.client.get, "namespaces", name) is None:
         namespace: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         session.client.create("namespaces", namespace, field_manager=UNNAMED)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.errors import CliError, unless_missing
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
@@ -41,12 +41,8 @@ def _found(session: Session, given: Invocation) -> tuple[Resource, Object] | Non
     resource = session.scheme.find(found[0]) if found else None
     if found is None or resource is None or not session.has_cluster:
         return None
-    try:
-        return resource, session.client.get(resource.key, found[1], namespace=session.namespace)
-    except Exception as error:
-        if not is_status(error, "NotFound"):
-            raise
-        return None
+    obj = unless_missing(session.client.get, resource.key, found[1], namespace=session.namespace)
+    return None if obj is None else (resource, obj)
 
 
 def _containers(session: Session, given: Invocation) -> Iterable[Object]:

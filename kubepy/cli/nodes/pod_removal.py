@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kubepy.cli.nodes.eviction import was_deleted_long_ago
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all
+from kubepy.cli.runtime.errors import CliError, is_status, raise_all, unless_missing
 from kubepy.cli.runtime.flagsets import SERVER
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
@@ -140,12 +140,7 @@ class PodRemoval:
         return look() or self.session.driver.wait_until(look, float(self.given.timeout) or None, "until pods are gone")
 
     def _fresh(self, pod: Object) -> Object | None:
-        try:
-            return self.session.client.get("pods", name_of(pod), namespace=namespace_of(pod))
-        except Exception as error:
-            if not is_status(error, "NotFound"):
-                raise
-            return None
+        return unless_missing(self.session.client.get, "pods", name_of(pod), namespace=namespace_of(pod))
 
     def _is_gone(self, pod: Object) -> bool:
         """Whether the pod is gone (which is said), or has been going for so long that it is not waited for."""

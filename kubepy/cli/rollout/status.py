@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
 from kubepy.cli.rollout.viewers import Viewer, viewer_for
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.runtime.errors import CliError, unless_missing
 from kubepy.cli.runtime.flags import boolean, duration, integer
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
@@ -80,12 +80,10 @@ class Following:
         return self.done
 
     def _read(self) -> Object:
-        try:
-            obj = self.session.client.get(self.info.resource.address, self.info.name, namespace=self.info.namespace)
-        except Exception as error:
-            if is_status(error, "NotFound"):
-                raise CliError("object has been deleted") from None
-            raise
+        info = self.info
+        obj = unless_missing(self.session.client.get, info.resource.address, info.name, namespace=info.namespace)
+        if obj is None:
+            raise CliError("object has been deleted")
         if obj["metadata"].get("uid") != self.info.content["metadata"].get("uid"):
             raise CliError("object has been deleted")
         return obj

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from kubepy.cluster.errors import Status
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class CliError(Exception):
@@ -85,6 +88,16 @@ def is_status(error: BaseException, *reasons: str) -> bool:
     """Whether an exception is a Status of the API (with one of these reasons, if any are named)."""
     reason = getattr(error, "reason", None)
     return hasattr(error, "causes") and (not reasons or reason in reasons)
+
+
+def unless_missing(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """What ``read`` returns, None if the API answers NotFound."""
+    try:
+        return read(*args, **kwargs)
+    except Exception as error:
+        if not is_status(error, "NotFound"):
+            raise
+        return None
 
 
 def is_expected(error: BaseException) -> bool:

@@ -98,6 +98,15 @@ class Client:
         return self._server.ids
 
     @property
+    def requester(self) -> Object:
+        """Who asks, as a UserInfo (``authentication.k8s.io``)."""
+        return self._server.requester
+
+    @requester.setter
+    def requester(self, user: Object) -> None:
+        self._server.requester = user
+
+    @property
     def warn(self) -> Callable[[str], None]:
         return self._server.warn
 

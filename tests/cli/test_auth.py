@@ -208,3 +208,16 @@ def test_a_dump_goes_to_files(kubepy: Kubepy, folder: Path) -> None:
         "daemonsets.yaml", "deployments.yaml", "events.yaml", "pods.yaml", "replicasets.yaml",
         "replication-controllers.yaml", "services.yaml", "web/logs.txt")]
     assert found[-1] == "nodes.yaml"
+
+
+def test_who_is_impersonated_asks_for_a_certificate_and_reviews_himself(kubepy: Kubepy) -> None:
+    ann = ("--as=ann", "--as-uid=7", "--as-group=painters", "--as-user-extra=team=red", "--as-user-extra=team=blue")
+    user = {"username": "ann", "uid": "7", "groups": ["painters", "system:authenticated"],
+            "extra": {"team": ["red", "blue"]}}
+    review = kubepy("create", "-f", "-", "-o", "json", *ann,
+                    stdin="apiVersion: authentication.k8s.io/v1\nkind: SelfSubjectReview\n").out
+    assert json.loads(review)["status"] == {"userInfo": user}
+    request = REQUEST % base64.b64encode(PEM.encode()).decode()
+    assert kubepy("create", "-f", "-", *ann, stdin=request).status == 0
+    spec = json.loads(kubepy("get", "csr", "web", "-o", "json").out)["spec"]
+    assert {key: spec[key] for key in user} == user

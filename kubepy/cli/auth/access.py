@@ -9,7 +9,6 @@ from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines
-from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.scheme import Resource
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind",
@@ -107,7 +106,7 @@ def whoami(session: Session, given: Invocation) -> None:
     There is one user, the administrator; --as names another one."""
     printer = printer_for(session, given, typed=True)
     session.require_cluster()
-    user = _user(given)
+    user = session.client.requester
     if given.output or given.template:
         printer({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1",
                  "metadata": {"creationTimestamp": session.cluster.clock.timestamp()}, "status": {"userInfo": user}})
@@ -115,14 +114,3 @@ def whoami(session: Session, given: Invocation) -> None:
     rows = [("ATTRIBUTE", "VALUE"), ("Username", user["username"]), ("UID", user.get("uid", "")),
             ("Groups", f"[{' '.join(user['groups'])}]")]
     session.print(format_lines(["\t".join(row) for row in rows if row[1]]), end="")
-
-
-def _user(given: Invocation) -> Object:
-    """The UserInfo of the one user, or of the one that is impersonated."""
-    from kubepy.cluster.strategies.certificates import REQUESTER
-
-    name = given.flag("as")
-    if not name:
-        return dict(REQUESTER)
-    uid = {"uid": given.as_uid} if given.as_uid else {}
-    return {"username": name, **uid, "groups": [*given.as_group, "system:authenticated"]}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kubepy.cli.runtime.progress import Progress
     from kubepy.cluster.client import Client
     from kubepy.cluster.cluster import Cluster
+    from kubepy.cluster.objects.meta import Object
     from kubepy.cluster.scheme import Scheme
 
 OWN_FLAGS: tuple[Flag, ...] = (
@@ -88,6 +89,20 @@ def check_globals(given: Invocation) -> None:
         raise CliError("requesting uid, groups or user-extra for kubepy without impersonating a user")
 
 
+def _impersonated(given: Invocation) -> Object | None:
+    """The UserInfo that --as and the flags beside it describe. Raises CliError for an extra that is none."""
+    name = given.flag("as")
+    if not name:
+        return None
+    extra: dict[str, list[str]] = {}
+    for one in given.as_user_extra:
+        key, _, value = one.partition("=")
+        extra.setdefault(key, []).append(value)
+    uid = {"uid": given.as_uid} if given.as_uid else {}
+    return {"username": name, **uid, "groups": [*given.as_group, "system:authenticated"],
+            **({"extra": extra} if extra else {})}
+
+
 def _timeout(given: Invocation) -> float:
     try:
         return parse_timeout(given.request_timeout)
@@ -117,6 +132,7 @@ class Session:
         self._warned: dict[str, None] = {}
         self._logged: set[tuple[str, str]] = set()
         self._warnings_as_errors = False
+        self._impersonated: Object | None = None
         self._progress: Progress | None = None
 
     def take(self, given: Invocation, *, may_create: bool) -> None:
@@ -128,6 +144,7 @@ class Session:
         self._namespace, self._context, self._cluster = given.namespace, given.context, given.cluster
         self._state, self._reconcile = given.state, given.reconcile
         self._warnings_as_errors = given.warnings_as_errors
+        self._impersonated = _impersonated(given)
 
     def rehearse(self) -> None:
         """This is a dry run: nothing may be left behind."""
@@ -196,6 +213,8 @@ class Session:
         except NoClusterError:
             raise self._no_cluster(self.folder) from None
         cluster.client.warn = self.warn
+        if self._impersonated:
+            cluster.client.requester = self._impersonated
         return cluster
 
     @cached_property

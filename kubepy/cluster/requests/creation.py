@@ -50,7 +50,7 @@ def create(server: Server, session: Session, target: Target, obj: Object, field_
 def _answered(server: Server, strategy: Strategy, question: Object) -> Object:
     if wrong := strategy.validate(question):
         raise errors.invalid(strategy.resource.qualified_kind, question["metadata"].get("name", ""), wrong)
-    return strategy.answer(question, server.clock.timestamp())
+    return strategy.answer(question, server.requester, server.clock.timestamp())
 
 
 def create_decoded(server: Server, session: Session, target: Target, new: Object,
@@ -84,6 +84,7 @@ def store_new(server: Server, session: Session, target: Target, obj: Object,
     metadata["creationTimestamp"] = server.clock.timestamp()
     metadata["uid"] = server.ids.uid()
     strategy.begin_create(obj, session.list)
+    strategy.take_requester(obj, server.requester)
     strategy.prepare_for_create(obj)
     if strategy.has_generation:
         metadata["generation"] = 1

@@ -39,6 +39,7 @@ class Server:
         self.clock = clock
         self.ids = ids
         self.warn: Callable[[str], None] = _drop
+        self.requester: Object = ADMINISTRATOR
         self._strategies: dict[str, Strategy] = {}
 
     def resource(self, key: str) -> Resource:
@@ -71,6 +72,11 @@ class Server:
     def warn_all(self, warnings: Iterable[str]) -> None:
         for warning in warnings:
             self.warn(warning)
+
+
+# Who asks, as a UserInfo: there are no users here, and so it is the one that a new cluster has, unless he
+# impersonates another one.
+ADMINISTRATOR: Object = {"username": "kubernetes-admin", "groups": ["kubeadm:cluster-admins", "system:authenticated"]}
 
 
 def _drop(warning: str) -> None:

@@ -6,8 +6,6 @@ from kubepy.cluster.errors import FieldError
 from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
 
-# Who asks: there are no users here, and so it is the one that a new cluster has.
-REQUESTER = {"username": "kubernetes-admin", "groups": ["kubeadm:cluster-admins", "system:authenticated"]}
 _OF_THE_REQUESTER = ("username", "uid", "groups", "extra")
 _APPROVALS = ("Approved", "Denied")
 
@@ -16,11 +14,13 @@ class CertificateSigningRequestStrategy(Strategy):
     has_status = True
     selectable = ("spec.signerName",)
 
-    def prepare_for_create(self, obj: Object) -> None:
+    def take_requester(self, obj: Object, requester: Object) -> None:
         spec = obj.setdefault("spec", {})
         for field in _OF_THE_REQUESTER:
             spec.pop(field, None)
-        spec |= REQUESTER
+        spec |= requester
+
+    def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {}
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value
 from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.strategies.certificates import REQUESTER
 from kubepy.cluster.strategies.strategy import Strategy
 
 
@@ -17,7 +16,7 @@ class ReviewStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
         return validate_access(obj.get("spec") or {})
 
-    def answer(self, obj: Object, now: str) -> Object:
+    def answer(self, obj: Object, requester: Object, now: str) -> Object:
         return {**obj, "status": {"allowed": True}}
 
 
@@ -48,7 +47,7 @@ class SelfSubjectRulesReviewStrategy(ReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
         return []
 
-    def answer(self, obj: Object, now: str) -> Object:
+    def answer(self, obj: Object, requester: Object, now: str) -> Object:
         everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
         return {**obj, "status": {"resourceRules": [everything],
                                   "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
@@ -59,15 +58,15 @@ class SelfSubjectReviewStrategy(ReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
         return []
 
-    def answer(self, obj: Object, now: str) -> Object:
-        return {**obj, "metadata": {**obj["metadata"], "creationTimestamp": now}, "status": {"userInfo": REQUESTER}}
+    def answer(self, obj: Object, requester: Object, now: str) -> Object:
+        return {**obj, "metadata": {**obj["metadata"], "creationTimestamp": now}, "status": {"userInfo": requester}}
 
 
 class TokenReviewStrategy(ReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
         return []
 
-    def answer(self, obj: Object, now: str) -> Object:
+    def answer(self, obj: Object, requester: Object, now: str) -> Object:
         return {**obj, "status": {"user": {}, "error": "invalid bearer token"}}
 
 

@@ -57,9 +57,12 @@ class Strategy:
 
         return decode(obj)
 
-    def answer(self, obj: Object, now: str) -> Object:
-        """What a question gets; ``now`` is a timestamp."""
+    def answer(self, obj: Object, requester: Object, now: str) -> Object:
+        """What a question gets; ``requester`` is a UserInfo, ``now`` a timestamp."""
         raise NotImplementedError
+
+    def take_requester(self, obj: Object, requester: Object) -> None:
+        """Note in a new object who creates it, where the kind has a place for that."""
 
     def in_version(self, obj: Object, api_version: str) -> Object:
         """An object of another version of the kind as this one writes it; ``obj`` is not changed."""

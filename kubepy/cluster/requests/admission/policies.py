@@ -18,7 +18,6 @@ from kubepy.cluster.errors import Cause, Status
 from kubepy.cluster.objects.meta import Object, labels_of
 from kubepy.cluster.requests.admission.request import Request, refusal
 from kubepy.cluster.selectors.labels import from_label_selector
-from kubepy.cluster.strategies.certificates import REQUESTER
 from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
@@ -242,5 +241,6 @@ def _attributes(request: Request, operation: str) -> Object:
     return {
         "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource, "name": target.name,
         "namespace": target.namespace, "operation": operation, "subResource": request.subresource,
-        "requestSubResource": request.subresource, "dryRun": request.session.dry_run, "userInfo": dict(REQUESTER),
+        "requestSubResource": request.subresource, "dryRun": request.session.dry_run,
+        "userInfo": dict(request.server.requester),
     }

@@ -166,7 +166,7 @@ def _merge_data(old: Resource, made: Resource) -> None:
             if merged := {**(old.object.get(name) or {}), **(new.get(name) or {})}:
                 new[name] = merged
     old.object = new
-    old.needs_hash = old.needs_hash or made.needs_hash
+    old.needs_hash = old.needs_hash and made.needs_hash
 
 
 # --- targets ------------------------------------------------------------------------------------------------------

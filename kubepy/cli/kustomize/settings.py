@@ -64,6 +64,9 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
     return settings
 
 
+_SPELLINGS = {name.lower(): name for name in (*FIELDS, *UNSUPPORTED)}  # Go's JSON decoder takes any case
+
+
 def _parsed(text: str) -> Object:
     try:
         contents = contents_of(text, old_booleans=True)
@@ -73,7 +76,7 @@ def _parsed(text: str) -> Object:
         return {}
     if not isinstance(contents[0], dict):
         raise CliError("invalid Kustomization: json: cannot unmarshal into Go value of type types.Kustomization")
-    return dict(contents[0])
+    return {_SPELLINGS.get(str(name).lower(), str(name)): value for name, value in contents[0].items()}
 
 
 def _check_fields(settings: Object) -> None:

@@ -50,9 +50,19 @@ def build(path: str, warn: Warn, *, restricted: bool = True) -> list[Object]:
     fix_references(resources)
     resolve(resources, warn)
     kept = [one for one in resources if annotations_of(one.object).get(LOCAL) != "true"]
+    for resource in kept:
+        _write_annotations_as_text(resource.object)
     if "managedByLabel" in (settings.get("buildMetadata") or ()):
         transformers.add_pairs(resources, METADATA_LABELS, {MANAGED_BY: f"kustomize-{KUSTOMIZE_VERSION}"})
     return [one.object for one in in_order(kept, settings.get("sortOptions"))]
+
+
+def _write_annotations_as_text(obj: Object) -> None:
+    """Upstream writes all annotations anew when it takes its own out; what is no text becomes one."""
+    annotations = obj["metadata"].get("annotations")
+    for key, value in (annotations or {}).items():
+        if isinstance(value, bool | int | float):
+            annotations[key] = str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _accumulate(folder: Folder, settings: Object, resources: Resources, warn: Warn) -> None:
@@ -184,12 +194,15 @@ def _hash(obj: Object) -> str:
 
 def in_order(resources: list[Resource], options: Object | None) -> list[Resource]:
     """By kind, what others need first; or as ``sortOptions`` says. Raises CliError."""
-    order = (options or {}).get("order", "legacy")
+    order, legacy = ("legacy", None) if options is None else (options.get("order"), options.get("legacySortOptions"))
+    if order not in ("fifo", "legacy"):
+        raise CliError("the field 'sortOptions.order' must be one of [fifo, legacy]")
+    if order == "fifo" and legacy is not None:
+        raise CliError("the field 'sortOptions.legacySortOptions' is set but the selected sort order is 'fifo', "
+                       "not 'legacy'")
     if order == "fifo":
         return resources
-    if order != "legacy":
-        raise CliError("the field 'sortOptions.order' must be one of [fifo, legacy]")
-    legacy = (options or {}).get("legacySortOptions") or {}
+    legacy = legacy or {}
     first, last = legacy.get("orderFirst", ORDER_FIRST), legacy.get("orderLast", ORDER_LAST)
     ranks = {kind: index - len(first) for index, kind in enumerate(first)}
     ranks |= {kind: index + 1 for index, kind in enumerate(last)}

@@ -209,3 +209,36 @@ def test_an_empty_secret_has_data(bare: Kubepy, folder: Path) -> None:
     write(folder, a_kustomization__yaml="secretGenerator: [{name: s}]")
     assert bare("kustomize", "a").out == (
         "apiVersion: v1\ndata: {}\nkind: Secret\nmetadata:\n  name: s-46f8b28mk5\ntype: Opaque\n")
+
+
+def test_what_was_not_hashed_stays_so_when_data_is_merged_into_it(bare: Kubepy, folder: Path) -> None:
+    merged = "configMapGenerator:\n- {name: conf, behavior: merge, literals: [DEPTH=12]}\n"
+    write(folder, a_kustomization__yaml="resources: [cm.yaml]\n" + merged, a_cm__yaml=CONFIG_MAP,
+          b_kustomization__yaml="configMapGenerator:\n- {name: conf, literals: [WIDTH=3]}\n",
+          c_kustomization__yaml="resources: [../b]\n" + merged,
+          d_kustomization__yaml="resources: [../b]\ngeneratorOptions: {disableNameSuffixHash: true}\n" + merged)
+    assert bare("kustomize", "a").out.endswith("metadata:\n  name: conf\n")
+    assert bare("kustomize", "c").out.endswith("metadata:\n  name: conf-fhb8kt9cgc\n")
+    assert bare("kustomize", "d").out.endswith("metadata:\n  name: conf\n")
+
+
+def test_annotations_are_text_whatever_they_were_written_as(bare: Kubepy, folder: Path) -> None:
+    noted = CONFIG_MAP.replace("{name: conf}", "{name: conf, annotations: {ready: true, port: 80, note: x}}")
+    write(folder, a_kustomization__yaml="resources: [cm.yaml]\n", a_cm__yaml=noted)
+    assert '  annotations:\n    note: x\n    port: "80"\n    ready: "true"\n' in bare("kustomize", "a").out
+
+
+def test_the_case_of_a_field_does_not_matter(bare: Kubepy, folder: Path) -> None:
+    write(folder, a_kustomization__yaml="Resources: [cm.yaml]\nnameprefix: x-\n", a_cm__yaml=CONFIG_MAP)
+    assert bare("kustomize", "a").out.endswith("  name: x-conf\n")
+
+
+@pytest.mark.parametrize(("options", "error"), [
+    ("{legacySortOptions: {orderFirst: [Pod]}}", "the field 'sortOptions.order' must be one of [fifo, legacy]"),
+    ("{order: fifo, legacySortOptions: {}}",
+     "the field 'sortOptions.legacySortOptions' is set but the selected sort order is 'fifo', not 'legacy'"),
+])  # fmt: skip
+def test_an_order_is_named_and_only_the_legacy_one_has_options(bare: Kubepy, folder: Path, options: str,
+                                                               error: str) -> None:
+    write(folder, a_kustomization__yaml=f"resources: [cm.yaml]\nsortOptions: {options}\n", a_cm__yaml=CONFIG_MAP)
+    assert bare("kustomize", "a").err == f"error: {error}\n"

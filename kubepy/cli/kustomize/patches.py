@@ -14,6 +14,7 @@ from kubepy.cli.kustomize.resources import Resource, Resources
 from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cluster.objects.meta import Object, clone
 from kubepy.cluster.schema.openapi import schema_for
+from kubepy.storage.yaml import dump
 
 
 class Patch(NamedTuple):
@@ -44,16 +45,48 @@ def apply_patches(resources: Resources, patches: Iterator[Patch]) -> None:
 
 def strategic_patches(folder: Folder, settings: Object) -> Iterator[Patch]:
     """``patchesStrategicMerge``: paths, or objects inline."""
-    for entry in settings.get("patchesStrategicMerge") or ():
-        inline = "\n" in entry or ":" in entry
-        found = parse(entry) if inline else folder.documents(entry)
-        yield Patch(entry, found, [], {}, {}, missing="")
+    paths = settings.get("patchesStrategicMerge") or []
+    for entry in paths:
+        try:
+            yield Patch(entry, _inline(entry) or folder.documents(entry), [], {}, {}, missing="")
+        except CliError as error:
+            raise _trouble("PatchStrategicMergeTransformer", {"paths": paths}, str(error)) from None
+
+
+def _inline(entry: str) -> list[Object]:
+    """The objects that a text holds; none if it is a path."""
+    try:
+        found = parse(entry) if ":" in entry else []
+    except CliError:
+        return []
+    return found if all(one.get("kind") and (one.get("metadata") or {}).get("name") for one in found) else []
+
+
+def _trouble(transformer: str, config: Object, why: str) -> CliError:
+    return CliError(f"trouble configuring builtin {transformer} with config: `\n{dump(config)}`: {why}")
+
+
+def json_patches(folder: Folder, entries: list[Object]) -> Iterator[Patch]:
+    """``patchesJson6902``."""
+    for entry in entries:
+        try:
+            if entry.get("path"):
+                folder.read(entry["path"])
+            elif not entry.get("patch"):
+                raise CliError("empty file path and empty jsonOp")
+        except CliError as error:
+            config = {key: entry[key] for key in ("path", "target") if entry.get(key)}
+            raise _trouble("PatchJson6902Transformer", config, str(error)) from None
+    return general_patches(folder, entries)
 
 
 def general_patches(folder: Folder, entries: list[Object]) -> Iterator[Patch]:
-    """``patches`` and ``patchesJson6902``."""
+    """``patches``."""
     for entry in entries:
-        text, source = _text_of(folder, entry)
+        try:
+            text, source = _text_of(folder, entry)
+        except CliError as error:
+            raise _trouble("PatchTransformer", entry, str(error)) from None
         contents = _contents(text, source)
         target = {key: str(value) for key, value in (entry.get("target") or {}).items()}
         operations = contents[0] if contents and isinstance(contents[0], list) else []
@@ -64,16 +97,15 @@ def general_patches(folder: Folder, entries: list[Object]) -> Iterator[Patch]:
 def _text_of(folder: Folder, entry: Object) -> tuple[str, str]:
     text, path = str(entry.get("patch") or "").strip(), entry.get("path") or ""
     if not text and not path:
-        raise CliError("must specify one of patch and path in a patch")
+        raise CliError(f"must specify one of patch and path in\n{dump(entry)}")
     if text and path:
-        raise CliError("patch and path can't be set at the same time")
+        raise CliError(f"patch and path can't be set at the same time\n{dump(entry)}")
     if text:
         return text, f"[patch: {text!r}]"
     try:
         return folder.read(path).decode(errors="replace"), f'[path: "{path}"]'
     except CliError as error:
-        raise CliError(f"trouble configuring builtin PatchTransformer with config: `\npath: {path}\n`: failed to get "
-                       f"the patch file from path({path}): {error}") from None
+        raise CliError(f"failed to get the patch file from path({path}): {error}") from None
 
 
 def _contents(text: str, source: str) -> list[Any]:

@@ -13,7 +13,7 @@ from kubepy.cli.kustomize import transformers
 from kubepy.cli.kustomize.fieldspecs import COMMON_ANNOTATIONS, METADATA_LABELS
 from kubepy.cli.kustomize.files import Folder, open_folder, settings_file
 from kubepy.cli.kustomize.generators import generated
-from kubepy.cli.kustomize.patches import apply_patches, general_patches, strategic_patches
+from kubepy.cli.kustomize.patches import apply_patches, general_patches, json_patches, strategic_patches
 from kubepy.cli.kustomize.references import fix_references
 from kubepy.cli.kustomize.replacements import replace_all
 from kubepy.cli.kustomize.resources import Id, Resource, Resources
@@ -170,7 +170,7 @@ def _transform(folder: Folder, settings: Object, resources: Resources) -> None:
     transformers.add_labels(resources, settings)
     if annotations := settings.get("commonAnnotations"):
         transformers.add_pairs(resources, COMMON_ANNOTATIONS, annotations)
-    apply_patches(resources, general_patches(folder, settings.get("patchesJson6902") or []))
+    apply_patches(resources, json_patches(folder, settings.get("patchesJson6902") or []))
     for replica in settings.get("replicas") or ():
         transformers.set_replicas(resources, replica)
     for image in settings["images"]:

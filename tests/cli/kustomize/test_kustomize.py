@@ -95,8 +95,8 @@ def test_output_can_go_to_a_file(bare: Kubepy, folder: Path) -> None:
     ("resources: [c.yaml]\npatches: [{path: p.yaml}]", "trouble configuring builtin PatchTransformer with config: `\n"
      "path: p.yaml\n`: failed to get the patch file from path(p.yaml): evalsymlink failure on 'DIR/a/p.yaml' : lstat "
      "DIR/a/p.yaml: no such file or directory"),
-    ("resources: [c.yaml]\npatches: [{target: {kind: Pod}}]", "trouble configuring builtin PatchTransformer with config: "
-     "`\ntarget:\n  kind: Pod\n`: must specify one of patch and path in\ntarget:\n  kind: Pod"),
+    ("resources: [c.yaml]\npatches: [{target: {kind: Pod}}]", "trouble configuring builtin PatchTransformer with "
+     "config: `\ntarget:\n  kind: Pod\n`: must specify one of patch and path in\ntarget:\n  kind: Pod"),
     ("configMapGenerator: [{name: a, behavior: merge, literals: [b=c]}]", "merging from generator: id "
      "ConfigMap.v1.[noGrp]/a.[noNs] does not exist; cannot merge or replace"),
     ("configMapGenerator: [{name: a, literals: [b]}]",
@@ -247,15 +247,15 @@ def test_an_order_is_named_and_only_the_legacy_one_has_options(bare: Kubepy, fol
 
 
 @pytest.mark.parametrize(("field", "trouble"), [
-    ("patchesStrategicMerge: [no.yaml]", "PatchStrategicMergeTransformer with config: `\npaths:\n- no.yaml\n`: evalsymlink "
-     "failure on 'DIR/a/no.yaml' : lstat DIR/a/no.yaml: no such file or directory"),
+    ("patchesStrategicMerge: [no.yaml]", "PatchStrategicMergeTransformer with config: `\npaths:\n- no.yaml\n`: "
+     "evalsymlink failure on 'DIR/a/no.yaml' : lstat DIR/a/no.yaml: no such file or directory"),
     ("patchesJson6902: [{path: no.yaml, target: {version: v1, kind: Pod}}]", "PatchJson6902Transformer with config: `\n"
      "path: no.yaml\ntarget:\n  kind: Pod\n  version: v1\n`: evalsymlink failure on 'DIR/a/no.yaml' : lstat "
      "DIR/a/no.yaml: no such file or directory"),
     ("patchesJson6902: [{target: {kind: Pod}}]",
      "PatchJson6902Transformer with config: `\ntarget:\n  kind: Pod\n`: empty file path and empty jsonOp"),
 ])  # fmt: skip
-def test_old_fields_for_patches_name_what_was_to_read_them(bare: Kubepy, folder: Path, field: str, trouble: str) -> None:
+def test_old_fields_for_patches_name_what_reads_them(bare: Kubepy, folder: Path, field: str, trouble: str) -> None:
     write(folder, a_kustomization__yaml=f"resources: [c.yaml]\n{field}\n", a_c__yaml=CONFIG_MAP)
     expected = f"error: trouble configuring builtin {trouble}\n".replace("DIR", str(folder))
     assert bare("kustomize", "a").err.endswith(expected)

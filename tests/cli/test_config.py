@@ -168,6 +168,21 @@ def test_a_context_that_is_not_there(kubepy: Kubepy) -> None:
         "", "Error in configuration: context was not found for specified context: stagging\n", 1)
 
 
+def test_a_cluster_or_user_that_is_not_there(kubepy: Kubepy) -> None:
+    assert kubepy("get", "cm", "--cluster=gone", "--user=gone").status == 0  # nobody has chosen any
+    kubepy("config", "set-context", "staging")
+    assert kubepy("get", "cm", "--cluster=gone", "--user=gone") == Done(
+        "", 'error: no server found for cluster "gone"\n', 1)
+    assert kubepy("get", "cm", "--user=gone") == Done("", 'error: auth info "gone" does not exist\n', 1)
+    assert kubepy("get", "cm", "--cluster=kubepy", "--user=kubepy").status == 0
+
+
+def test_base64_may_be_broken_into_lines(kubepy: Kubepy) -> None:
+    kubepy("config", "set", "clusters.far.certificate-authority-data", "AAEC\nAwQF\r\n")
+    assert kubepy("config", "view", "--raw", "-o",
+                  "jsonpath={.clusters[?(@.name=='far')].cluster.certificate-authority-data}").out == "AAECAwQF"
+
+
 def test_contexts_are_renamed_and_deleted(kubepy: Kubepy) -> None:
     assert kubepy("config", "rename-context", "kubepy", "home").out == 'Context "kubepy" renamed to "home".\n'
     assert kubepy("config", "current-context").out == "home\n"

@@ -117,17 +117,27 @@ def folder_of(server: str, home: str) -> str:
     return server.removeprefix(FOLDER) if server.startswith(FOLDER) else home
 
 
-def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "") -> Target:
+def _expect_named(config: Kubeconfig, cluster: str, user: str) -> None:
+    if cluster and cluster not in config.clusters and not is_folder(cluster):
+        raise CliError(f'no server found for cluster "{cluster}"')
+    if user and user not in config.users:
+        raise CliError(f'auth info "{user}" does not exist')
+
+
+def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", user: str = "") -> Target:
     """Where a command works.
 
     :param context: the context that --context names, if it does. Where nobody has chosen any contexts it may be
         anything: a script written for kubectl names its own.
     :param cluster: the cluster that --cluster names in its place, or a folder.
-    :raises UnprefixedError: for a context that is not there.
+    :param user: the user that --user names, who changes nothing.
+    :raises UnprefixedError: for a context, cluster or user that is not there.
     """
     name = context if context and config.is_chosen else config.current
     if name and name not in config.contexts:
         raise UnprefixedError(f"Error in configuration: context was not found for specified context: {name}")
     chosen = config.contexts.get(name, {})
+    if config.is_chosen:
+        _expect_named(config, cluster, user)
     server = config.clusters.get(cluster or chosen.get("cluster", ""), {}).get("server") or server_of(cluster)
     return Target(folder_of(server, home), chosen.get("namespace", ""))

@@ -130,6 +130,7 @@ def _section(config: Kubeconfig, path: Path) -> Entries:
 
 
 def _base64(text: str) -> str:
+    text = text.translate({ord("\r"): None, ord("\n"): None})  # as base64 breaks lines
     try:
         base64.b64decode(text, validate=True)
     except binascii.Error:

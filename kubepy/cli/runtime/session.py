@@ -125,7 +125,7 @@ class Session:
         self.may_create = False
         self._rehearses = False
         self.namespace_given = False
-        self._namespace = self._context = self._cluster = ""
+        self._namespace = self._context = self._cluster = self._user = ""
         self._state = ""
         self._request_timeout = 0.0
         self._reconcile = ""
@@ -142,6 +142,7 @@ class Session:
         self.may_create = may_create
         self.namespace_given = bool(given.namespace)
         self._namespace, self._context, self._cluster = given.namespace, given.context, given.cluster
+        self._user = given.user
         self._state, self._reconcile = given.state, given.reconcile
         self._warnings_as_errors = given.warnings_as_errors
         self._impersonated = _impersonated(given)
@@ -169,7 +170,7 @@ class Session:
     def _target(self) -> Target:
         from kubepy.cli.config import kubeconfig
 
-        return kubeconfig.target(self.kubeconfig, self.home, self._context, self._cluster)
+        return kubeconfig.target(self.kubeconfig, self.home, self._context, self._cluster, self._user)
 
     @property
     def folder(self) -> str:

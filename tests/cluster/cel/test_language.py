@@ -93,6 +93,7 @@ def test_an_expression_holds(expression: str) -> None:
     "cidr('10.0.0.5/8').masked() == cidr('10.0.0.0/8') && cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')",
     "format.dns1123Label().validate('a-b') == optional.none()",
     "format.named('dns1123Label').value().validate('A').hasValue()",
+    "!isSemver('', true) && isSemver('v0.01', true)",
     "isSemver('1.2.3') && semver('1.2.3-rc.1').isLessThan(semver('1.2.3')) && semver('v1.2', true).minor() == 2",
 ])  # fmt: skip
 def test_the_functions_of_kubernetes_and_of_the_extensions(expression: str) -> None:
@@ -104,7 +105,9 @@ def test_the_functions_of_kubernetes_and_of_the_extensions(expression: str) -> N
     ("0u - 1u", "unsigned integer overflow"), ("l[3]", "index out of bounds: 3"), ("m.c", "no such key: c"),
     ("m['c']", "no such key: c"), ("1 + 'a'", "no such overload"), ("s.substring(9)", "index out of range: 9"),
     ("int('x')", "type conversion error from 'string' to 'int'"),
-    ("s.size('x')", "no such overload: string.size(string)"),
+    ("s.size('x')", "no such overload: string.size(string)"), ("semver('v1.0')", "No Major.Minor.Patch elements found"),
+    ("semver('1.x.0')", 'Invalid character(s) found in minor number "x"'), ("semver('')", "Version string empty"),
+    ("semver('1.2.03')", 'Patch number must not contain leading zeroes "03"'),
     ("['a', 'a'].transformMapEntry(i, w, {w: i})", "insert failed: key 'a' already exists"),
     ("optional.none().value()", "optional.none() dereference"), ("s.matches('(')",
      "error parsing regexp: missing closing ): `(`"), ("true && 1 / 0 == 1", "division by zero"),

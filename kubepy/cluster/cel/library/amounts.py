@@ -88,7 +88,7 @@ def _sub_whole(quantity: Quantity, other: int) -> Quantity:
 def _normalized(text: str) -> str:
     """``v1.2`` and ``01.2.3`` as versions are written in full."""
     core, separator, rest = re.sub(r"^v", "", text).partition("-")
-    parts = [part.lstrip("0") or "0" for part in core.split(".")]
+    parts = [part.lstrip("0") or part[:1] for part in core.split(".")]
     return ".".join([*parts, *["0"] * (3 - len(parts))]) + separator + rest
 
 
@@ -106,8 +106,21 @@ def _is_semver(text: str, normalize: bool = False) -> bool:
 def _semver(text: str, normalize: bool = False) -> Semver:
     found = _parse(text, normalize=normalize)
     if found is None:
-        raise CelError(f"semver parse error during conversion from string: {text}")
+        raise CelError(_no_semver(_normalized(text) if normalize else text))
     return found
+
+
+def _no_semver(text: str) -> str:
+    """Why a text is no version, in the words of ``blang/semver``."""
+    parts = text.split(".", 2)
+    if not text or len(parts) < 3:
+        return "No Major.Minor.Patch elements found" if text else "Version string empty"
+    for name, part in zip(("major", "minor", "patch"), (*parts[:2], re.split("[-+]", parts[2])[0]), strict=True):
+        if not re.fullmatch("[0-9]+", part):
+            return f'Invalid character(s) found in {name} number "{part}"'
+        if len(part) > 1 and part.startswith("0"):
+            return f'{name.title()} number must not contain leading zeroes "{part}"'
+    return f'Invalid character(s) found in prerelease "{parts[2].partition("-")[2]}"'
 
 
 @overload("semver.major() -> int")

@@ -2,3 +2,4 @@
 
 __version__ = "0.1.0"
 KUBERNETES_VERSION = "v1.36.0"
+KUSTOMIZE_VERSION = "v5.8.1"  # the one whose kustomizations are understood

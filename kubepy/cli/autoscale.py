@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubepy.cli.create.objects import create_generated, metadata
+from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import integer, string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -20,7 +20,7 @@ from kubepy.cli.runtime.infos import Info, resource_text
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 FLAGS = [
     integer("min", default=-1, bits=32, help="The lower limit for the number of pods that can be set by the "

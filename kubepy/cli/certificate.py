@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import UNNAMED, filename_flags, output_flags
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 RESOURCE = "certificatesigningrequests.certificates.k8s.io"
 

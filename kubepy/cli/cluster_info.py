@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kubepy.cli.commands import NO_CONTAINERS
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import boolean, duration, string, strings
 from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import NOTHING, Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 # Each resource of a namespace that is dumped, with the name of its file.
 DUMPED = (("events", "events"), ("replicationcontrollers", "replication-controllers"), ("services", "services"),

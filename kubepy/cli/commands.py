@@ -150,7 +150,7 @@ COMMANDS: dict[str, Entry] = {
     "patch": Entry("kubepy.cli.patch:patch", "Update fields of a resource"),
     "replace": Entry("kubepy.cli.replace:replace", "Replace a resource by file name or stdin"),
     "wait": Entry("kubepy.cli.wait:wait", "Wait for a specific condition on one or many resources"),
-    "kustomize": Entry("kubepy.cli.kustomize.command:kustomize", "Build a kustomization target from a directory"),
+    "kustomize": Entry("kubepy.cli.kustomize:kustomize", "Build a kustomization target from a directory"),
     "label": Entry("kubepy.cli.label:label", "Update the labels on a resource"),
     "annotate": Entry("kubepy.cli.annotate:annotate", "Update the annotations on a resource"),
     "completion": Entry("kubepy.cli.completion.scripts:completion", "Output shell completion code (bash, zsh, fish)"),

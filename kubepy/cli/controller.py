@@ -9,9 +9,9 @@ from datetime import datetime
 from types import FrameType
 
 from kubepy.cli.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
-from kubepy.cli.nodes.missing import note_missing_nodes
+from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.missing_nodes import note_missing_nodes
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, SilentExit
 from kubepy.cli.runtime.flags import boolean, duration
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.clock import format_time

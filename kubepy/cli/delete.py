@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError, raise_all, unless_missing, with_source
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, raise_all, unless_missing, with_source
 from kubepy.cli.runtime.flags import Flag, boolean, duration, integer, parse_bool, string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from kubepy.cli.describers import describer_for
 from kubepy.cli.describers.writer import Surroundings, Writer
+from kubepy.cli.errors import CliError, is_status, raise_together
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status, raise_together
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, filename_flags, selector_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object, name_of, uid_of
+from kubepy.cluster.meta import Object, name_of, uid_of
 
 EXAMPLES = """
     # Everything about a DaemonSet

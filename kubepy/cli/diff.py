@@ -14,8 +14,8 @@ from typing import Any
 
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
+from kubepy.cli.errors import CliError, SilentExit, guarded, is_status, unless_missing
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, SilentExit, guarded, is_status, unless_missing
 from kubepy.cli.runtime.flags import boolean, integer, string_array
 from kubepy.cli.runtime.flagsets import (
     CLIENT_SIDE_APPLY,
@@ -34,7 +34,7 @@ from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_folder
 from kubepy.cluster.client import NO_OPTIONS
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 FLAGS = [
     *filename_flags("contains the configuration to diff"),

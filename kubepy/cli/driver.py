@@ -206,7 +206,7 @@ class Driver:
         """Once, and not before the controllers have come to rest: they may have pods to make yet."""
         if self._noted or not self._progress.is_watched or self._progress.seconds() < NOTE_SECONDS:
             return
-        from kubepy.cli.nodes.missing import note_missing_nodes
+        from kubepy.cli.missing_nodes import note_missing_nodes
 
         note_missing_nodes(self._cluster.client, self._say)
         self._noted = True

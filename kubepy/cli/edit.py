@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError, is_status, raise_all
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.editing import Editing, Round, place
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import (
     field_manager_flag,
@@ -23,7 +23,7 @@ from kubepy.cli.runtime.output import printer_for, without_managers
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object, uid_of
+from kubepy.cluster.meta import Object, uid_of
 from kubepy.cluster.values.goformat import go_syntax, to_json
 
 FLAGS = [

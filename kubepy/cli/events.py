@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, output_flags
 from kubepy.cli.runtime.output import printer_for
@@ -14,7 +14,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cli.watch import POLL_SECONDS
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.objects.meta import Object, namespace_of
+from kubepy.cluster.meta import Object, namespace_of
 
 FLAGS = [
     all_namespaces_flag(),

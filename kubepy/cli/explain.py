@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.flags import boolean, string
 from kubepy.cli.runtime.resources import warn_of_short_name
 from kubepy.cli.runtime.session import Session

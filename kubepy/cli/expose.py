@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kubepy.cli.create.objects import metadata
 from kubepy.cli.create.service_objects import DNS1035_LENGTH, Service, parse_pairs, service
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -26,7 +26,7 @@ from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.typed import type_name
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.meta import Object, labels_of
 
 FLAGS = [
     string("port", help="The port that the service should serve on. Copied from the resource, if unspecified."),

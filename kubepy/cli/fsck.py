@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import SilentExit
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import SilentExit
 from kubepy.cli.runtime.session import Session
 
 

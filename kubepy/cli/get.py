@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError, raise_all, raise_together
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, raise_all, raise_together
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.flagsets import (
     all_namespaces_flag,
@@ -21,7 +21,7 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.resources import find, listed
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines, lines
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
 
 FLAGS = [

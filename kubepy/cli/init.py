@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kubepy.cli.driver import build_manager, holding, settle
-from kubepy.cli.nodes.missing import REMEDY
+from kubepy.cli.errors import CliError
+from kubepy.cli.missing_nodes import REMEDY
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime import metadata_changes
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, raise_all
 from kubepy.cli.runtime.flagsets import dry_run, pairs_from
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.metadata_changes import Changes, is_local, print_list, send, values_of, with_values
@@ -57,7 +57,7 @@ def parse_labels(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _check_value(word: str, value: str) -> None:
-    from kubepy.cluster.validation.names import label_value
+    from kubepy.cluster.values.names import label_value
 
     problems = label_value(value)
     if problems:

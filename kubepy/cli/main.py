@@ -8,8 +8,8 @@ from typing import IO
 import click
 
 from kubepy.cli.commands import COMMANDS, GROUPS
+from kubepy.cli.errors import UnprefixedError, guarded
 from kubepy.cli.runtime.command import Invocation, Verb
-from kubepy.cli.runtime.errors import UnprefixedError, guarded
 from kubepy.cli.runtime.flags import Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 

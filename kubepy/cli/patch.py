@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import boolean, string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -26,7 +26,7 @@ from kubepy.cli.runtime.record import cause
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 FLAGS = [
@@ -223,7 +223,7 @@ def _patched_locally(info: Info, content: Content) -> Any:
 
 
 def _with_operations(obj: Object, content: Content) -> Any:
-    from kubepy.cluster.objects.meta import clone
+    from kubepy.cluster.meta import clone
     from kubepy.cluster.patches.json_patch import OperationError, Patcher
     from kubepy.cluster.values.goformat import json_type_name
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.errors import no_such_resource
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import CREATE_ONLY, Resource
 from kubepy.cluster.values.goformat import quote, to_json
 

@@ -7,8 +7,8 @@ import re
 from kubepy.cli.create.objects import metadata, save_config
 from kubepy.cli.create.service_objects import Service, parse_pairs, service
 from kubepy.cli.delete import deletion_flags, propagation_policy
+from kubepy.cli.errors import CliError, is_expected, raise_all
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_expected, raise_all
 from kubepy.cli.runtime.flags import boolean, duration, string, string_array
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -25,7 +25,7 @@ from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.overrides import overridden, override_flags
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.session import NOTHING, Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 FLAGS = [
     string("image", help="The image for the container to run."),

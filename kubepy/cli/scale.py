@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, raise_all
 from kubepy.cli.runtime.flags import boolean, duration, integer, string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -23,7 +23,7 @@ from kubepy.cli.runtime.record import CHANGE_CAUSE, record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import MERGE_PATCH
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 FLAGS = [
     integer("replicas", help="The new desired number of replicas. Required."),

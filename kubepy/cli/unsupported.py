@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from kubepy.cli.commands import NO_CONTAINERS, NO_METRICS, NO_PREFERENCES, NO_SERVER
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, Run, Verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from kubepy import KUBERNETES_VERSION, __version__
+from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import boolean, string
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
-
-KUSTOMIZE_VERSION = "v5.8.1"  # the one whose kustomizations are understood
 
 FLAGS = [
     boolean("client", help="If true, shows client version only (no cluster required)."),

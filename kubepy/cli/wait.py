@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all, unless_missing
 from kubepy.cli.runtime.flags import boolean, duration, string_array
 from kubepy.cli.runtime.flagsets import (
     all_namespaces_flag,
@@ -21,7 +21,7 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object, uid_of
+from kubepy.cluster.meta import Object, uid_of
 
 FLAGS = [
     string_array("for", help="The condition to wait on: [create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'"

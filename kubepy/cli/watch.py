@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.getting import for_type, is_table, object_printer, style_of
 from kubepy.cli.runtime.infos import Info, Result, Scope
 from kubepy.cli.runtime.output import document, in_sorted_order, requested, told
 from kubepy.cli.runtime.resources import find, listed, resource_of
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import Style, format_lines, lines
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
 
 POLL_SECONDS = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster.client import Client
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 PRIORITY_CLASSES = (

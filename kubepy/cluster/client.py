@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.clock import Clock, Ids
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.options import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -141,7 +141,7 @@ class Client:
         for problem in problems:
             self.warn(self._store.describe(problem))
         if label_selector or field_selector:
-            from kubepy.cluster.selectors.selection import select
+            from kubepy.cluster.requests.selection import select
 
             objects = select(self._server.strategy(target.resource), objects, label_selector, field_selector)
         if version:
@@ -254,8 +254,8 @@ class Client:
 
     def with_managed_fields(self, obj: Object) -> Object:
         """An object with its managedFields as the API shows them; storage keeps less of them."""
-        from kubepy.cluster.managedfields.schema import field_schema
         from kubepy.cluster.managedfields.tracking import shown
+        from kubepy.cluster.requests.field_schemas import field_schema
 
         resource = self._server.scheme.for_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
         return shown(resource, field_schema(self._server, resource), obj) if resource else obj

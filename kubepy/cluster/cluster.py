@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.cluster.client import CRDS, Client
 from kubepy.cluster.clock import Clock, Ids, parse_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.server import Server
 from kubepy.cluster.scheme import Resource, Scheme
 from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
@@ -79,7 +79,7 @@ class Cluster:
         return self.clock.now().timestamp()
 
     def _admit(self, key: Key, obj: Object, modified: float) -> Object:
-        from kubepy.cluster.objects.handwritten import complete
+        from kubepy.cluster.requests.handwritten import complete
 
         return complete(self._server, key, obj, modified)
 

@@ -1,7 +1,7 @@
 """What the API answers when it refuses: one exception, :class:`Status`, and the constructors of its reasons.
 
 The words are upstream's ``k8s.io/apimachinery/pkg/api/errors`` and ``util/validation/field``. The CLI turns a Status
-into kubectl's line in one place (``kubepy.cli.runtime.errors``); nothing else formats them.
+into kubectl's line in one place (``kubepy.cli.errors``); nothing else formats them.
 """
 
 from __future__ import annotations

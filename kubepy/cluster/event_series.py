@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kubepy.cluster.client import Client
 from kubepy.cluster.clock import format_micro_time, parse_time
 from kubepy.cluster.events import EVENTS, store_event, takes_events
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.objects.references import reference
 from kubepy.cluster.requests.sessions import Session
 from kubepy.storage import Key

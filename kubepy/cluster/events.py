@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from kubepy.cluster import errors
 from kubepy.cluster.client import Client
 from kubepy.cluster.clock import Ids, format_time, parse_time
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.objects.references import reference
 from kubepy.cluster.requests.sessions import Session
-from kubepy.cluster.validation.names import dns1123_subdomain
+from kubepy.cluster.values.names import dns1123_subdomain
 from kubepy.storage import Key
 
 EVENTS = "events"

@@ -11,7 +11,7 @@ from typing import Any
 
 from kubepy.cluster.client import Client
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, labels_of, name_of, namespace_of, new_controller_ref
+from kubepy.cluster.meta import Object, labels_of, name_of, namespace_of, new_controller_ref
 
 RESOURCE = "controllerrevisions.apps"
 MAX_NAME_PREFIX = 223  # of a name of at most 253 characters

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from kubepy.cluster.clock import Clock
-from kubepy.cluster.objects.meta import Object, namespace_of, owner_references
+from kubepy.cluster.meta import Object, namespace_of, owner_references
 from kubepy.cluster.scheme import Scheme
 from kubepy.cluster.watch import WatchEvent
 from kubepy.cluster.workqueue import BASE_DELAY, MAX_DELAY, WorkQueue

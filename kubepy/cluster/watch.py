@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, uid_of
+from kubepy.cluster.meta import Object, uid_of
 from kubepy.storage.keys import Key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubepy.cluster.client import APPLY_PATCH
-from kubepy.cluster.objects.meta import Object, labels_of, name_of
+from kubepy.cluster.meta import Object, labels_of, name_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.selectors.labels import from_label_selector
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from kubepy.cluster.clock import format_time
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of
+from kubepy.cluster.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of
 from kubepy.cluster.objects.pods import get_condition
 from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 from kubepy.cluster.requests.deletion import CLEANUP, CRDS

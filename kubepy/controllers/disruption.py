@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     clone,
     controller_of,

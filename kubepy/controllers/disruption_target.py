@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from kubepy.cluster.client import Client
-from kubepy.cluster.objects.meta import Object, namespace_of
+from kubepy.cluster.meta import Object, namespace_of
 from kubepy.cluster.objects.pods import set_condition
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, is_being_deleted, namespace_of, new_controller_ref
+from kubepy.cluster.meta import Object, is_being_deleted, namespace_of, new_controller_ref
 from kubepy.cluster.objects.volumes import CLAIMS, ephemeral_claim_name, not_made_for, uses_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     FOREGROUND,
     ORPHAN,
     Object,

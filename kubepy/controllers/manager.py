@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from kubepy.cluster.client import Batch, Client
 from kubepy.cluster.clock import Clock
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, name_of, namespace_of, uid_of
 from kubepy.cluster.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
 from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controllers.summary import Due, Summary, SyncFailure

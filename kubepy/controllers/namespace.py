@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.clock import format_time, parse_time
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of
+from kubepy.cluster.meta import Object, is_being_deleted, name_of
 from kubepy.cluster.objects.pods import is_pod_terminal
 from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 from kubepy.cluster.scheme import Resource

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     controller_of,
     is_being_deleted,

@@ -8,7 +8,7 @@ from typing import TypeVar
 from kubepy.cluster.client import Client
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of, new_controller_ref
+from kubepy.cluster.meta import Object, name_of, namespace_of, new_controller_ref
 
 T = TypeVar("T")
 

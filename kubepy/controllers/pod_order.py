@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import (
     is_pod_ready,
     is_restartable_init_container,

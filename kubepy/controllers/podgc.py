@@ -13,7 +13,7 @@ from typing import Any
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.clock import format_micro_time, parse_time
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.cluster.objects.nodes import is_node_ready, taints_of
 from kubepy.cluster.objects.pods import is_pod_terminal, node_name, phase_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kubepy.cluster.client import Client
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     controller_of,
     is_being_deleted,

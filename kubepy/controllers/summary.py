@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import uid_of
+from kubepy.cluster.meta import uid_of
 from kubepy.cluster.reconcile import Key, WatchEvent
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from kubepy.cluster.clock import format_micro_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.cluster.objects.pods import node_name
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent

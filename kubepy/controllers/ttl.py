@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.objects.meta import annotations_of, name_of
+from kubepy.cluster.meta import annotations_of, name_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"

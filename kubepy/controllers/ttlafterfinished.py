@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, is_being_deleted, uid_of
+from kubepy.cluster.meta import Object, is_being_deleted, uid_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 
 RESOURCE = "jobs.batch"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.objects.nodes import (
     NO_EXECUTE,
     find_untolerated_taint,

@@ -8,7 +8,7 @@ from typing import Any
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     annotations_of,
     controller_of,

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.objects.nodes import is_node_ready
 from kubepy.kubelet.annotations import OUTCOME
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted
+from kubepy.cluster.meta import Object, annotations_of, is_being_deleted
 from kubepy.cluster.objects.pods import get_condition, is_pod_terminal
 from kubepy.kubelet.admission import Rejection
 from kubepy.kubelet.annotations import OUTCOME, POD_OUTCOME, TERMINATION

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, name_of, namespace_of, uid_of
 from kubepy.cluster.objects.pods import is_restartable_init_container
 from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, Outcome
 

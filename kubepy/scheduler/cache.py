@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object, labels_of, name_of, namespace_of
+from kubepy.cluster.meta import Object, labels_of, name_of, namespace_of
 from kubepy.cluster.objects.nodes import is_unschedulable, taints_of
 from kubepy.cluster.objects.pods import HostPort, host_ports, is_pod_terminal, node_name, pod_requests, priority
 from kubepy.cluster.reconcile import Key

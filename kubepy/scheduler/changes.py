@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of
+from kubepy.cluster.meta import Object, is_being_deleted, labels_of
 from kubepy.cluster.objects.nodes import is_unschedulable, taints_of
 from kubepy.cluster.objects.pods import is_pod_terminal, node_name, pod_requests
 from kubepy.cluster.reconcile import WatchEvent

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import Object, is_being_deleted
+from kubepy.cluster.meta import Object, is_being_deleted
 from kubepy.cluster.objects.pods import get_condition
 from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.scheduler.cache import NodeInfo, PodInfo

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.event_series import SeriesRecorder
-from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_terminal, node_name, priority, set_condition
 from kubepy.cluster.objects.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.cli.errors import CliError, guarded
 from kubepy.cli.program import as_text
-from kubepy.cli.runtime.errors import CliError, guarded
 from kubepy.cli.runtime.session import Session
 from tests.cli.conftest import Done, Kubepy
 

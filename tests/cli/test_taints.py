@@ -2,8 +2,8 @@
 
 import pytest
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.nodes.taints import Changed, Changes, change_taints, parse_changes, require_no_conflict
-from kubepy.cli.runtime.errors import CliError
 
 OLD = [{"key": "a", "value": "1", "effect": "NoSchedule"}, {"key": "b", "effect": "NoExecute"}]
 

@@ -8,7 +8,7 @@ import pytest
 from kubepy.cluster.client import MERGE_PATCH, Client
 from kubepy.cluster.cluster import Cluster
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.watch import WatchEvent
 from kubepy.storage import Key
 

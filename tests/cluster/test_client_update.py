@@ -6,7 +6,7 @@ import pytest
 
 from kubepy.cluster.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import clone
+from kubepy.cluster.meta import clone
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 

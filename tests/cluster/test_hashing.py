@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.objects.meta import Object
-from kubepy.cluster.values.hashing import compute_hash, go_syntax, hash_controller_revision
+from kubepy.cluster.meta import Object
+from kubepy.cluster.types.hashing import compute_hash, go_syntax, hash_controller_revision
 
 
 def container(name: str, image: str, **more: Any) -> Object:

@@ -14,7 +14,7 @@ from kubepy.cli.driver import build_manager
 from kubepy.cluster.client import Client
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 from kubepy.controllers.summary import Summary
 
 NOW = "2026-11-20T10:00:00Z"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from kubepy.cli.driver import CHECKPOINT, reconcilers
 from kubepy.cluster.client import Client
-from kubepy.cluster.objects.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.cluster.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal
 from kubepy.cluster.reconcile import Context, Informers
 from kubepy.cluster.values.intstr import scaled_value

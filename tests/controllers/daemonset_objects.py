@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.objects.meta import Object, new_controller_ref
+from kubepy.cluster.meta import Object, new_controller_ref
 from kubepy.cluster.reconcile import Key
 from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.placement import Placement

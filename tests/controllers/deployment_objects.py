@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from kubepy.cli.driver import CHECKPOINT, reconcilers
 from kubepy.cluster.client import Client
+from kubepy.cluster.meta import Object, annotations_of, controller_of, labels_of, name_of, uid_of
 from kubepy.cluster.objects.deployments import DESIRED_REPLICAS, revision_of, same_template, template_without_hash
-from kubepy.cluster.objects.meta import Object, annotations_of, controller_of, labels_of, name_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_active, is_pod_available, is_pod_ready, phase_of
 from kubepy.cluster.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.cluster.workqueue import WorkQueue

@@ -10,7 +10,7 @@ from typing import Any
 from kubepy.cli.driver import CHECKPOINT, reconcilers
 from kubepy.cluster.cluster import Cluster
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.cluster.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
 from kubepy.cluster.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.cluster.workqueue import WorkQueue

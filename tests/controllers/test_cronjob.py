@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.values.cron import parse
 from kubepy.controllers.cronjob.jobs import beyond_limits
 from kubepy.controllers.cronjob.schedule import Latest, ScheduleError, Times, latest_start, seconds_until_next

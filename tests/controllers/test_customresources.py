@@ -1,4 +1,4 @@
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from tests.controllers.conftest import Lab
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"

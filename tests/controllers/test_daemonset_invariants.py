@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.objects.pods import is_pod_active
 from tests.controllers.daemonset_lab import REVISIONS, SETS, DaemonLab, counts, daemon_set
 

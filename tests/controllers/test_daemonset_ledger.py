@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.reconcile import Key
 from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.cluster.objects.meta import Object, labels_of, name_of
+from kubepy.cluster.meta import Object, labels_of, name_of
 from kubepy.cluster.objects.pods import is_pod_available
 from kubepy.cluster.reconcile import Key
 from kubepy.controllers.daemonset.ledger import Ledger

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kubepy.cluster.clock import parse_time
+from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, owner_references, uid_of
 from kubepy.cluster.objects.deployments import (
     DESIRED_REPLICAS,
     HASH_LABEL,
@@ -17,7 +18,6 @@ from kubepy.cluster.objects.deployments import (
     REVISION_HISTORY,
     revision_of,
 )
-from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, name_of, owner_references, uid_of
 from kubepy.controllers.deployment import sizes
 from kubepy.controllers.deployment.rolling import old_sizes
 from kubepy.controllers.deployment.status import is_timed_out

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
+from kubepy.cluster.meta import labels_of, name_of
 from kubepy.cluster.objects.deployments import HASH_LABEL
-from kubepy.cluster.objects.meta import labels_of, name_of
 from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready
 from tests.controllers.deployment_objects import (
     DEPLOYMENTS,

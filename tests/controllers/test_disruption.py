@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from tests.controllers.conftest import NOW, Lab
 
 BUDGETS = "poddisruptionbudgets.policy"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import FOREGROUND, ORPHAN, Object, name_of, owner_references, uid_of
+from kubepy.cluster.meta import FOREGROUND, ORPHAN, Object, name_of, owner_references, uid_of
 from tests.controllers.conftest import Lab
 
 HOLD = "example.org/hold"

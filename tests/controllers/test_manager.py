@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.cli.driver import NAMES, build_manager, reconcilers, settled_checkpoint
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
 from kubepy.controllers.manager import Manager

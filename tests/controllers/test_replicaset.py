@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kubepy.cluster.clock import format_time, parse_time
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, name_of, uid_of
+from kubepy.cluster.meta import Object, name_of, uid_of
 from kubepy.controllers.ref_manager import decide
 from kubepy.controllers.replicaset.scale_down import DELETION_COST, pods_to_delete
 from tests.controllers.conftest import Lab

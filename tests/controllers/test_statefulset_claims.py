@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, name_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, uid_of
 from tests.controllers.statefulset_objects import CLAIMS, StatefulLab, stateful_set, storage_class
 
 

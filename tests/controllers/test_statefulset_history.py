@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cluster.objects.meta import labels_of, name_of
+from kubepy.cluster.meta import labels_of, name_of
 from tests.controllers.statefulset_objects import REVISIONS, SETS, StatefulLab, stateful_set
 
 

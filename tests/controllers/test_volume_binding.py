@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.objects.meta import Object, uid_of
+from kubepy.cluster.meta import Object, uid_of
 from kubepy.cluster.objects.volumes import best_match
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class

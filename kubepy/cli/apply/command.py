@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.delete import deletion_flags, propagation_policy
+from kubepy.cli.errors import CliError, is_expected, is_status, raise_all, with_source
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_expected, is_status, raise_all, with_source
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -40,7 +40,7 @@ from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 
 FLAGS = [
     *deletion_flags("that contains the configuration to apply", wait=False),

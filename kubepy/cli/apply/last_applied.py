@@ -5,9 +5,9 @@ Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError, is_status, prefixed
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.editor import without_comments
-from kubepy.cli.runtime.errors import CliError, is_status, prefixed
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -30,7 +30,7 @@ from kubepy.cli.runtime.last_applied import ANNOTATION, original_configuration, 
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 
 VIEW_FLAGS = [
     string("output", "o", default="yaml", help="Output format. Must be one of (yaml, json)."),

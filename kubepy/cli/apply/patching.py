@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.cli.delete import is_gone
-from kubepy.cli.runtime.errors import CliError, is_expected, is_status, with_source
+from kubepy.cli.errors import CliError, is_expected, is_status, with_source
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, DeleteOptions
-from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted
+from kubepy.cluster.meta import Object, annotations_of, is_being_deleted
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.values.goformat import to_json
 

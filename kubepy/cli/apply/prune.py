@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.infos import Info, info_of
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object, annotations_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, uid_of
 from kubepy.cluster.scheme import Resource
 
 DEFAULT_KINDS = (

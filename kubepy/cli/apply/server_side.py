@@ -6,13 +6,13 @@ Upstream: ``kubectl/pkg/cmd/apply/apply.go`` (applyOneObject), ``client-go/util/
 from __future__ import annotations
 
 from kubepy.cli.apply.patching import Options, warn_if_deleting
-from kubepy.cli.runtime.errors import CliError, is_status
+from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.flagsets import SERVER, SERVER_SIDE_APPLY
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import APPLY_PATCH
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 
 LAST_APPLIED_MANAGER = "kubectl-last-applied"
 ANNOTATION_PATH = ("metadata", "annotations", ANNOTATION)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kubepy.cli.auth.rules import rule_text, subject_text, uncovered
+from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, unless_missing
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -28,7 +28,7 @@ from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.typed import typed
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 GROUP = "rbac.authorization.k8s.io"
 OPTED_OUT = "rbac.authorization.kubernetes.io/autoupdate"

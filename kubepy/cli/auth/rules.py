@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import format_value
 
 LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import click
 
 from kubepy.cli.completion.words import flag_values, positional
+from kubepy.cli.errors import is_expected
 from kubepy.cli.runtime.command import Entry, Invocation, Verb, load
-from kubepy.cli.runtime.errors import is_expected
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 

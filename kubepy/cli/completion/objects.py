@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, unless_missing
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from kubepy.cli.config import kubeconfig
-from kubepy.cli.config.kubeconfig import FILE, Entry, Kubeconfig
+from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.runtime import kubeconfig
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, raise_all
 from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.runtime.kubeconfig import FILE, Entry, Kubeconfig
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines
 

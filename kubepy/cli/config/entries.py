@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import os
 
-from kubepy.cli.config import kubeconfig
 from kubepy.cli.config.contexts import chosen, file_of, unexpected_args
-from kubepy.cli.config.kubeconfig import Entry
+from kubepy.cli.errors import CliError, os_error_text
+from kubepy.cli.runtime import kubeconfig
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, os_error_text
 from kubepy.cli.runtime.flags import boolean, string, string_array, strings
+from kubepy.cli.runtime.kubeconfig import Entry
 from kubepy.cli.runtime.session import Session
 
 CLUSTER_FLAGS = [

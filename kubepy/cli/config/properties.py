@@ -7,12 +7,12 @@ import binascii
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kubepy.cli.config import kubeconfig
 from kubepy.cli.config.contexts import chosen, unexpected_args
-from kubepy.cli.config.kubeconfig import Entries, Kubeconfig
+from kubepy.cli.errors import CliError
+from kubepy.cli.runtime import kubeconfig
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import boolean, parse_bool
+from kubepy.cli.runtime.kubeconfig import Entries, Kubeconfig
 from kubepy.cli.runtime.session import Session
 
 # What a value may be, by the section's name and the field's.

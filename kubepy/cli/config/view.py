@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from kubepy.cli.config import kubeconfig
-from kubepy.cli.config.kubeconfig import FOLDER, Entry, Kubeconfig
+from kubepy.cli.errors import CliError
+from kubepy.cli.runtime import kubeconfig
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import output_flags
+from kubepy.cli.runtime.kubeconfig import FOLDER, Entry, Kubeconfig
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 

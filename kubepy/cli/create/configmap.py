@@ -6,12 +6,13 @@ import base64
 import os
 from collections.abc import Callable, Iterator
 
+from kubepy.cli.content_hash import content_hash
 from kubepy.cli.create.objects import generator, metadata
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, strings
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 DOCKER_KEY = ".dockerconfigjson"
 APPEND_HASH = boolean("append-hash", help="Append a hash of the content to the name.")
@@ -248,7 +249,7 @@ def check_variable(key: str) -> None:
     """Raise CliError for what is no name of a variable to a client (``IsEnvVarName``); the API takes more."""
     import re
 
-    from kubepy.cluster.validation.names import regex_error
+    from kubepy.cluster.values.names import regex_error
 
     pattern = "[-._a-zA-Z][-._a-zA-Z0-9]*"
     problems = [] if re.fullmatch(pattern, key) else [regex_error(
@@ -272,13 +273,3 @@ def _read(path: str) -> bytes:
 
 def _why(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
-
-
-def content_hash(content: Object) -> str:
-    """Ten characters that change with the content (``kubectl/pkg/util/hash``)."""
-    import hashlib
-
-    from kubepy.cluster.values.goformat import to_json
-
-    digest = hashlib.sha256(to_json(content).encode()).hexdigest()
-    return digest[:10].translate(str.maketrans("013ae", "ghkmt"))

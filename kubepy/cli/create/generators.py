@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from kubepy.cli.create.objects import command_from, generator, metadata
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import boolean, integer, string, strings
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 @generator("namespace", "namespace NAME", examples="""

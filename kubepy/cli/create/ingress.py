@@ -6,11 +6,11 @@ import re
 from typing import NamedTuple
 
 from kubepy.cli.create.objects import generator, metadata
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import string, string_array
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 _RULE = re.compile(r"[\w*\-.]*/.*=[\w\-]+:[\w\-]+(,tls=?([\w\-]+)?)?", re.ASCII)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 
 _BLOCK = re.compile(rb"^-----BEGIN ([^\n]*?)-----\s*$.*?^-----END \1-----\s*$", re.MULTILINE | re.DOTALL)
 _MISMATCHES = {"KEY_VALUES_MISMATCH": "tls: private key does not match public key",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation, Verb
-from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import Flag
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -26,7 +26,7 @@ from kubepy.cli.runtime.flagsets import (
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 COMMON = [*output_flags(), dry_run_flag(), validate_flag(), field_manager_flag("kubectl-create"), save_config_flag()]
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kubepy.cli.create.objects import generator, metadata
+from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.flags import Flag, string, string_array, strings
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 GROUP = "rbac.authorization.k8s.io"
 VERSION = f"{GROUP}/v1"

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kubepy.cli.create.objects import Generate, generator, metadata
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, Verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import Flag, integer, string, strings
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 KINDS = {"clusterip": "ClusterIP", "nodeport": "NodePort", "loadbalancer": "LoadBalancer",
          "externalname": "ExternalName"}
@@ -78,7 +78,7 @@ kubepy create service externalname db --external-name=db.example.org --dry-run=c
 """)
 def externalname(session: Session, given: Invocation, name: str) -> Object:
     """Create an ExternalName service with the specified name."""
-    from kubepy.cluster.validation.names import dns1123_subdomain
+    from kubepy.cluster.values.names import dns1123_subdomain
 
     if dns1123_subdomain(given.external_name):
         raise CliError(f"invalid service external name {given.external_name}")

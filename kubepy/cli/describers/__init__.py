@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from kubepy.cli.describers.writer import Surroundings, Writer
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 Describer = Callable[[Writer, Object, Surroundings], None]
 

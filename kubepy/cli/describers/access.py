@@ -13,8 +13,8 @@ from kubepy.cli.describers.writer import (
     heading,
     labels_and_annotations,
 )
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cli.errors import CliError
+from kubepy.cluster.meta import Object
 from kubepy.cluster.printers.access import request_status
 from kubepy.cluster.printers.duration import human_duration
 from kubepy.cluster.selectors.labels import format_labels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cli.describers.writer import Surroundings, Writer, events, format_date, heading, labels_and_annotations
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.autoscalers import V1, to_v2
-from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.values.goformat import quote
 
 UNKNOWN = "<unknown>"

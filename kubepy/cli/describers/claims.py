@@ -13,7 +13,7 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
-from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, name_of, namespace_of
+from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, namespace_of
 from kubepy.cluster.objects.volumes import access_modes, class_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kubepy.cli.describers.writer import Writer, format_date, go_value
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import quote
 
 # The value of an env var that comes from a field of the pod; templates have none.

@@ -14,7 +14,7 @@ from kubepy.cli.describers.writer import (
     heading,
     labels_and_annotations,
 )
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.selectors.labels import format_labels
 
 

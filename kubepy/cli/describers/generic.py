@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kubepy.cli.describers.writer import Surroundings, Writer, events, go_value, heading, labels_and_annotations
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 SKIPPED = {".metadata.managedFields", ".metadata.name", ".metadata.namespace", ".metadata.labels",
            ".metadata.annotations"}

@@ -15,7 +15,7 @@ from kubepy.cli.describers.writer import (
     true_or_false,
 )
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors.labels import format_label_selector
 
 SHOWN_INDEXES = 50

@@ -14,7 +14,7 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
 )
 from kubepy.cluster.errors import not_found
-from kubepy.cluster.objects.meta import Object, namespace_of
+from kubepy.cluster.meta import Object, namespace_of
 from kubepy.cluster.printers.networking import load_balancer_addresses
 
 

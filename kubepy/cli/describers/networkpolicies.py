@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.cli.describers.writer import Surroundings, Writer, format_time, heading, labels_and_annotations
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors.labels import format_label_selector
 
 PAD = "    "

@@ -11,7 +11,7 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.objects.pods import pod_limits, pod_requests
 from kubepy.cluster.values.quantity import Quantity
 

@@ -18,7 +18,7 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.meta import Object, name_of, namespace_of
 
 
 def pod(writer: Writer, obj: Object, around: Surroundings) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cli.describers.writer import Surroundings, Writer, events, go_value, heading
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors.labels import format_label_selector, format_labels
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cli.describers.writer import Surroundings, Writer
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.values.quantity import Quantity
 
 QUOTA_SCOPES = {

@@ -14,7 +14,7 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     true_or_false,
 )
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.volumes import access_modes, class_of
 from kubepy.cluster.selectors.labels import format_labels
 

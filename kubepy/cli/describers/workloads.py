@@ -16,8 +16,8 @@ from kubepy.cli.describers.writer import (
     label_block,
     labels_and_annotations,
 )
+from kubepy.cluster.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.cluster.objects.deployments import new_replica_set, old_replica_sets
-from kubepy.cluster.objects.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.cluster.selectors.labels import (
     LabelSelector,
     format_label_selector,

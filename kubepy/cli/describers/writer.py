@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from kubepy.cli.runtime.tables import escaped
 from kubepy.cli.runtime.tabwriter import Layout, align
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.objects.meta import Object, controller_of
+from kubepy.cluster.meta import Object, controller_of
 from kubepy.cluster.values.gosort import go_sorted
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError, is_expected
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_expected
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.runtime.infos import Info, resource_text
 from kubepy.cli.runtime.output import printer_for

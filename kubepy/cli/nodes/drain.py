@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status, raise_all
 from kubepy.cli.nodes.cordon import mark_each, nodes_of, require_nodes
 from kubepy.cli.nodes.eviction import Plan, Rules, plan_removal
 from kubepy.cli.nodes.pod_removal import PodRemoval
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, SilentExit, is_expected, is_status, raise_all
 from kubepy.cli.runtime.flags import boolean, duration, integer, string
 from kubepy.cli.runtime.flagsets import CLIENT, chunk_size_flag, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import name_of, namespace_of
+from kubepy.cluster.meta import name_of, namespace_of
 
 EXAMPLES = """
     # Empty a node for maintenance; its daemon pods stay

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError, UnprefixedError, raise_all
 from kubepy.cli.nodes.taints import Changes, change_taints, parse_changes, require_no_conflict
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, UnprefixedError, raise_all
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cli.errors import CliError
+from kubepy.cluster.meta import Object
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -46,7 +46,7 @@ def parse_changes(words: list[str]) -> Changes:
 
 def parse_taint(text: str) -> Object:
     """One taint; raises CliError in upstream's words."""
-    from kubepy.cluster.validation.names import label_value, qualified_name
+    from kubepy.cluster.values.names import label_value, qualified_name
 
     parts = text.split(":")
     if len(parts) > 2:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
+from kubepy.cli.errors import UnprefixedError, os_error_text
 from kubepy.cli.plugins.lookup import PREFIX
 from kubepy.cli.runtime.command import Entry, Invocation, verb
-from kubepy.cli.runtime.errors import UnprefixedError, os_error_text
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.session import Session
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
-from kubepy.cli.runtime.errors import UnprefixedError
+from kubepy.cli.errors import UnprefixedError
 
 PREFIX = "kubepy-"
 

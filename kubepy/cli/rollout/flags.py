@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import Flag
 from kubepy.cli.runtime.flagsets import filename_flags, selector_flag
 from kubepy.cli.runtime.infos import Result

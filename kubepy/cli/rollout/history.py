@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import PADDING, Writer
+from kubepy.cli.errors import CliError
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
 from kubepy.cli.rollout.revisions import CHANGE_CAUSE, Revision, require_revisions, revisions_of
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tabwriter import Layout, align
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 EXAMPLES = """
     # The revisions of a DaemonSet and what caused each

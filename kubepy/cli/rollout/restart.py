@@ -5,15 +5,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
+from kubepy.cli.errors import AggregateError, CliError, is_status
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import AggregateError, CliError, is_status
 from kubepy.cli.runtime.flagsets import field_manager_flag, output_flags
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 RESTARTABLE = {"DaemonSet", "Deployment", "StatefulSet"}

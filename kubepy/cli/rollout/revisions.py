@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 from kubepy.cluster.client import Client
+from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, namespace_of
 from kubepy.cluster.objects.deployments import revision_of
-from kubepy.cluster.objects.meta import Object, annotations_of, is_controlled_by, labels_of, namespace_of
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.selectors.labels import from_label_selector
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.rollout.revisions import Revision, find_revision
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cluster.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.cluster.meta import Object, annotations_of, name_of
 from kubepy.cluster.objects.deployments import (
     DESIRED_REPLICAS,
     MAX_REPLICAS,
@@ -15,7 +16,6 @@ from kubepy.cluster.objects.deployments import (
     same_template,
     template_without_hash,
 )
-from kubepy.cluster.objects.meta import Object, annotations_of, name_of
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 # What a Deployment keeps of its own annotations; all else comes from the old ReplicaSet.

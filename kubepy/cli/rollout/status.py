@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
 from kubepy.cli.rollout.viewers import Viewer, viewer_for
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, unless_missing
 from kubepy.cli.runtime.flags import boolean, duration, integer
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 EXAMPLES = """
     # Wait until a DaemonSet is rolled out; the controllers run meanwhile

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import LAST_APPLIED, Writer
+from kubepy.cli.errors import is_status, prefixed
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.rollout.revisions import require_revisions, revisions_of
 from kubepy.cli.rollout.rollback import Rollback, plan_rollback, require_not_paused
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import is_status, prefixed
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, output_flags
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 
 EXAMPLES = """
     # Back to what was before

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
+from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.objects.deployments import revision_of
-from kubepy.cluster.objects.meta import Object, name_of
 from kubepy.cluster.scheme import Resource
 
 

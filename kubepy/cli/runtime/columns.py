@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.output import MANAGERS, Printer, is_list, told
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cluster.jsonpath.evaluator import JSONPathError, cell, parse, relaxed
 from kubepy.cluster.jsonpath.reach import may_print
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 class Column(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from kubepy.cli.runtime.errors import CliError, FlagError, SilentExit, UsageError
+from kubepy.cli.errors import CliError, FlagError, SilentExit, UsageError
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
 

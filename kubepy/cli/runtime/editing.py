@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.editor import has_lines, launch, without_comment_lines, without_comments
-from kubepy.cli.runtime.errors import CliError, SilentExit, is_expected, is_status
 from kubepy.cli.runtime.flagsets import field_validation
 from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import JSON_AND_YAML, document, no_printer, requested

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_file
 from kubepy.cluster.values.goformat import quote

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import Flag, boolean, integer, parse_bool, string, string_array, strings
 from kubepy.cli.runtime.session import Session
 

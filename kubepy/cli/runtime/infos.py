@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from kubepy.cli.runtime.errors import AggregateError, CliError, is_expected, is_status, raise_all
+from kubepy.cli.errors import AggregateError, CliError, is_expected, is_status, raise_all
 from kubepy.cli.runtime.session import DEFAULT_NAMESPACE, Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -12,10 +12,10 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.infos import Found, Info
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.values.goformat import json_type_name
 
@@ -126,7 +126,7 @@ def read_stream(session: Session, text: str, source: str, validation: str = "Ign
 
 def read_kustomization(session: Session, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
     """The objects of a kustomization folder. Raises CliError."""
-    from kubepy.cli.kustomize.target import build
+    from kubepy.cli.kustomization.target import build
     from kubepy.cli.runtime.validation import validate
 
     for obj in build(path, session.say):

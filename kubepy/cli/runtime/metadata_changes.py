@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import Flag, boolean, string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -28,7 +28,7 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.record import CHANGE_CAUSE, command_line
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 class Changes(NamedTuple):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import quote, to_json
 
 JSON_AND_YAML = ("json", "yaml", "kyaml")

@@ -7,11 +7,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, is_status
 from kubepy.cli.runtime.flags import Flag, string
 from kubepy.cli.runtime.typed import type_name
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def override_flags() -> list[Flag]:

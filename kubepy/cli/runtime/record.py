@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError, is_status, prefixed, raise_all
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, is_status, prefixed, raise_all
 from kubepy.cli.runtime.infos import Found, Info, Result, Scope, info_of, resource_text
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.scheme import Resource

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import IO, TYPE_CHECKING
 
-from kubepy.cli.runtime.errors import CliError, SilentExit
+from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.runtime.flags import (
     Flag,
     boolean,
@@ -24,13 +24,13 @@ from kubepy.cli.runtime.flags import (
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-    from kubepy.cli.config.kubeconfig import Kubeconfig, Target
     from kubepy.cli.driver import Driver
     from kubepy.cli.runtime.command import Invocation
+    from kubepy.cli.runtime.kubeconfig import Kubeconfig, Target
     from kubepy.cli.runtime.progress import Progress
     from kubepy.cluster.client import Client
     from kubepy.cluster.cluster import Cluster
-    from kubepy.cluster.objects.meta import Object
+    from kubepy.cluster.meta import Object
     from kubepy.cluster.scheme import Scheme
 
 OWN_FLAGS: tuple[Flag, ...] = (
@@ -162,13 +162,13 @@ class Session:
     @cached_property
     def kubeconfig(self) -> Kubeconfig:
         """The contexts. Raises CliError for a file that holds none."""
-        from kubepy.cli.config import kubeconfig
+        from kubepy.cli.runtime import kubeconfig
 
         return kubeconfig.read(self.home)
 
     @cached_property
     def _target(self) -> Target:
-        from kubepy.cli.config import kubeconfig
+        from kubepy.cli.runtime import kubeconfig
 
         return kubeconfig.target(self.kubeconfig, self.home, self._context, self._cluster, self._user)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.cli.runtime.infos import printed_kind
 from kubepy.cli.runtime.tabwriter import Layout, align
-from kubepy.cluster.objects.meta import Object, labels_of, namespace_of
+from kubepy.cluster.meta import Object, labels_of, namespace_of
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.selectors.labels import format_labels
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 from kubepy.cluster.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.infos import Info
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def type_name(obj: Object) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.openapi import Schema
 
 STOP_VALIDATE = "if you choose to ignore these errors, turn validation off with --validate=false"

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from kubepy.cli.errors import CliError, is_status, raise_all
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.errors import CliError, is_status, raise_all
 from kubepy.cli.runtime.flags import Flag, boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -27,7 +27,7 @@ from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
 from kubepy.cli.runtime.typed import type_name, typed
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 LOCAL_RESOURCE = """error: you must specify resources by --filename when --local is set.
 Example resource specifications include:

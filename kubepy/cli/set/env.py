@@ -6,8 +6,8 @@ import re
 from typing import NamedTuple
 
 from kubepy.cli.create.configmap import check_variable
+from kubepy.cli.errors import CliError, is_expected
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError, is_expected
 from kubepy.cli.runtime.flags import boolean, string, string_array, strings
 from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.resources import find
@@ -21,7 +21,7 @@ from kubepy.cli.set.change import (
     reply_of,
 )
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 
 EXAMPLES = """
     # Set two variables in every container of a DaemonSet, and remove a third

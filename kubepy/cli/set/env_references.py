@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def reference_text(source: Object) -> str:

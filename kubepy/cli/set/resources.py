@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import string
 from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 EXAMPLES = """
     # Limit one container of a DaemonSet

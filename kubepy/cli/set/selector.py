@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import string
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import as_typed, changed_copy, common_flags, found_for, reply_of, send
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 EXAMPLES = """
     # Point a service to the blue pods

@@ -15,7 +15,7 @@ from kubepy.cluster.cel.schemas import type_of_schema, value_of
 from kubepy.cluster.cel.types import BOOL, DYN, STRING, Type, optional_of
 from kubepy.cluster.cel.values import NONE, CelError, OptionalValue
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, invalid_without_value, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.fieldpaths import find_field
 from kubepy.cluster.schema.structural import EMBEDDED, Schema
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.defaults.pods import default_pod_template
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def default_daemon_set(daemon_set: Object) -> None:

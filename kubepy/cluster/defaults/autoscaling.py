@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cluster.meta import Object, clone
 
 CPU = {"resource": {"name": "cpu", "target": {"averageUtilization": 80, "type": "Utilization"}}, "type": "Resource"}
 PERIOD = 15

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def fill(target: Object, defaults: Mapping[str, object]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.defaults.quantities import round_up_all
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 # The parts of a node's status that Go writes out even when nothing is in them.
 DAEMON_ENDPOINTS = {"kubeletEndpoint": {"Port": 0}}

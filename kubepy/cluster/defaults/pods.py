@@ -6,7 +6,7 @@ from kubepy.cluster.defaults.filling import fill
 from kubepy.cluster.defaults.images import pull_policy
 from kubepy.cluster.defaults.quantities import round_up_all
 from kubepy.cluster.defaults.storage import default_azure_disk, default_claim_spec
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import CONTAINER_LISTS
 
 FILE_MODE = 0o644

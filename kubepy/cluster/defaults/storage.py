@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster.defaults.filling import fill
 from kubepy.cluster.defaults.quantities import round_up_all
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def default_claim(claim: Object) -> None:

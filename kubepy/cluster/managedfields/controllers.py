@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, Path, fields_path
-from kubepy.cluster.objects.meta import Object, controller_of
+from kubepy.cluster.meta import Object, controller_of
 
 _ANNOTATIONS = fields_path("metadata", "annotations")
 _OWNERS = fields_path("metadata", "ownerReferences")

@@ -12,7 +12,7 @@ from kubepy.cluster.managedfields.entries import UPDATE, Entry, Managed, Manager
 from kubepy.cluster.managedfields.fieldpath import Path, fields_path
 from kubepy.cluster.managedfields.tracking import Writer, bare, complete, written
 from kubepy.cluster.managedfields.updater import update
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.openapi import Schema, schema_for
 from kubepy.cluster.scheme import Resource
 

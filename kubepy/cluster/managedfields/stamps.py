@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 Entry = dict[str, Any]
 Place = list[str | int]

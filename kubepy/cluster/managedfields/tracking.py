@@ -32,7 +32,7 @@ from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, Path, fields_p
 from kubepy.cluster.managedfields.stamps import is_stamp, stamp, unset
 from kubepy.cluster.managedfields.typed import TypedError, compare, path_at
 from kubepy.cluster.managedfields.updater import STRIPPED, update, without
-from kubepy.cluster.objects.meta import Object, controller_of
+from kubepy.cluster.meta import Object, controller_of
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.scheme import Resource
 

@@ -13,7 +13,7 @@ from kubepy.cluster.managedfields.entries import APPLY, UPDATE, Conflict, Manage
 from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
 from kubepy.cluster.managedfields.merging import merge, remove, with_named_fields
 from kubepy.cluster.managedfields.typed import ABSENT, Comparison, compare, field_set
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.openapi import Schema
 
 # What every request names, and nobody manages.

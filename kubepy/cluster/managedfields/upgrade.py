@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kubepy.cluster.managedfields.entries import APPLY, UPDATE, Entry, Managers, decode, encode, manager_of
 from kubepy.cluster.managedfields.fieldpath import fields_path
 from kubepy.cluster.managedfields.updater import owners
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def managers_of_field(obj: Object, names: tuple[str, ...], operation: str) -> list[str]:

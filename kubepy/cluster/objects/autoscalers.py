@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import to_json
 
 V1, V2 = "autoscaling/v1", "autoscaling/v2"

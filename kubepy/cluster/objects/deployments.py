@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, labels_of, uid_of
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"

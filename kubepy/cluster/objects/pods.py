@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.podresources import Amounts, aggregate
 from kubepy.cluster.values.quantity import Quantity
 

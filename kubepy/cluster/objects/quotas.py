@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.podresources import Amounts
 from kubepy.cluster.objects.pods import pod_limits, pod_requests, qos_class
 from kubepy.cluster.objects.volumes import class_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 NONE = "None"
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     annotations_of,
     is_being_deleted,

@@ -11,7 +11,7 @@ import copy
 from typing import Any, cast
 
 from kubepy.cluster.errors import Status, bad_request
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.patches.errors import PatchError, conflict
 from kubepy.cluster.schema.openapi import Schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import type_name
 
 

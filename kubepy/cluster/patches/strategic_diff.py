@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.patches.elements import (
     MARKER,
     SET_ORDER,

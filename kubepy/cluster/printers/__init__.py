@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from importlib import import_module
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.printers.tables import Cell, Printer, Table, print_table
 from kubepy.cluster.scheme import Resource
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.printers.duration import age, human_duration
 from kubepy.cluster.printers.tables import Cell, Printer
 from kubepy.cluster.selectors.labels import go_label_selector

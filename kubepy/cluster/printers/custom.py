@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.cluster.jsonpath.evaluator import JSONPath, JSONPathError, parse, print_value
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.printers.duration import since
 from kubepy.cluster.printers.tables import Cell, Column, Table
 from kubepy.cluster.scheme import PrinterColumn, Resource

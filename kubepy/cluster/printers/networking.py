@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.printers.duration import age
 from kubepy.cluster.printers.tables import Cell, Printer
 from kubepy.cluster.selectors.labels import format_label_selector, format_labels

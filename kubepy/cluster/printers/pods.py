@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import is_pod_terminal, is_restartable_init_container
 from kubepy.cluster.printers.duration import age, since
 from kubepy.cluster.printers.tables import Cell, Printer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.autoscalers import V1, to_v2
-from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.printers.duration import age
 from kubepy.cluster.printers.tables import Cell, Printer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.objects.volumes import access_modes, class_of
 from kubepy.cluster.printers.duration import age
 from kubepy.cluster.printers.tables import Cell, Printer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 Cell = str | int | bool | None
 

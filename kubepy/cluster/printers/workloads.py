@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.objects.meta import Object, controller_of
+from kubepy.cluster.meta import Object, controller_of
 from kubepy.cluster.printers.duration import age, human_duration, since
 from kubepy.cluster.printers.tables import Cell, Printer
 from kubepy.cluster.selectors.labels import SelectorError, format_label_selector, format_labels, from_label_selector

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.objects.pods import set_condition
 from kubepy.cluster.requests.server import Server, Target
 from kubepy.cluster.requests.sessions import Session

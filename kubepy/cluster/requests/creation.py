@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kubepy.cluster import errors
 from kubepy.cluster.managedfields.stamps import added, stamp
-from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cluster.meta import Object, clone
 from kubepy.cluster.requests import admission
 from kubepy.cluster.requests.decoding import decode_request
 from kubepy.cluster.requests.server import Server, Target, drop_duplicate_owners, match_namespace

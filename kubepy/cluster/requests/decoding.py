@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.server import Server
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.types import DecodeError

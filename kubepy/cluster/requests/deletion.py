@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.objects.meta import FOREGROUND, ORPHAN, Object
+from kubepy.cluster.meta import FOREGROUND, ORPHAN, Object
 from kubepy.cluster.requests import admission
 from kubepy.cluster.requests.options import DeleteOptions
 from kubepy.cluster.requests.server import Server, Target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object, clone, labels_of
+from kubepy.cluster.meta import Object, clone, labels_of
 from kubepy.cluster.objects.pods import get_condition, is_pod_ready, set_condition
 from kubepy.cluster.requests.admission import admit_into_namespace
 from kubepy.cluster.requests.deletion import delete

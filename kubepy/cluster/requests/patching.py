@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.decoding import PatchWords, decode_patched
 from kubepy.cluster.requests.options import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cluster.requests.scaling import SCALE, update_scale

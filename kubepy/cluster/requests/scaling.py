@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cluster.meta import Object, clone
 from kubepy.cluster.requests.decoding import decode_request
 from kubepy.cluster.requests.server import Server, Target, match_name, match_namespace
 from kubepy.cluster.requests.sessions import Session
@@ -129,8 +129,8 @@ def _tracked(server: Server, target: Target, paths: ScalePaths, old: Object, bef
              manager: str) -> list[Object]:
     from kubepy.cluster.managedfields.fieldpath import fields_path
     from kubepy.cluster.managedfields.scales import tracked_scale
-    from kubepy.cluster.managedfields.schema import field_schema
     from kubepy.cluster.managedfields.tracking import Writer
+    from kubepy.cluster.requests.field_schemas import field_schema
 
     writer = Writer(manager, "scale", server.clock.timestamp())
     schema = field_schema(server, target.resource)

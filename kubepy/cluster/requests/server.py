@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.clock import Clock, Ids
-from kubepy.cluster.objects.meta import Object, owner_references
+from kubepy.cluster.meta import Object, owner_references
 from kubepy.cluster.scheme import Resource, Scheme
 from kubepy.cluster.strategies import strategy_for
 from kubepy.cluster.strategies.strategy import Strategy

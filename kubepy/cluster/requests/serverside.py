@@ -14,13 +14,13 @@ from kubepy.cluster.managedfields import tracking
 from kubepy.cluster.managedfields.entries import APPLY, Conflict, Managers, conflict_status, manager_of
 from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, fields_path
 from kubepy.cluster.managedfields.scales import scale_managers, with_scale_managers
-from kubepy.cluster.managedfields.schema import field_schema
 from kubepy.cluster.managedfields.typed import TypedError, compare, field_set
 from kubepy.cluster.managedfields.updater import Applied, ConflictsError, apply
 from kubepy.cluster.managedfields.validating import problems, text_of
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.requests.creation import create_decoded
 from kubepy.cluster.requests.decoding import PatchWords, decode_patched
+from kubepy.cluster.requests.field_schemas import field_schema
 from kubepy.cluster.requests.scaling import SCALE, scale_paths, scale_to_change, store_scale
 from kubepy.cluster.requests.server import Server, Target, drop_duplicate_owners, match_name, match_namespace
 from kubepy.cluster.requests.sessions import Session

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.watch import WatchEvent
 from kubepy.storage import ConflictError, ExistsError, Key, MissingError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster import errors
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.requests import admission
 from kubepy.cluster.requests.creation import create
 from kubepy.cluster.requests.decoding import decode_request
@@ -114,8 +114,8 @@ def replace(server: Server, session: Session, target: Target, new: Object, old: 
 
 def _tracked(server: Server, target: Target, new: Object, old: Object, subresource: str,
              manager: str) -> list[Object]:
-    from kubepy.cluster.managedfields.schema import field_schema
     from kubepy.cluster.managedfields.tracking import Writer, requested_entries, tracked_update
+    from kubepy.cluster.requests.field_schemas import field_schema
 
     requested = new["metadata"].get("managedFields")
     entries = requested_entries(None if subresource else requested, old["metadata"].get("managedFields"))

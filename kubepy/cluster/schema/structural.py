@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cluster.meta import Object, clone
 
 Schema = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.cluster.errors import FieldError, invalid_value, not_supported, required, too_long, too_many, type_invalid
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.schema import formats
 from kubepy.cluster.schema.structural import INT_OR_STRING, Schema
 from kubepy.cluster.values.goformat import format_value

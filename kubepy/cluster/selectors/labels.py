@@ -208,7 +208,7 @@ def _validate(requirement: Requirement) -> None:
 
 def _invalid_key(key: str, path: str) -> list[str]:
     from kubepy.cluster.errors import invalid_value
-    from kubepy.cluster.validation.names import qualified_name
+    from kubepy.cluster.values.names import qualified_name
 
     errors = qualified_name(key)
     return [str(invalid_value(path, key, "; ".join(errors)))] if errors else []
@@ -230,7 +230,7 @@ def _invalid_count(requirement: Requirement) -> list[str]:
 
 def _invalid_value(requirement: Requirement, index: int, value: str) -> list[str]:
     from kubepy.cluster.errors import invalid_value
-    from kubepy.cluster.validation.names import label_value
+    from kubepy.cluster.values.names import label_value
 
     wrong = []
     if requirement.operator in (GREATER, LESS) and parse_int(value) is None:

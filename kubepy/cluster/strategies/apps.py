@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, bad_request
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.strategies.templates import drop_disabled_template_fields, template_of, template_warnings
 from kubepy.cluster.validation.fields import semantically_equal
@@ -42,7 +42,7 @@ class WorkloadStrategy(Strategy):
 
 def name_warnings(obj: Object) -> list[str]:
     """The names of pods come from this name, and are host names."""
-    from kubepy.cluster.validation.names import dns1123_label
+    from kubepy.cluster.values.names import dns1123_label
 
     complaints = dns1123_label(obj["metadata"].get("name", ""))
     why = "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
@@ -183,7 +183,7 @@ class ReplicaSetStrategy(WorkloadStrategy):
 class StatefulSetStrategy(WorkloadStrategy):
     def validate_name(self, name: str) -> list[str]:
         """The names of pods come from this name, and are labels."""
-        from kubepy.cluster.validation.names import dns1123_label
+        from kubepy.cluster.values.names import dns1123_label
 
         return dns1123_label(name)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.autoscalers import V1, to_v1, to_v2
-from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.types import Decoded
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster.defaults.batch import default_labels
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object, name_of, uid_of
+from kubepy.cluster.meta import Object, name_of, uid_of
 from kubepy.cluster.strategies.apps import WorkloadStrategy, name_warnings
 from kubepy.cluster.strategies.templates import drop_disabled_fields, template_of, template_warnings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
 
 KUBERNETES_FINALIZER = "kubernetes"
@@ -17,7 +17,7 @@ class NamespaceStrategy(Strategy):
     selectable = ("status.phase",)
 
     def validate_name(self, name: str) -> list[str]:
-        from kubepy.cluster.validation.names import dns1123_label
+        from kubepy.cluster.values.names import dns1123_label
 
         return dns1123_label(name)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kubepy.cluster import errors
 from kubepy.cluster.errors import FieldError, invalid_value
-from kubepy.cluster.objects.meta import Object, clone, is_being_deleted
+from kubepy.cluster.meta import Object, clone, is_being_deleted
 from kubepy.cluster.schema.customresources import deprecation_of
 from kubepy.cluster.schema.listtypes import validate_lists
 from kubepy.cluster.schema.structural import drop_nulls, fill_in, prune

@@ -7,7 +7,7 @@ stored. Here that is done as it is stored.
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object, uid_of
+from kubepy.cluster.meta import Object, uid_of
 from kubepy.cluster.strategies.strategy import ListObjects, Strategy, restore
 from kubepy.cluster.validation.fields import semantically_equal
 

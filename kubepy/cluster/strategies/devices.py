@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.validation.fields import Errors, semantically_equal, validate_immutable
 

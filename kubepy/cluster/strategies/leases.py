@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.validation.fields import Errors, validate_immutable, validate_nonnegative
 
@@ -41,9 +41,9 @@ class RuntimeClassStrategy(Strategy):
 
     def validate(self, obj: Object) -> list[FieldError]:
         from kubepy.cluster.validation.labels import validate_labels
-        from kubepy.cluster.validation.names import dns1123_label
         from kubepy.cluster.validation.resources import validate_resource_requirements
         from kubepy.cluster.validation.scheduling import validate_tolerations
+        from kubepy.cluster.values.names import dns1123_label
 
         errors: Errors = []
         handler = obj.get("handler", "")

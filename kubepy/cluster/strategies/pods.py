@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import qos_class
 from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.strategies.templates import drop_disabled_fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.validation.rbac import GROUP, validate_binding, validate_binding_update, validate_role
 
@@ -14,7 +14,7 @@ class _RbacStrategy(Strategy):
     allow_create_on_update = True
 
     def validate_name(self, name: str) -> list[str]:
-        from kubepy.cluster.validation.names import path_segment
+        from kubepy.cluster.values.names import path_segment
 
         return path_segment(name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.apps import WorkloadStrategy, name_warnings
 from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.strategies.templates import drop_disabled_fields, template_warnings

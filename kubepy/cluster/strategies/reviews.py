@@ -6,7 +6,7 @@ Everything is allowed, since nothing here asks for permissions; and no token is 
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy
 
 

@@ -11,7 +11,7 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 
 from kubepy.cluster.errors import FieldError, Status, internal_error, invalid, invalid_value
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of
+from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.objects.services import NONE, is_headless, needs_health_check, needs_node_ports
 from kubepy.cluster.validation.services import validate_cluster_ips
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import ListObjects, Strategy, restore
 
 
@@ -19,7 +19,7 @@ class ServiceStrategy(Strategy):
 
     def validate_name(self, name: str) -> list[str]:
         """Since v1.36 a label that may begin with a digit."""
-        from kubepy.cluster.validation.names import dns1123_label
+        from kubepy.cluster.values.names import dns1123_label
 
         return dns1123_label(name)
 

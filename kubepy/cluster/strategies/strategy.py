@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Strategy:
 
     def validate_name(self, name: str) -> list[str]:
         """What is wrong with a name, in upstream's words; most kinds want a DNS-1123 subdomain."""
-        from kubepy.cluster.validation.names import dns1123_subdomain
+        from kubepy.cluster.values.names import dns1123_subdomain
 
         return dns1123_subdomain(name)
 

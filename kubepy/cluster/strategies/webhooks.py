@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubepy.cluster.errors import FieldError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy
 from kubepy.cluster.validation.fields import semantically_equal
 

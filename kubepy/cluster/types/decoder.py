@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.types import table
 from kubepy.cluster.types.errors import DecodeError, Where, mismatch, path_of
 from kubepy.cluster.types.special import SPECIAL

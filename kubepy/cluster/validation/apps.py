@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors import labels as selectors
 from kubepy.cluster.validation.fields import (
     IMMUTABLE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import (
     NEGATIVE,
     NOT_POSITIVE,
@@ -12,8 +12,8 @@ from kubepy.cluster.validation.fields import (
     validate_nonnegative,
     validate_optional_choice,
 )
-from kubepy.cluster.validation.names import dns1123_label, path_segment
 from kubepy.cluster.validation.resources import validate_container_resource_name
+from kubepy.cluster.values.names import dns1123_label, path_segment
 from kubepy.cluster.values.quantity import Quantity
 
 METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, invalid_value, not_supported, required, too_long
-from kubepy.cluster.objects.meta import Object, name_of, uid_of
+from kubepy.cluster.meta import Object, name_of, uid_of
 from kubepy.cluster.validation.apps import TOLERANT_OF_NOTHING, selector_of, template_options
 from kubepy.cluster.validation.fields import (
     IMMUTABLE,
@@ -19,9 +19,9 @@ from kubepy.cluster.validation.fields import (
 from kubepy.cluster.validation.formats import domain_prefixed_path
 from kubepy.cluster.validation.goview import go_view, selector_view
 from kubepy.cluster.validation.labels import has_invalid_label_value, validate_label_selector
-from kubepy.cluster.validation.names import dns1123_label
 from kubepy.cluster.validation.pod_options import PodOptions
 from kubepy.cluster.validation.pod_templates import template_labels, validate_pod_template, validate_selected
+from kubepy.cluster.values.names import dns1123_label
 
 LEGACY_LABELS = ("controller-uid", "job-name")
 LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")

@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 
 from kubepy.cluster.errors import FieldError, duplicate, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors
 
 USAGES = (
@@ -45,7 +45,7 @@ def _validate_pem(encoded: str | None, errors: Errors) -> None:
 
 def _validate_signer(name: str, errors: Errors) -> None:
     """A domain and a path, as in ``example.com/my-signer``."""
-    from kubepy.cluster.validation.names import dns1123_subdomain
+    from kubepy.cluster.values.names import dns1123_subdomain
 
     if not name:
         errors.append(required("spec.signerName"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import (
     NOT_POSITIVE,
     Errors,
@@ -12,7 +12,7 @@ from kubepy.cluster.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.cluster.validation.labels import label_key, validate_label_selector, validate_labels
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain
+from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 from kubepy.cluster.values.quantity import NANO, Quantity
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

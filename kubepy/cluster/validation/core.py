@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required, too_long
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_immutable
 from kubepy.cluster.validation.formats import config_map_key
 
@@ -34,7 +34,7 @@ def validate_namespace_finalize(namespace: Object) -> list[FieldError]:
 
 
 def validate_namespace_finalizer(finalizer: str, path: str, errors: Errors) -> None:
-    from kubepy.cluster.validation.names import qualified_name
+    from kubepy.cluster.values.names import qualified_name
 
     validate_format(finalizer, qualified_name(finalizer), path, errors)
     if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:

@@ -6,7 +6,7 @@ Upstream: ``pkg/apis/storage/validation/validation.go``.
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import (
     IMMUTABLE,
     NEGATIVE,
@@ -19,9 +19,9 @@ from kubepy.cluster.validation.fields import (
 )
 from kubepy.cluster.validation.goview import go_view, selector_view
 from kubepy.cluster.validation.labels import has_invalid_label_value, label_key, validate_label_selector
-from kubepy.cluster.validation.names import dns1123_subdomain
 from kubepy.cluster.validation.pod_warnings import DEPRECATED_LABELS
 from kubepy.cluster.validation.storage_sources import validate_csi_driver_name
+from kubepy.cluster.values.names import dns1123_subdomain
 from kubepy.cluster.values.quantity import Quantity
 
 GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, invalid_value, required
-from kubepy.cluster.objects.meta import FOREGROUND, ORPHAN, Object
+from kubepy.cluster.meta import FOREGROUND, ORPHAN, Object
 from kubepy.cluster.schema.structural import EMBEDDED, Schema
 from kubepy.cluster.types.decoder import decode_as
 from kubepy.cluster.types.errors import DecodeError
 from kubepy.cluster.validation.labels import label_key
 from kubepy.cluster.validation.metadata import validate_object_meta
-from kubepy.cluster.validation.names import dns1035_label, path_segment
+from kubepy.cluster.values.names import dns1035_label, path_segment
 
 _STANDARD_FINALIZERS = ("kubernetes", ORPHAN, FOREGROUND)
 _METADATA = "meta/v1.ObjectMeta"

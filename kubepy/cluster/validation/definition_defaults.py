@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cluster.errors import FieldError, invalid_value
-from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cluster.meta import Object, clone
 from kubepy.cluster.schema.structural import EMBEDDED, prune
 from kubepy.cluster.schema.validating import validate
 from kubepy.cluster.validation.customs import validate_embedded

@@ -6,7 +6,7 @@ Upstream: ``ValidateCustomResourceSelectableFields``, ``schema/cel.ValidFieldPat
 from __future__ import annotations
 
 from kubepy.cluster.errors import duplicate, invalid_value, required, too_many
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.fieldpaths import find_field
 from kubepy.cluster.validation.fields import Errors
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kubepy.cluster.cel.rules import RULES, RuleProblem, compile_rule
 from kubepy.cluster.errors import FieldError, invalid_value
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 
 
 def validate_rules(schema: Object, path: str) -> list[FieldError]:

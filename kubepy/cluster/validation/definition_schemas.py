@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.fieldpaths import find_field
 from kubepy.cluster.validation.definition_defaults import validate_defaults
 from kubepy.cluster.validation.definition_structure import unsupported_field, validate_structure

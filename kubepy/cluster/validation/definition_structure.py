@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
 from kubepy.cluster.values.goregex import GoRegexError, compile_go
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, duplicate, invalid_value, not_supported, required, too_many
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import (
     Errors,
     semantically_equal,
@@ -13,8 +13,8 @@ from kubepy.cluster.validation.fields import (
 )
 from kubepy.cluster.validation.formats import ip_address, ip_warnings, is_ipv6, port_number
 from kubepy.cluster.validation.labels import label_value, validate_labels
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain, qualified_name
 from kubepy.cluster.validation.services import validate_endpoint_ip
+from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain, qualified_name
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubepy.cluster.errors import invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_no_backsteps
 from kubepy.cluster.validation.formats import config_map_key, env_var_name
 from kubepy.cluster.validation.labels import label_key
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain
+from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 
 ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
               "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")

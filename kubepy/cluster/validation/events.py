@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value, required
-from kubepy.cluster.objects.meta import Object, namespace_of
+from kubepy.cluster.meta import Object, namespace_of
 from kubepy.cluster.validation.fields import Errors, validate_format
-from kubepy.cluster.validation.names import dns1123_subdomain, qualified_name
+from kubepy.cluster.values.names import dns1123_subdomain, qualified_name
 
 LIMITS = (("reportingInstance", 128), ("action", 128), ("reason", 128))
 NAMESPACE_DIFFERS = "does not match event.namespace"

@@ -191,7 +191,7 @@ def validate_cidr(network: str, path: str, errors: Errors) -> None:
 
 def dns1123_subdomain_with_underscore(name: str) -> list[str]:
     """A DNS search path: a subdomain whose labels may start with and contain ``_``."""
-    from kubepy.cluster.validation.names import regex_error
+    from kubepy.cluster.values.names import regex_error
 
     label = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
     pattern = rf"{label}(\.{label})*"
@@ -205,7 +205,7 @@ def dns1123_subdomain_with_underscore(name: str) -> list[str]:
 
 def wildcard_subdomain(name: str) -> list[str]:
     """``*.example.com``."""
-    from kubepy.cluster.validation.names import regex_error
+    from kubepy.cluster.values.names import regex_error
 
     label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
     pattern = rf"\*\.{label}(\.{label})*"
@@ -220,7 +220,7 @@ def wildcard_subdomain(name: str) -> list[str]:
 def domain_prefixed_path(text: str, path: str) -> Errors:
     """``acme.io/foo`` (``IsDomainPrefixedPath``)."""
     from kubepy.cluster.errors import required
-    from kubepy.cluster.validation.names import dns1123_subdomain, regex_error
+    from kubepy.cluster.values.names import dns1123_subdomain, regex_error
 
     host, _, rest = text.partition("/")
     if not text:

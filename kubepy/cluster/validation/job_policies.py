@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from kubepy.cluster.errors import FieldError, duplicate, invalid_value, not_supported, required, too_long, too_many
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_nonnegative
 from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.labels import label_key

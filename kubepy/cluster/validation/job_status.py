@@ -7,7 +7,7 @@ one that a change of the spec made wrong can be mended (``getStatusValidationOpt
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, duplicate, invalid_value, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import IMMUTABLE, Errors, semantically_equal, validate_nonnegative
 from kubepy.cluster.validation.job_policies import count_indexes, first_common_index
 

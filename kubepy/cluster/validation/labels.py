@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, required
-from kubepy.cluster.validation import names
 from kubepy.cluster.validation.fields import Errors
+from kubepy.cluster.values import names
 
 # The same few label keys and values come with every pod of a workload.
 label_key = lru_cache(maxsize=4096)(names.qualified_name)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required, too_long
-from kubepy.cluster.objects.meta import FOREGROUND, ORPHAN, Object
+from kubepy.cluster.meta import FOREGROUND, ORPHAN, Object
 from kubepy.cluster.validation.labels import label_key, validate_labels
-from kubepy.cluster.validation.names import (
+from kubepy.cluster.values.names import (
     NameRule,
     dns1123_label,
     mask_trailing_dash,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import field_not_found, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_local_descending_path
 
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.validation.fields import IMMUTABLE, Errors, validate_format, validate_immutable
 from kubepy.cluster.validation.formats import (
     cidr,
@@ -20,7 +20,7 @@ from kubepy.cluster.validation.formats import (
     wildcard_subdomain,
 )
 from kubepy.cluster.validation.labels import has_invalid_label_value, validate_label_selector
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain, path_segment
+from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain, path_segment
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")

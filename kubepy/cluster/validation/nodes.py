@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_optional_choice
 from kubepy.cluster.validation.formats import is_ipv6, validate_cidr
 from kubepy.cluster.validation.labels import label_value, validate_label_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.fields import Errors, validate_local_descending_path
 from kubepy.cluster.validation.pod_options import DELETION_COST, PodOptions, is_deletion_cost

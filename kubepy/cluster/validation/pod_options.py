@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.labels import has_invalid_label_value, label_value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import forbidden_field, invalid_value
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.podresources import aggregate
 from kubepy.cluster.validation.fields import Errors
 from kubepy.cluster.validation.resources import (

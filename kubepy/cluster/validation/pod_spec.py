@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, required, too_long
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation import scheduling, security
 from kubepy.cluster.validation.containers import (
@@ -18,10 +18,10 @@ from kubepy.cluster.validation.env import validate_file_key_volumes
 from kubepy.cluster.validation.fields import Errors, validate_choice, validate_format, validate_range
 from kubepy.cluster.validation.formats import validate_ip
 from kubepy.cluster.validation.labels import label_key, validate_labels
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain
 from kubepy.cluster.validation.pod_options import PodOptions
 from kubepy.cluster.validation.resources import validate_resource_requirements
 from kubepy.cluster.validation.volumes import validate_volumes
+from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.validation.fields import IMMUTABLE, Errors, validate_format
 from kubepy.cluster.validation.formats import is_ipv6, user_or_group_id, validate_ip
 from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.labels import label_key
-from kubepy.cluster.validation.names import dns1123_subdomain
 from kubepy.cluster.validation.pod_annotations import validate_annotation_changes
+from kubepy.cluster.values.names import dns1123_subdomain
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 NOT_AN_INTEGER = "must be a non-negative integer"

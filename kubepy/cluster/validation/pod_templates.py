@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, not_supported
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors.labels import LabelSelector
 from kubepy.cluster.validation.fields import Errors
 from kubepy.cluster.validation.labels import validate_labels

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.formats import ip_warnings
-from kubepy.cluster.validation.labels import label_value
 from kubepy.cluster.validation.pod_annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from kubepy.cluster.validation.scheduling import PREFERRED, REQUIRED
+from kubepy.cluster.values.names import label_value
 
 DEPRECATED_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
@@ -43,7 +43,7 @@ NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 
 def warnings_for_pod(pod: Object) -> list[str]:
-    from kubepy.cluster.validation.names import dns1123_label
+    from kubepy.cluster.values.names import dns1123_label
 
     warnings = []
     if complaints := dns1123_label(pod["metadata"].get("name", "")):

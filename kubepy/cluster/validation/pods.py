@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.validation.containers import validate_image_padding
 from kubepy.cluster.validation.fields import Errors, between, semantically_equal
 from kubepy.cluster.validation.pod_annotations import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_choice
 from kubepy.cluster.validation.labels import validate_label_selector
 
@@ -71,8 +71,8 @@ def _validate_validation(validation: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_expression(expression: str, path: str, wanted: str, errors: Errors) -> None:
+    from kubepy.cluster.cel.admission import compiled
     from kubepy.cluster.cel.checker import CompileError
-    from kubepy.cluster.requests.admission.policies import compiled
 
     if not expression.strip():
         errors.append(required(path, "expression is not specified"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.validation.apps import validate_at_most_100_percent, validate_int_or_percent
 from kubepy.cluster.validation.fields import (
     Errors,

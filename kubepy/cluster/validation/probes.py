@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import NEGATIVE, Errors, validate_format
 from kubepy.cluster.validation.formats import http_header_name, port_number, port_number_or_name
 

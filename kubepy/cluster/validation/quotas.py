@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import IMMUTABLE, Errors, validate_format
-from kubepy.cluster.validation.names import qualified_name
 from kubepy.cluster.validation.resources import (
     CONTAINER_RESOURCES,
     COUNTED,
@@ -14,6 +13,7 @@ from kubepy.cluster.validation.resources import (
     resource_name,
     validate_resource_quantity,
 )
+from kubepy.cluster.values.names import qualified_name
 from kubepy.cluster.values.quantity import Quantity
 
 QUOTA_RESOURCES = CONTAINER_RESOURCES | COUNTED | frozenset(("requests.storage",)) | frozenset(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors
 from kubepy.cluster.validation.labels import validate_label_selector
-from kubepy.cluster.validation.names import dns1123_subdomain, path_segment
+from kubepy.cluster.values.names import dns1123_subdomain, path_segment
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("ServiceAccount", "User", "Group")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors.labels import from_set
 from kubepy.cluster.validation.apps import template_options
 from kubepy.cluster.validation.fields import Errors, validate_nonnegative

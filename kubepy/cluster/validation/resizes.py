@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.objects.pods import is_restartable_init_container, qos_class
 from kubepy.cluster.validation.fields import semantically_equal
 from kubepy.cluster.validation.pod_annotations import MIRROR

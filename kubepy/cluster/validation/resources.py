@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import NEGATIVE, Errors, validate_format
-from kubepy.cluster.validation.names import dns1123_label, qualified_name
+from kubepy.cluster.values.names import dns1123_label, qualified_name
 from kubepy.cluster.values.quantity import NANO, Quantity, QuantityError
 
 HUGE_PAGES = "hugepages-"

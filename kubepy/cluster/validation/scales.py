@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.cluster.errors import FieldError, invalid_value
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import format_value, type_name
 
 MAX_REPLICAS = 2**31 - 1

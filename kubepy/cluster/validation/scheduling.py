@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from kubepy.cluster.errors import duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_optional_choice, validate_positive
 from kubepy.cluster.validation.labels import (
     label_value,
@@ -13,8 +13,8 @@ from kubepy.cluster.validation.labels import (
     validate_label_selector,
     validate_label_values,
 )
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain
 from kubepy.cluster.validation.pod_options import PodOptions
+from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

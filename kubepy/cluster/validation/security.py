@@ -14,7 +14,7 @@ from kubepy.cluster.errors import (
     required,
     too_long,
 )
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.fields import (
     Errors,
@@ -23,7 +23,7 @@ from kubepy.cluster.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.cluster.validation.formats import user_or_group_id
-from kubepy.cluster.validation.names import dns1123_subdomain
+from kubepy.cluster.values.names import dns1123_subdomain
 
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 SYSCTL_PATTERN = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"

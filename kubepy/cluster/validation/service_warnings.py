@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.validation.formats import cidr_warnings, ip_warnings
 from kubepy.cluster.validation.services import TOPOLOGY_HINTS, TOPOLOGY_MODE
 

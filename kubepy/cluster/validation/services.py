@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster.defaults.services import is_externally_accessible
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.objects.services import is_headless, needs_health_check
 from kubepy.cluster.validation.fields import Errors, validate_choice, validate_format, validate_optional_choice
 from kubepy.cluster.validation.formats import (
@@ -18,7 +18,7 @@ from kubepy.cluster.validation.formats import (
 )
 from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.labels import label_key, validate_labels
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain
+from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 PROTOCOLS = ("SCTP", "TCP", "UDP")

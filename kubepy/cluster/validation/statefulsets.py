@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors.labels import LabelSelector
 from kubepy.cluster.validation.apps import (
     TOLERANT_OF_NOTHING,
@@ -27,7 +27,6 @@ from kubepy.cluster.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.cluster.validation.goview import go_view, selector_view
-from kubepy.cluster.validation.names import dns1123_label
 from kubepy.cluster.validation.pod_options import PodOptions
 from kubepy.cluster.validation.pod_templates import (
     forbid_active_deadline,
@@ -35,6 +34,7 @@ from kubepy.cluster.validation.pod_templates import (
     validate_restart_policy,
     validate_selected,
 )
+from kubepy.cluster.values.names import dns1123_label
 
 MUTABLE = ("replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",
            "persistentVolumeClaimRetentionPolicy")

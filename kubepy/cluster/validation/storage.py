@@ -13,7 +13,7 @@ from kubepy.cluster.errors import (
     required,
     too_long,
 )
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.validation.claims import VOLUME_MODES, validate_access_modes
 from kubepy.cluster.validation.fields import (
     NOT_POSITIVE,
@@ -24,9 +24,9 @@ from kubepy.cluster.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.cluster.validation.labels import label_key, validate_label_name
-from kubepy.cluster.validation.names import dns1123_subdomain
 from kubepy.cluster.validation.pod_warnings import DEPRECATED_LABELS
 from kubepy.cluster.validation.scheduling import validate_node_selector
+from kubepy.cluster.values.names import dns1123_subdomain
 from kubepy.cluster.values.quantity import Quantity
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")

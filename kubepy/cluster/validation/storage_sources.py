@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kubepy.cluster.errors import invalid_value, not_supported, required, too_long
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import (
     Errors,
     between,
@@ -15,7 +15,7 @@ from kubepy.cluster.validation.fields import (
     validate_optional_choice,
     validate_required,
 )
-from kubepy.cluster.validation.names import dns1123_label, dns1123_subdomain
+from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 
 # Kinds of which only that some fields are given is checked.
 REQUIRED_FIELDS = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from kubepy.cluster.errors import invalid_value, required
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors
 from kubepy.cluster.validation.formats import port_number
-from kubepy.cluster.validation.names import dns1123_subdomain
+from kubepy.cluster.values.names import dns1123_subdomain
 
 
 def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kubepy.cluster.errors import FieldError, duplicate, invalid_value, not_supported, required, too_many
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_optional_choice
 from kubepy.cluster.validation.labels import has_invalid_label_value, label_key, validate_label_selector
-from kubepy.cluster.validation.names import dns1035_label, dns1123_subdomain
 from kubepy.cluster.validation.webhook_clients import validate_webhook_client
+from kubepy.cluster.values.names import dns1035_label, dns1123_subdomain
 
 SIDE_EFFECTS = ("None", "NoneOnDryRun")
 ALL_SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")

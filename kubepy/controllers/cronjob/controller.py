@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, controller_of, is_controlled_by, uid_of
+from kubepy.cluster.meta import Object, controller_of, is_controlled_by, uid_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.values.cron import CronError
 from kubepy.controllers.cronjob.schedule import read_times, seconds_until_next

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.objects.meta import Object, name_of, new_controller_ref
+from kubepy.cluster.meta import Object, name_of, new_controller_ref
 from kubepy.controllers.cronjob.schedule import zone_of
 
 SCHEDULED_TIMESTAMP = "batch.kubernetes.io/cronjob-scheduled-timestamp"

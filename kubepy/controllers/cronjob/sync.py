@@ -9,7 +9,7 @@ from kubepy.cluster.client import Client, DeleteOptions
 from kubepy.cluster.clock import format_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of, uid_of
 from kubepy.cluster.objects.references import reference
 from kubepy.cluster.values.cron import CronError, is_time_zone
 from kubepy.controllers.cronjob.jobs import COMPLETE, beyond_limits, job_name, new_job, outcome

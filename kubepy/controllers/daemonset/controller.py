@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kubepy.cluster import history
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     controller_of,
     is_being_deleted,
@@ -290,7 +290,7 @@ class DaemonSetController:
     def _snapshot(self, daemon_set: Object, number: int) -> Object:
         """A new revision. Where its name is taken by another template, the collision count goes up and the sync ends
         with an error: the next one computes another hash."""
-        from kubepy.cluster.values.hashing import compute_hash  # knows all types of the API; most runs make no revision
+        from kubepy.cluster.types.hashing import compute_hash  # knows all types of the API; most runs make no revision
 
         template, collisions = daemon_set["spec"]["template"], history.collision_count(daemon_set)
         labels = (template.get("metadata") or {}).get("labels") or {}

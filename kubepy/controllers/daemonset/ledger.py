@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import Object, is_being_deleted
+from kubepy.cluster.meta import Object, is_being_deleted
 from kubepy.cluster.objects.pods import is_pod_ready, is_pod_terminal
 from kubepy.cluster.reconcile import Key
 from kubepy.controllers.daemonset.manage import Changes, changes_on_node, unscheduled_without_node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, name_of, uid_of
+from kubepy.cluster.meta import Object, name_of, uid_of
 from kubepy.cluster.objects.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,

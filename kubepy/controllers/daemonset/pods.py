@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, labels_of, uid_of
 from kubepy.cluster.objects.nodes import METADATA_NAME, required_node_selector
 from kubepy.cluster.values.intstr import scaled_value
 from kubepy.controllers.daemonset.placement import daemon_tolerations

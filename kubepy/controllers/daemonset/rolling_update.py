@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of
+from kubepy.cluster.meta import Object, is_being_deleted, name_of
 from kubepy.cluster.objects.pods import is_pod_available
 from kubepy.controllers.daemonset.manage import Changes
 from kubepy.controllers.daemonset.placement import Placement

@@ -6,15 +6,7 @@ from collections.abc import Mapping
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.deployments import (
-    DESIRED_REPLICAS,
-    REVISION,
-    by_age,
-    old_replica_sets,
-    same_template,
-)
-from kubepy.cluster.objects.deployments import new_replica_set as find_new
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     annotations_of,
     controller_of,
@@ -24,6 +16,14 @@ from kubepy.cluster.objects.meta import (
     namespace_of,
     uid_of,
 )
+from kubepy.cluster.objects.deployments import (
+    DESIRED_REPLICAS,
+    REVISION,
+    by_age,
+    old_replica_sets,
+    same_template,
+)
+from kubepy.cluster.objects.deployments import new_replica_set as find_new
 from kubepy.cluster.objects.pods import is_pod_terminal
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.selectors.labels import from_label_selector

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kubepy.cluster.meta import Object, annotations_of, name_of, namespace_of, new_controller_ref
 from kubepy.cluster.objects.deployments import (
     DESIRED_REPLICAS,
     HASH_LABEL,
@@ -16,8 +17,7 @@ from kubepy.cluster.objects.deployments import (
     revision_of,
     same_template,
 )
-from kubepy.cluster.objects.meta import Object, annotations_of, name_of, namespace_of, new_controller_ref
-from kubepy.cluster.values.hashing import compute_hash
+from kubepy.cluster.types.hashing import compute_hash
 from kubepy.controllers.deployment.sizes import max_surge, replicas
 
 ROLLBACK_TO = "deprecated.deployment.rollback.to"

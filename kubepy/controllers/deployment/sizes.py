@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from kubepy.cluster.meta import Object, annotations_of, name_of
 from kubepy.cluster.objects.deployments import DESIRED_REPLICAS, MAX_REPLICAS, by_age
-from kubepy.cluster.objects.meta import Object, annotations_of, name_of
 from kubepy.cluster.values.intstr import scaled_value
 
 ReplicaSets = list[Object]

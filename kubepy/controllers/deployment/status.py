@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.objects.meta import Object, name_of
+from kubepy.cluster.meta import Object, name_of
 from kubepy.controllers.conditions import Conditions, find_condition, with_condition, without_condition
 from kubepy.controllers.deployment.sizes import ReplicaSets, count, max_unavailable, replicas, total
 

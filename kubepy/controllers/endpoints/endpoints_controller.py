@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, annotations_of, labels_of, name_of, namespace_of
+from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, namespace_of
 from kubepy.cluster.objects.services import NONE
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.endpoints.membership import SERVICES, Membership, is_watched, pods_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of
+from kubepy.cluster.meta import Object, is_being_deleted, labels_of, name_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.endpoints.membership import SERVICE_NAME, SERVICES, SLICES
 from kubepy.controllers.endpoints.mirror import CONTROLLER, MAX_ENDPOINTS, is_mirrored, plan_mirror

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     is_being_deleted,
     labels_of,
@@ -21,7 +21,7 @@ from kubepy.cluster.objects.meta import (
 )
 from kubepy.cluster.objects.pods import is_pod_ready
 from kubepy.cluster.objects.services import NONE
-from kubepy.cluster.values.hashing import deep_hash
+from kubepy.cluster.types.hashing import deep_hash
 from kubepy.controllers.endpoints.membership import SERVICE_NAME, addresses_of, hostname_within, is_endpoint, target_ref
 from kubepy.controllers.endpoints.ports import endpoint_ports
 

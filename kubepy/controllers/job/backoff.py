@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kubepy.cluster.clock import parse_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import get_condition, is_restartable_init_container
 
 FIRST_DELAY = timedelta(seconds=10)

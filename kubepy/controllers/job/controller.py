@@ -8,7 +8,7 @@ from typing import Any
 from kubepy.cluster.clock import format_micro_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, controller_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, controller_of, namespace_of, uid_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.job.backoff import Failures
 from kubepy.controllers.job.ending import is_finished

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import phase_of
 from kubepy.controllers.conditions import find_condition
 from kubepy.controllers.job.indexes import Indexes

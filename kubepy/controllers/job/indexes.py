@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy.cluster.meta import Object, annotations_of
 
 INDEX = "batch.kubernetes.io/job-completion-index"  # annotation and label of a pod
 FAILURES = "batch.kubernetes.io/job-index-failure-count"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kubepy.cluster.clock import format_time
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating, phase_of
 from kubepy.cluster.reconcile import Context
 from kubepy.controllers.job import ending as endings

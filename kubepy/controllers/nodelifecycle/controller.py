@@ -7,7 +7,7 @@ from typing import Any
 
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, name_of, uid_of
+from kubepy.cluster.meta import Object, name_of, uid_of
 from kubepy.cluster.objects.nodes import is_node_ready
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.nodelifecycle.silence import STARTUP_GRACE_SECONDS, given_up, has_never_reported

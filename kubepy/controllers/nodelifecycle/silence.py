@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.nodes import get_condition
 
 STARTUP_GRACE_SECONDS = 60.0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.objects.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,

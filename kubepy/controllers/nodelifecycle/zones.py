@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.objects.nodes import is_node_ready
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"

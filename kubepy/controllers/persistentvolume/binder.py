@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster.client import Client
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, annotations_of, name_of, namespace_of
+from kubepy.cluster.meta import Object, annotations_of, name_of, namespace_of
 from kubepy.cluster.objects.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, VOLUMES, capacity, with_claim
 from kubepy.cluster.values.quantity import Quantity
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, name_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, name_of, namespace_of, uid_of
 from kubepy.cluster.objects.volumes import CLAIMS, VOLUMES, capacity, requested_size
 from kubepy.cluster.reconcile import Context, Handler, Informers, Key, WatchEvent
 from kubepy.cluster.values.quantity import Quantity

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.objects.meta import Object, has_finalizer, is_being_deleted, with_finalizer, without_finalizer
+from kubepy.cluster.meta import Object, has_finalizer, is_being_deleted, with_finalizer, without_finalizer
 from kubepy.cluster.objects.volumes import VOLUMES
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     annotations_of,
     has_finalizer,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kubepy.cluster.objects.meta import Object, annotations_of, name_of
+from kubepy.cluster.meta import Object, annotations_of, name_of
 from kubepy.cluster.objects.volumes import PROVISIONED_BY
 
 Action = Literal["keep", "delete", "recycle", "fail"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, name_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, name_of, uid_of
 from kubepy.cluster.objects.volumes import CLAIMS, PROVISIONED_BY, VOLUMES, is_bound_to, modes_match
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.persistentvolume import reclaim

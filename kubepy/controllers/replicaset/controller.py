@@ -7,7 +7,7 @@ from typing import Any
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import (
+from kubepy.cluster.meta import (
     Object,
     controller_of,
     is_being_deleted,

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cmp_to_key
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, annotations_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready, node_name, pod_ready_time
 from kubepy.controllers.pod_order import created_at, most_restarts, standing
 

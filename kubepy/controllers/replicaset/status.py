@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready
 from kubepy.controllers.conditions import find_condition, with_condition, without_condition
 

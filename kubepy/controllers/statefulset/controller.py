@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from kubepy.cluster import history
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, controller_of, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.cluster.meta import Object, controller_of, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.cluster.selectors.labels import LabelSelector
-from kubepy.cluster.values.hashing import hash_controller_revision
+from kubepy.cluster.types.hashing import hash_controller_revision
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.ref_manager import RefManager, candidates
 from kubepy.controllers.statefulset.members import Member, Versions, is_member_of, min_ready_seconds

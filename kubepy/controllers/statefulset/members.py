@@ -9,7 +9,7 @@ import re
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.cluster.meta import Object, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.cluster.objects.pods import TERMINAL_PHASES, is_pod_ready, phase_of, pod_ready_time
 from kubepy.controllers.pod_control import pod_from_template
 from kubepy.controllers.statefulset.claims import claim_name

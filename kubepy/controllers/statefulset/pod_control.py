@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
-from kubepy.cluster.objects.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.cluster.reconcile import Context
 from kubepy.controllers.statefulset import claims
 from kubepy.controllers.statefulset.members import ordinal_of, ordinals, repaired, storage_matches

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from kubepy.cluster.errors import Status
-from kubepy.cluster.objects.meta import Object, is_being_deleted
+from kubepy.cluster.meta import Object, is_being_deleted
 from kubepy.controllers.pod_control import SLOW_START_INITIAL_BATCH_SIZE
 from kubepy.controllers.statefulset.members import (
     Member,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, labels_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, labels_of, namespace_of, uid_of
 from kubepy.cluster.selectors.labels import NOTHING
 from kubepy.scheduler.affinity import Term, Terms, pod_terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.cluster.objects.meta import Object, is_being_deleted, labels_of, namespace_of, uid_of
+from kubepy.cluster.meta import Object, is_being_deleted, labels_of, namespace_of, uid_of
 from kubepy.cluster.objects.nodes import (
     find_untolerated_taint,
     required_node_affinity_matches,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.objects.meta import Object, annotations_of, is_being_deleted, labels_of, name_of
+from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, labels_of, name_of
 from kubepy.cluster.objects.volumes import (
     CLAIMS,
     CLASSES,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.kustomize.replacements import split
-from kubepy.cli.kustomize.transformers import changed_image, split_image
+from kubepy.cli.kustomization.replacements import split
+from kubepy.cli.kustomization.transformers import changed_image, split_image
 from tests.cli.conftest import Done, Kubepy
 
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\n"

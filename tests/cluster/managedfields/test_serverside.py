@@ -12,7 +12,7 @@ from kubepy.cluster.cluster import Cluster
 from kubepy.cluster.errors import Status
 from kubepy.cluster.managedfields.fieldpath import from_fields_v1, path_text
 from kubepy.cluster.managedfields.upgrade import managers_of_field, upgrade_patch
-from kubepy.cluster.objects.meta import clone
+from kubepy.cluster.meta import clone
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "dial"}}

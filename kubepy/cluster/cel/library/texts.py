@@ -273,8 +273,8 @@ _FORMATS: dict[str, str] = {
 
 
 def _complaints(name: str, text: str) -> list[str]:
-    from kubepy.cluster.validation import names
-    from kubepy.cluster.validation.labels import label_value
+    from kubepy.cluster.values import names
+    from kubepy.cluster.values.names import label_value
 
     checks: dict[str, Callable[[str], list[str]]] = {
         "dns1123Label": names.dns1123_label, "dns1123Subdomain": names.dns1123_subdomain,

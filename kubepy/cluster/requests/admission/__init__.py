@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.admission.namespaces import IMMORTAL_NAMESPACES, admit_into_namespace
 from kubepy.cluster.requests.admission.request import Request
 from kubepy.cluster.requests.server import Server, Target

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.podresources import Amounts, aggregate, amounts_of
 from kubepy.cluster.requests.admission.request import Request
 from kubepy.cluster.values.quantity import Quantity

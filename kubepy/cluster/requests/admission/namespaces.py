@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.admission.request import refusal
 from kubepy.cluster.requests.server import Target
 from kubepy.cluster.requests.sessions import Session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.objects.meta import annotations_of
+from kubepy.cluster.meta import annotations_of
 from kubepy.cluster.requests.admission.request import Request
 
 INGRESS_CLASSES = "ingressclasses.networking.k8s.io"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.cluster import errors
 from kubepy.cluster.errors import FieldError, invalid_value
-from kubepy.cluster.objects.meta import Object, controller_of, labels_of
+from kubepy.cluster.meta import Object, controller_of, labels_of
 from kubepy.cluster.requests.admission.request import Request
 from kubepy.storage import Key
 

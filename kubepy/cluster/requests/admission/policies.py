@@ -7,22 +7,20 @@ seen as they are written; there is no ``authorizer``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-from kubepy.cluster.cel.checker import Compiled, CompileError, compile_expression
+from kubepy.cluster.cel.admission import compiled
+from kubepy.cluster.cel.checker import CompileError
 from kubepy.cluster.cel.interpreter import evaluate
-from kubepy.cluster.cel.types import DYN
 from kubepy.cluster.cel.values import CelError, Record
 from kubepy.cluster.errors import Cause, Status
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.requests.admission.request import Request, refusal
 from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
 POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
-VARIABLES = dict.fromkeys(("object", "oldObject", "request", "params", "namespaceObject", "variables"), DYN)
 CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
@@ -175,12 +173,6 @@ class _Variables(Record):
     def __missing__(self, name: str) -> Any:
         self[name] = evaluate(compiled(self._expressions[name]).node, self._scope)
         return self[name]
-
-
-@lru_cache(maxsize=512)
-def compiled(expression: str) -> Compiled:
-    """Raises CompileError."""
-    return compile_expression(expression, VARIABLES)
 
 
 def _evaluate(spec: Object, param: Object | None, request: Request, operation: str) -> Iterator[Decision]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from kubepy.cluster.meta import Object
 from kubepy.cluster.objects import quotas
-from kubepy.cluster.objects.meta import Object
 from kubepy.cluster.objects.podresources import Amounts
 from kubepy.cluster.objects.quotas import Evaluator
 from kubepy.cluster.requests.admission.request import Request

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object, is_being_deleted
+from kubepy.cluster.meta import Object, is_being_deleted
 from kubepy.cluster.requests.server import Server, Target
 from kubepy.cluster.requests.sessions import Session
 

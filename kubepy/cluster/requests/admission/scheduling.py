@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cluster.meta import Object, clone
 from kubepy.cluster.requests.admission.request import Request
 from kubepy.storage import Key
 

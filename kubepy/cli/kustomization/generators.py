@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kubepy.cli.kustomize.files import Folder
-from kubepy.cli.kustomize.resources import Resource
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization.files import Folder
+from kubepy.cli.kustomization.resources import Resource
+from kubepy.cluster.meta import Object
 
 LINE_LENGTH = 70  # of base64 in a Secret
 

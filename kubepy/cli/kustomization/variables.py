@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.cli.kustomize.fieldspecs import VARIABLES, apply
-from kubepy.cli.kustomize.replacements import walk
-from kubepy.cli.kustomize.resources import Id, Resource, Resources
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization.fieldspecs import VARIABLES, apply
+from kubepy.cli.kustomization.replacements import walk
+from kubepy.cli.kustomization.resources import Id, Resource, Resources
+from kubepy.cluster.meta import Object
 
 DEFAULT_PATH = "metadata.name"
 # An escaped dollar, a reference, or a dollar that is just one.

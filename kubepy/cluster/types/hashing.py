@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.cluster.clock import SUFFIX_ALPHABET
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.types import table
 from kubepy.cluster.values.goformat import to_json
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.cli.kustomize.fieldspecs import NAME_REFERENCES, FieldSpec, NameReference, split_path, visit
-from kubepy.cli.kustomize.resources import Resource, Resources, is_selected
-from kubepy.cli.runtime.errors import CliError
+from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization.fieldspecs import NAME_REFERENCES, FieldSpec, NameReference, split_path, visit
+from kubepy.cli.kustomization.resources import Resource, Resources, is_selected
 
 
 def fix_references(resources: Resources) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from kubepy.cli.kustomize.resources import Id, Resource, is_selected
+from kubepy.cli.kustomization.resources import Id, Resource, is_selected
 
 # Takes the map that holds a field, and the field's name.
 Change = Callable[[dict[str, Any], str], None]

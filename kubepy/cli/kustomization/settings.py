@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cli.kustomize.files import contents_of
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization.files import contents_of
+from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import json_type_name
 
 API = "kustomize.config.k8s.io"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.cluster import errors
-from kubepy.cluster.objects.meta import Object, labels_of
+from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.selectors.fields import Term, parse_fields
 from kubepy.cluster.selectors.labels import SelectorError, parse_labels
 from kubepy.cluster.strategies.strategy import Strategy

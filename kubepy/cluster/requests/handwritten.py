@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kubepy.cluster import errors
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.objects.meta import Object
+from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.decoding import decode_request
 from kubepy.cluster.scheme import Resource
 from kubepy.storage import Key

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cli.errors import CliError
+from kubepy.cluster.meta import Object
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 

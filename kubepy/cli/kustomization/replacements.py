@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cli.kustomize.files import Folder, parse
-from kubepy.cli.kustomize.resources import Resource, Resources, is_selected, is_target
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization.files import Folder, parse
+from kubepy.cli.kustomization.resources import Resource, Resources, is_selected, is_target
+from kubepy.cluster.meta import Object, clone
 
 DEFAULT_PATH = "metadata.name"
 # Takes the container, its key or index.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from kubepy.cli.kustomize import fieldspecs
-from kubepy.cli.kustomize.fieldspecs import FieldSpec, apply, visit
-from kubepy.cli.kustomize.resources import Resource, Resources
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object
+from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization import fieldspecs
+from kubepy.cli.kustomization.fieldspecs import FieldSpec, apply, visit
+from kubepy.cli.kustomization.resources import Resource, Resources
+from kubepy.cluster.meta import Object
 
 # What keeps its name whatever the prefix: other objects go by it.
 UNRENAMED = (("CustomResourceDefinition", None), ("APIService", "apiregistration.k8s.io"), ("Namespace", None))

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cli.create.configmap import content_hash
-from kubepy.cli.kustomize import transformers
-from kubepy.cli.kustomize.fieldspecs import COMMON_ANNOTATIONS, METADATA_LABELS
-from kubepy.cli.kustomize.files import Folder, open_folder, settings_file
-from kubepy.cli.kustomize.generators import generated
-from kubepy.cli.kustomize.patches import apply_patches, general_patches, json_patches, strategic_patches
-from kubepy.cli.kustomize.references import fix_references
-from kubepy.cli.kustomize.replacements import replace_all
-from kubepy.cli.kustomize.resources import Id, Resource, Resources
-from kubepy.cli.kustomize.settings import read_settings
-from kubepy.cli.kustomize.variables import declare, resolve, variables_of
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cli.version import KUSTOMIZE_VERSION
-from kubepy.cluster.objects.meta import Object, annotations_of
+from kubepy import KUSTOMIZE_VERSION
+from kubepy.cli.content_hash import content_hash
+from kubepy.cli.errors import CliError
+from kubepy.cli.kustomization import transformers
+from kubepy.cli.kustomization.fieldspecs import COMMON_ANNOTATIONS, METADATA_LABELS
+from kubepy.cli.kustomization.files import Folder, open_folder, settings_file
+from kubepy.cli.kustomization.generators import generated
+from kubepy.cli.kustomization.patches import apply_patches, general_patches, json_patches, strategic_patches
+from kubepy.cli.kustomization.references import fix_references
+from kubepy.cli.kustomization.replacements import replace_all
+from kubepy.cli.kustomization.resources import Id, Resource, Resources
+from kubepy.cli.kustomization.settings import read_settings
+from kubepy.cli.kustomization.variables import declare, resolve, variables_of
+from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.values.goformat import quote
 
 Warn = Callable[[str], None]

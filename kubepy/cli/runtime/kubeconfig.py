@@ -10,7 +10,7 @@ import json
 import os
 from typing import Any, NamedTuple
 
-from kubepy.cli.runtime.errors import CliError, UnprefixedError
+from kubepy.cli.errors import CliError, UnprefixedError
 
 FILE = os.path.join(".kubepy", "config")
 FIRST = "kubepy"  # the context, cluster and user of a folder in which nothing has been chosen

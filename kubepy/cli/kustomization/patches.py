@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kubepy.cli.kustomize.files import Folder, parse
-from kubepy.cli.kustomize.resources import Resource, Resources
-from kubepy.cli.runtime.errors import CliError, is_status
-from kubepy.cluster.objects.meta import Object, clone
+from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.kustomization.files import Folder, parse
+from kubepy.cli.kustomization.resources import Resource, Resources
+from kubepy.cluster.meta import Object, clone
 from kubepy.cluster.schema.openapi import schema_for
 from kubepy.storage.yaml import dump
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.cli.runtime.errors import CliError
-from kubepy.cluster.objects.meta import Object, annotations_of, labels_of
+from kubepy.cli.errors import CliError
+from kubepy.cluster.meta import Object, annotations_of, labels_of
 
 if TYPE_CHECKING:
-    from kubepy.cli.kustomize.variables import Variable
+    from kubepy.cli.kustomization.variables import Variable
 
 
 class Id(NamedTuple):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.errors import CliError
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.session import Session
 
@@ -40,7 +40,7 @@ def kustomize(session: Session, given: Invocation) -> None:
 
     Known are resources, components, generators of config maps and secrets, patches, images, replicas, replacements,
     vars, names, namespaces, labels and annotations. Nothing is read from the network."""
-    from kubepy.cli.kustomize.target import build
+    from kubepy.cli.kustomization.target import build
     from kubepy.storage.yaml import dump
 
     if len(given.args) > 1:

@@ -143,7 +143,10 @@ def events(writer: Writer, around: Surroundings) -> None:
         return
     writer.line(0, "Events:")
     in_order = go_sorted(found, lambda one, other: _last(one) < _last(other))
-    writer.table(1, "Type\tReason\tAge\tFrom\tMessage", (_event_cells(event, now) for event in in_order))
+    writer.line(1, "Type\tReason\tAge\tFrom\tMessage")
+    writer.line(1, "----\t------\t----\t----\t-------")  # one more than Age has letters, as kubectl has it
+    for event in in_order:
+        writer.line(1, "\t".join(_event_cells(event, now)))
 
 
 def _last(event: Object) -> str:

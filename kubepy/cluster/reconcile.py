@@ -118,10 +118,6 @@ class Informers:
         """The keys of the pods bound to a node, in key order."""
         return sorted(self._on_node.get(node, ()))
 
-    def nodes_with_pods(self) -> Iterable[str]:
-        """The names of the nodes that pods are bound to, whether those nodes exist or not."""
-        return self._on_node.keys()
-
     def key_of(self, uid: str) -> Key | None:
         """The key of the object with this uid, if one has been observed."""
         return self._keys.get(uid)

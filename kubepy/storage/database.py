@@ -255,12 +255,6 @@ class Database:
         )
         return list(map(Row._make, found))
 
-    def has_pending(self) -> bool:
-        return self.connection.execute("SELECT 1 FROM objects WHERE state = 2 LIMIT 1").fetchone() is not None
-
-    def has_written(self) -> bool:
-        return self.connection.execute("SELECT 1 FROM objects WHERE state > 0 LIMIT 1").fetchone() is not None
-
     def expired(self, now: float) -> list[Row]:
         found = self.connection.execute(
             f"SELECT {COLUMNS} FROM objects WHERE expires IS NOT NULL AND expires <= ? "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.cluster.meta import Object, annotations_of, labels_of, uid_of
+from kubepy.cluster.meta import Object, annotations_of, uid_of
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -53,7 +53,3 @@ def revision_of(obj: Object) -> int:
     """The revision that an object's annotation names; 0 without one. Raises ValueError where it is no number."""
     text = annotations_of(obj).get(REVISION)
     return int(text) if text else 0
-
-
-def hash_of(replica_set: Object) -> str:
-    return labels_of(replica_set).get(HASH_LABEL, "")

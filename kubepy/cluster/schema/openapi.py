@@ -135,10 +135,6 @@ class Schema:
     def preserves_unknown_fields(self) -> bool:
         return bool(self._extension("x-kubernetes-preserve-unknown-fields"))
 
-    @property
-    def embedded_resource(self) -> bool:
-        return bool(self._extension("x-kubernetes-embedded-resource"))
-
     def _extension(self, key: str) -> Any:
         found = self._node.get(key)
         return self._definition.get(key, "") if found is None else found

@@ -17,7 +17,7 @@ from kubepy.cluster.validation.services import validate_cluster_ips
 
 SERVICE_RANGE = ipaddress.IPv4Network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
-SINGLE, REQUIRE, PREFER = "SingleStack", "RequireDualStack", "PreferDualStack"
+SINGLE, REQUIRE = "SingleStack", "RequireDualStack"
 
 
 def allocate_on_create(service: Object, others: Iterable[Object]) -> None:

@@ -14,7 +14,6 @@ _PORT_NAME = re.compile(r"[-a-z0-9]+")
 _PERCENT = re.compile(r"[0-9]+%")
 _CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _HEADER_NAME = re.compile(r"[-A-Za-z0-9]+")
-_C_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 PORT_RANGE = between(1, 65535)
 
@@ -82,10 +81,6 @@ def http_header_name(name: str) -> list[str]:
 
 def user_or_group_id(number: int) -> list[str]:
     return [] if 0 <= number < 2**31 else [between(0, 2**31 - 1)]
-
-
-def is_c_identifier(text: str) -> bool:
-    return _C_IDENTIFIER.fullmatch(text) is not None
 
 
 # --- addresses ----------------------------------------------------------------------------------------------------

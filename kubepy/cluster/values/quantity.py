@@ -6,7 +6,6 @@ equal however they were written; ``str()`` gives the canonical form that the API
 
 from __future__ import annotations
 
-import math
 import re
 from functools import lru_cache, total_ordering
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +20,6 @@ _MAX = (2**63 - 1) * NANO
 _MAX_EXPONENT = 1000  # no real amount comes near; 1e999999999 would take all memory to compare
 
 FORMAT_WRONG = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-NUMERIC_WRONG = "unable to parse numeric part of quantity"
 SUFFIX_WRONG = "unable to parse quantity's suffix"
 
 _PATTERN = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
@@ -104,23 +102,6 @@ def parse(text: str) -> Fraction:
     from fractions import Fraction  # imports decimal
 
     return Fraction(parse_quantity(text).nanos, NANO)
-
-
-def format_like(number: Fraction | int, like: str) -> str:
-    """A number as a quantity, with the family of suffixes of another one."""
-    return str(Quantity(math.ceil(number * NANO), parse_quantity(like).format))
-
-
-def round_up_to_milli(text: str) -> str:
-    """A quantity without anything finer than thousandths (``RoundUp(resource.Milli)``)."""
-    quantity = parse_quantity(text)
-    return str(quantity if quantity.nanos % 10**6 == 0 else Quantity.of_milli(_milli_away(quantity), quantity.format))
-
-
-def _milli_away(quantity: Quantity) -> int:
-    """Thousandths, rounded away from zero."""
-    thousandths = -(-abs(quantity.nanos) // 10**6)
-    return thousandths if quantity.nanos > 0 else -thousandths
 
 
 class Int64Amount(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubepy.cluster.values.quantity import Quantity, QuantityError, is_quantity, parse
+from kubepy.cluster.values.quantity import Quantity, QuantityError, is_quantity
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,6 @@ def test_sums_keep_the_family_of_the_first_amount_that_is_not_zero() -> None:
 def test_values_are_rounded_up() -> None:
     assert (Quantity.parse("1500m").value(), Quantity.parse("1500u").milli_value()) == (2, 2)
     assert (Quantity.parse("-1500m").value(), Quantity.of(3).milli_value()) == (-1, 3000)
-
-
-def test_numbers_can_be_counted_with() -> None:
-    assert parse("1.5Ki") == 1536
-    assert parse("250m") == Fraction(1, 4)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 999), st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "e3", "e-3"]))

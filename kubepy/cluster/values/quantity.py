@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, total_ordering
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from fractions import Fraction
+from typing import NamedTuple
 
 DECIMAL_SI, BINARY_SI, DECIMAL_EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
 
@@ -95,13 +92,6 @@ class Quantity:
 
     def __repr__(self) -> str:
         return f"Quantity({str(self)!r})"
-
-
-def parse(text: str) -> Fraction:
-    """The exact number that a quantity stands for. Raises QuantityError."""
-    from fractions import Fraction  # imports decimal
-
-    return Fraction(parse_quantity(text).nanos, NANO)
 
 
 class Int64Amount(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from types import FrameType
 
 from kubepy.cli.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
@@ -17,7 +16,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cluster.clock import format_time
 from kubepy.cluster.reconcile import Key
 from kubepy.controllers.manager import POLL_SECONDS
-from kubepy.controllers.summary import Summary
+from kubepy.controllers.summary import Due, Summary, SyncFailure
 
 FLAGS = [
     boolean("once", help="Work until nothing is left to do now, then exit."),
@@ -40,7 +39,7 @@ kubepy controller --watch -v=1
 def controller(session: Session, given: Invocation) -> None:
     """Run controllers, scheduler and simulated kubelets.
 
-    Prints a line for each object that changed. What falls due later is said on stderr."""
+    Prints a line for each object that changed. What falls due later, and what went wrong, is said on stderr."""
     if given.args:
         given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
     if given.once == given.watch:
@@ -62,7 +61,7 @@ def _once(session: Session, given: Invocation) -> None:
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(session)
             note_missing_nodes(session.client, session.say)
-            _say_due(session, [(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
+            _say_due(session, [Due(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
             return
         with holding(cluster) as ours, _signals() as received:
             if ours:
@@ -71,7 +70,7 @@ def _once(session: Session, given: Invocation) -> None:
                 _report(session, given, summary)
                 _warn_of_problems(session)
                 note_missing_nodes(session.client, session.say)
-                _say_due(session, summary.due)
+                _say_due(session, summary.due, summary.failures)
                 if received:
                     raise SilentExit(128 + received[0])
                 return
@@ -152,10 +151,12 @@ def _warn_of_problems(session: Session) -> None:
         session.warn(session.cluster.store.describe(problem))
 
 
-def _say_due(session: Session, remaining: Iterable[tuple[datetime, str, Key]]) -> None:
+def _say_due(session: Session, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()) -> None:
+    """What is to be looked at again, and when; with what went wrong the last time, if that is why."""
     now = session.cluster.clock.now()
-    rows = [(f"due at {format_time(time)}", f"in {max((time - now).total_seconds(), 0.0):.0f}s", reconciler,
-             _where(key)) for time, reconciler, key in remaining]
+    why = {(one.reconciler, one.key): f"since {one.why}" for one in failures}
+    rows = [(f"due at {format_time(one.time)}", f"in {max((one.time - now).total_seconds(), 0.0):.0f}s",
+             one.reconciler, _where(one.key), why.get((one.reconciler, one.key), "")) for one in remaining]
     if rows:
         session.say(in_columns(rows))
 
@@ -163,7 +164,7 @@ def _say_due(session: Session, remaining: Iterable[tuple[datetime, str, Key]]) -
 def in_columns(rows: Sequence[Sequence[str]]) -> str:
     """Rows of a report of kubepy's own, aligned. One row needs no library, which takes as long to import as a run."""
     if len(rows) == 1:
-        return "  ".join(rows[0])
+        return "  ".join(filter(None, rows[0]))
     from tabulate import tabulate
 
     return str(tabulate(rows, tablefmt="plain", disable_numparse=True))

@@ -121,6 +121,17 @@ def test_what_falls_due_later_is_said_on_stderr_each_time(kubepy):
         assert re.fullmatch(r"due at \S+Z  in \ds  namespace-controller  namespaces/lab\n", done.stderr)
 
 
+def test_what_goes_wrong_is_said_with_when_it_is_tried_again(kubepy):
+    kubepy("init", "--nodes=1")
+    kubepy("create", "quota", "few", "--hard=pods=1")
+    kubepy("create", "deployment", "web", "--image=nginx", "--replicas=2")
+    done = kubepy("controller", "--once", "-q")
+    assert done.returncode == 0
+    [line] = [line for line in done.stderr.splitlines() if "replicaset-controller" in line]
+    assert line.endswith("is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1")
+    assert re.search(r'  replicasets\.apps/web-\S+ in default  since pods "web-', line)
+
+
 def test_several_things_that_fall_due_stand_in_columns(kubepy):
     for name in ("lab", "workshop"):
         kubepy("create", "-f", "-", stdin=f"apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {name}\n")

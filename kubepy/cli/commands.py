@@ -23,6 +23,62 @@ _SERVICE = "kubepy.cli.create.service"
 _RBAC = "kubepy.cli.create.rbac"
 _LAST = "kubepy.cli.apply.last_applied"
 
+_SECRET_EXAMPLES = """
+# Of literals
+kubepy create secret generic login --from-literal=user=admin --from-literal=password=secret
+
+# Of a certificate and its key
+kubepy create secret tls web --cert=tls.crt --key=tls.key
+"""
+_SERVICES_EXAMPLES = """
+# A service in front of the pods labelled app=web
+kubepy create service clusterip web --tcp=80:8080
+
+# A service on a port of every node
+kubepy create service nodeport web --tcp=80 --node-port=30080
+"""
+_SET_EXAMPLES = """
+# Give the container agent of a DaemonSet a new image
+kubepy set image ds/log-agent agent=fluent-bit:3.1
+
+# Set a variable in every container of a Deployment
+kubepy set env deploy/web LEVEL=debug
+"""
+_ROLLOUT_EXAMPLES = """
+# Wait until a DaemonSet is rolled out
+kubepy rollout status ds/log-agent
+
+# Its revisions, and what caused each
+kubepy rollout history ds/log-agent
+
+# Back to what was before
+kubepy rollout undo ds/log-agent
+"""
+_AUTH_EXAMPLES = """
+# Whether deployments may be made
+kubepy auth can-i create deployments
+
+# The user that requests are made by
+kubepy auth whoami
+"""
+_CONFIG_EXAMPLES = """
+# Commands without -n use this namespace from now on
+kubepy config set-context --current --namespace=web
+
+# All contexts, with their clusters and namespaces
+kubepy config get-contexts
+
+# Commands work on the folder and in the namespace of this context
+kubepy config use-context staging
+"""
+_PLUGIN_EXAMPLES = """
+# Every program on the PATH whose name begins with kubepy-
+kubepy plugin list
+
+# Their names only
+kubepy plugin list --name-only
+"""
+
 CREATE: dict[str, Entry] = {
     "namespace": Entry(f"{_CREATE}:namespace", "Create a namespace with the specified name", ("ns",)),
     "quota": Entry(f"{_CREATE}:quota", "Create a quota with the specified name", ("resourcequota",)),
@@ -30,7 +86,7 @@ CREATE: dict[str, Entry] = {
         "generic": Entry(f"{_CONFIGMAP}:generic_secret", "Create a secret from files or literal values"),
         "tls": Entry(f"{_CONFIGMAP}:tls_secret", "Create a TLS secret"),
         "docker-registry": Entry(f"{_CONFIGMAP}:docker_registry_secret", "Create a secret for a registry"),
-    }),
+    }, examples=_SECRET_EXAMPLES),
     "configmap": Entry(f"{_CONFIGMAP}:configmap", "Create a config map from files or literal values", ("cm",)),
     "serviceaccount": Entry(f"{_CREATE}:serviceaccount", "Create a service account with the specified name", ("sa",)),
     "service": Entry("", "Create a service", ("svc",), {
@@ -38,7 +94,7 @@ CREATE: dict[str, Entry] = {
         "nodeport": Entry(f"{_SERVICE}:nodeport", "Create a NodePort service"),
         "loadbalancer": Entry(f"{_SERVICE}:loadbalancer", "Create a LoadBalancer service"),
         "externalname": Entry(f"{_SERVICE}:externalname", "Create an ExternalName service"),
-    }),
+    }, examples=_SERVICES_EXAMPLES),
     "deployment": Entry(f"{_CREATE}:deployment", "Create a deployment with the specified name", ("deploy",)),
     "poddisruptionbudget": Entry(f"{_CREATE}:poddisruptionbudget", "Create a pod disruption budget", ("pdb",)),
     "priorityclass": Entry(f"{_CREATE}:priorityclass", "Create a priority class", ("pc",)),
@@ -114,12 +170,13 @@ COMMANDS: dict[str, Entry] = {
     "create": Entry("kubepy.cli.create.command:create", "Create a resource from a file or from stdin", (), CREATE),
     "expose": Entry("kubepy.cli.expose:expose", "Take a service, deployment or pod and expose it as a new service"),
     "run": Entry("kubepy.cli.run:run", "Run a particular image on the cluster"),
-    "set": Entry("", "Set specific features on objects", (), SET),
+    "set": Entry("", "Set specific features on objects", (), SET, examples=_SET_EXAMPLES),
     "explain": Entry("kubepy.cli.explain:explain", "Get documentation for a resource"),
     "get": Entry("kubepy.cli.get:get", "Display one or many resources"),
     "edit": Entry("kubepy.cli.edit:edit", "Edit a resource with an editor"),
     "delete": Entry("kubepy.cli.delete:delete", "Delete resources by file names, resources and names, or labels"),
-    "rollout": Entry("", "Manage the rollout of a resource", (), ROLLOUT, help_on_stdout=True),
+    "rollout": Entry("", "Manage the rollout of a resource", (), ROLLOUT, help_on_stdout=True,
+                     examples=_ROLLOUT_EXAMPLES),
     "scale": Entry("kubepy.cli.scale:scale", "Set a new size for a deployment, replica set or stateful set"),
     "autoscale": Entry("kubepy.cli.autoscale:autoscale", "Auto-scale a deployment, replica set or stateful set"),
     "certificate": Entry("kubepy.cli.certificate:certificate", "Approve and deny certificate signing requests", (), {
@@ -142,7 +199,7 @@ COMMANDS: dict[str, Entry] = {
     "port-forward": _unsupported("port_forward", NO_CONTAINERS),
     "proxy": _unsupported("proxy", NO_SERVER),
     "cp": _unsupported("cp", NO_CONTAINERS),
-    "auth": Entry("", "Inspect authorization", (), AUTH),
+    "auth": Entry("", "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
     "debug": _unsupported("debug", NO_CONTAINERS),
     "diff": Entry("kubepy.cli.diff:diff", "Diff the live version against a would-be applied version"),
     "apply": Entry("kubepy.cli.apply.command:apply", "Apply a configuration to a resource by file name or stdin", (),
@@ -154,12 +211,13 @@ COMMANDS: dict[str, Entry] = {
     "label": Entry("kubepy.cli.label:label", "Update the labels on a resource"),
     "annotate": Entry("kubepy.cli.annotate:annotate", "Update the annotations on a resource"),
     "completion": Entry("kubepy.cli.completion.scripts:completion", "Output shell completion code (bash, zsh, fish)"),
-    "config": Entry("", "Choose the state folder and the namespace that commands use", (), CONFIG),
+    "config": Entry("", "Choose the state folder and the namespace that commands use", (), CONFIG,
+                    examples=_CONFIG_EXAMPLES),
     "version": Entry("kubepy.cli.version:version", "Print the client and server version information"),
     "api-versions": Entry("kubepy.cli.api_resources:api_versions", 'Print the supported API versions'),
     "api-resources": Entry("kubepy.cli.api_resources:api_resources", "Print the supported API resources"),
     "options": Entry("kubepy.cli.version:options", "Print the list of flags inherited by all commands"),
-    "plugin": Entry("", "Commands that are not kubepy's own", (), PLUGIN),
+    "plugin": Entry("", "Commands that are not kubepy's own", (), PLUGIN, examples=_PLUGIN_EXAMPLES),
     "kuberc": _unsupported("kuberc", NO_PREFERENCES),
     "alpha": Entry("kubepy.cli.help:alpha", "Commands that could still change: there are none"),
     "help": Entry("kubepy.cli.help:help_", "Show the help of a command"),

@@ -56,7 +56,7 @@ MASK, BEFORE, AFTER = "***", "*** (before)", "*** (after)"
 kubepy diff -f manifests/nginx-ds.yaml
 
 # In colours
-KUBECTL_EXTERNAL_DIFF="diff -u --color=always" kubepy diff -f manifests/
+KUBECTL_EXTERNAL_DIFF="diff -u --color=always" kubepy diff -f manifests/nginx-ds.yaml
 """)
 def diff(session: Session, given: Invocation) -> None:
     """Show how the cluster would change if configurations were applied.

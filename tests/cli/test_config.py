@@ -177,6 +177,14 @@ def test_a_cluster_or_user_that_is_not_there(kubepy: Kubepy) -> None:
     assert kubepy("get", "cm", "--cluster=kubepy", "--user=kubepy").status == 0
 
 
+def test_a_command_with_a_flag_user_of_its_own_asks_for_no_user_of_the_contexts(kubepy: Kubepy) -> None:
+    kubepy("config", "set-context", "staging")
+    assert kubepy("create", "clusterrolebinding", "agent", "--clusterrole=view", "--user=ann").status == 0
+    assert kubepy("set", "subject", "clusterrolebinding", "agent", "--user=bob") == Done(
+        "clusterrolebinding.rbac.authorization.k8s.io/agent subjects updated\n", "", 0)
+    assert kubepy("create", "rolebinding", "agent", "--clusterrole=view", "--user=ann", "--context=staging").status == 0
+
+
 def test_base64_may_be_broken_into_lines(kubepy: Kubepy) -> None:
     kubepy("config", "set", "clusters.far.certificate-authority-data", "AAEC\nAwQF\r\n")
     assert kubepy("config", "view", "--raw", "-o",

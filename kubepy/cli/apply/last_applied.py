@@ -42,8 +42,8 @@ VIEW_FLAGS = [
 
 @verb("view-last-applied", "view-last-applied (TYPE [NAME | -l label] | TYPE/NAME | -f FILENAME)",
       flags=VIEW_FLAGS, examples="""
-# What was applied last, as JSON
-kubepy apply view-last-applied ds/nginx-ds -o json
+# What was applied last
+kubepy apply view-last-applied ds/nginx-ds
 
 # As JSON
 kubepy apply view-last-applied deploy/web -o json
@@ -92,7 +92,7 @@ SET_FLAGS = [
 
 @verb("set-last-applied", "set-last-applied -f FILENAME", flags=SET_FLAGS, examples="""
 # Let the next apply compare with this file
-kubepy apply set-last-applied -f manifests/nginx-ds.yaml --create-annotation
+kubepy apply set-last-applied -f manifests/nginx-ds.yaml
 
 # Also of an object that was never applied
 kubepy apply set-last-applied -f web.yaml --create-annotation

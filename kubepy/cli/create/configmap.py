@@ -72,7 +72,7 @@ def configmap(session: Session, given: Invocation, name: str) -> Object:
 kubepy create secret generic login --from-literal=user=admin --from-literal=password=secret
 
 # Of a file, under a name that changes with its content
-kubepy create secret generic ssh --from-file=id=~/.ssh/id_rsa --append-hash
+kubepy create secret generic ssh --from-file=id=$HOME/.ssh/id_rsa --append-hash
 """)
 def generic_secret(session: Session, given: Invocation, name: str) -> Object:
     """Create a secret based on a file, directory, or specified literal value."""

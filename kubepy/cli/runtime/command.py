@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     """A command that has not been imported: ``module:attribute``, its line in the help, its aliases.
 
     A group without a module of its own (``rollout``) has ``target`` "" and only shows its commands, on stderr unless
-    ``help_on_stdout``.
+    ``help_on_stdout``; ``examples`` are its own.
     """
 
     target: str
@@ -34,6 +34,7 @@ class Entry(NamedTuple):
     aliases: tuple[str, ...] = ()
     commands: Mapping[str, Entry] = {}
     help_on_stdout: bool = False
+    examples: str = ""
 
 
 class Invocation:
@@ -63,6 +64,11 @@ class Invocation:
     def flag(self, name: str, default: Any = None) -> Any:
         """A flag that not every command has."""
         return self._values.get(name.replace("-", "_"), default)
+
+    def everywhere(self, name: str) -> str:
+        """A text that every command takes; "" where the command has a flag of that name for something else."""
+        own = any(flag.name == name for flag in self._verb.flags)
+        return "" if own else self._values[name]
 
     def show_help(self, session: Session) -> None:
         """Print the command's help, as some do for a wrong number of words."""
@@ -186,7 +192,8 @@ class Verb(click.Group):
 def load(name: str, entry: Entry) -> Verb:
     """Import a command."""
     if not entry.target:
-        return Verb(name, name, None, help=entry.summary, entries=entry.commands, help_on_stdout=entry.help_on_stdout)
+        return Verb(name, name, None, help=entry.summary, entries=entry.commands, examples=entry.examples,
+                    help_on_stdout=entry.help_on_stdout)
     from importlib import import_module
 
     module_name, _, attribute = entry.target.partition(":")

@@ -140,9 +140,9 @@ class Session:
         check_globals(given)
         self._request_timeout = _timeout(given)
         self.may_create = may_create
-        self.namespace_given = bool(given.namespace)
-        self._namespace, self._context, self._cluster = given.namespace, given.context, given.cluster
-        self._user = given.user
+        self._namespace, self._context = given.everywhere("namespace"), given.everywhere("context")
+        self._cluster, self._user = given.everywhere("cluster"), given.everywhere("user")
+        self.namespace_given = bool(self._namespace)
         self._state, self._reconcile = given.state, given.reconcile
         self._warnings_as_errors = given.warnings_as_errors
         self._impersonated = _impersonated(given)

@@ -8,13 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kubepy.cli.errors import CliError
 from kubepy.cluster.meta import Object, annotations_of, labels_of
-
-if TYPE_CHECKING:
-    from kubepy.cli.kustomization.variables import Variable
 
 
 class Id(NamedTuple):
@@ -96,6 +93,18 @@ def is_selected(found: Id, group: str = "", version: str = "", kind: str = "") -
     """Whether an id is of a type; what is "" counts for all."""
     return all(wanted in ("", is_) for wanted, is_ in ((group, found.group), (version, found.version),
                                                         (kind, found.kind)))
+
+
+class Variable(NamedTuple):
+    """One of ``vars``: the field ``path`` of the object ``target``, under a name."""
+
+    name: str
+    target: Id
+    path: str
+
+    def __str__(self) -> str:
+        kind = str(self.target).partition("/")[0]
+        return f"{{{self.name} {kind} {{{self.path}}}}}"
 
 
 class Resources:

@@ -7,29 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.fieldspecs import VARIABLES, apply
 from kubepy.cli.kustomization.replacements import walk
-from kubepy.cli.kustomization.resources import Id, Resource, Resources
+from kubepy.cli.kustomization.resources import Id, Resource, Resources, Variable
 from kubepy.cluster.meta import Object
 
 DEFAULT_PATH = "metadata.name"
 # An escaped dollar, a reference, or a dollar that is just one.
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
-
-
-class Variable(NamedTuple):
-    """The field ``path`` of the object ``target``, under a name."""
-
-    name: str
-    target: Id
-    path: str
-
-    def __str__(self) -> str:
-        kind = str(self.target).partition("/")[0]
-        return f"{{{self.name} {kind} {{{self.path}}}}}"
 
 
 def variables_of(settings: Object) -> list[Variable]:

@@ -6,16 +6,12 @@ What a file says is read by :mod:`kubepy.cli.runtime.manifests`. Upstream: ``cli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from kubepy.cli.errors import AggregateError, CliError, is_expected
-from kubepy.cli.runtime.infos import Found, Info, Result, resource_text
+from kubepy.cli.runtime.infos import Found, Info, Query, Result, resource_text
 from kubepy.cli.runtime.manifests import Manifest, read, read_kustomization
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import labels_of
-
-if TYPE_CHECKING:
-    from kubepy.cli.runtime.resources import Query
 
 
 def by_paths(session: Session, query: Query, latest: bool) -> Result:

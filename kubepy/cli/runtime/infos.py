@@ -1,4 +1,5 @@
-"""One object a command is about (:class:`Info`), and what a command line has found, visited in order (:class:`Result`).
+"""What a command asks for (:class:`Query`), one object it is about (:class:`Info`), and what was found,
+visited in order (:class:`Result`).
 
 Upstream: ``cli-runtime/pkg/resource/{visitor,result}.go``.
 """
@@ -12,6 +13,22 @@ from kubepy.cli.errors import AggregateError, CliError, is_expected, is_status, 
 from kubepy.cli.runtime.session import DEFAULT_NAMESPACE, Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
+
+
+class Query(NamedTuple):
+    """What words and flags ask for. ``namespace`` None: all namespaces (only selectors can be answered)."""
+
+    args: list[str]
+    filenames: list[str]
+    namespace: str | None
+    enforce_namespace: bool
+    selector: str | None
+    field_selector: str
+    subresource: str
+    validation: str = "Ignore"
+    local: bool = False
+    kustomization: str = ""
+    typed: bool = False
 
 
 class Info:

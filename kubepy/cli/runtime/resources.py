@@ -7,11 +7,10 @@ upstream's order. Upstream: ``cli-runtime/pkg/resource/builder.go``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from kubepy.cli.errors import CliError, is_status, prefixed, raise_all
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.infos import Found, Info, Result, Scope, info_of, resource_text
+from kubepy.cli.runtime.infos import Found, Info, Query, Result, Scope, info_of, resource_text
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.scheme import Resource
 
@@ -21,22 +20,6 @@ Example resource specifications include:
    '--filename=rsrc.json'
    '<resource> <name>'
    '<resource>'"""
-
-
-class Query(NamedTuple):
-    """What words and flags ask for. ``namespace`` None: all namespaces (only selectors can be answered)."""
-
-    args: list[str]
-    filenames: list[str]
-    namespace: str | None
-    enforce_namespace: bool
-    selector: str | None
-    field_selector: str
-    subresource: str
-    validation: str = "Ignore"
-    local: bool = False
-    kustomization: str = ""
-    typed: bool = False
 
 
 def find(session: Session, given: Invocation, *, args: Sequence[str] | None = None, bare_types: bool = False,

@@ -8,7 +8,7 @@ import pytest
 
 from kubepy.cluster.client import Client
 from kubepy.cluster.errors import Status
-from kubepy.cluster.validation.definition_defaults import validate_defaults
+from kubepy.cluster.validation.definitions.defaults import validate_defaults
 from tests.cluster.test_custom_rules import CRDS, definition
 
 Object = dict[str, Any]

@@ -58,24 +58,24 @@ class CustomResourceDefinitionStrategy(Strategy):
         return not semantically_equal(obj["spec"], old["spec"])
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.cluster.validation.definitions import validate_definition
+        from kubepy.cluster.validation.definitions.definitions import validate_definition
 
         return validate_definition(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.cluster.validation.definitions import validate_definition
+        from kubepy.cluster.validation.definitions.definitions import validate_definition
 
         return validate_definition(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.cluster.validation.definitions import validate_names
+        from kubepy.cluster.validation.definitions.definitions import validate_names
 
         errors: list[FieldError] = []
         validate_names(obj["status"].get("acceptedNames") or {}, "status.acceptedNames", errors)
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.cluster.validation.definition_schemas import unrecognized_formats
+        from kubepy.cluster.validation.definitions.schemas import unrecognized_formats
 
         return [f'unrecognized format "{name}"' for name in unrecognized_formats(obj)]
 

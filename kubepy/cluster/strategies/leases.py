@@ -41,8 +41,8 @@ class RuntimeClassStrategy(Strategy):
 
     def validate(self, obj: Object) -> list[FieldError]:
         from kubepy.cluster.validation.labels import validate_labels
+        from kubepy.cluster.validation.pods.scheduling import validate_tolerations
         from kubepy.cluster.validation.resources import validate_resource_requirements
-        from kubepy.cluster.validation.scheduling import validate_tolerations
         from kubepy.cluster.values.names import dns1123_label
 
         errors: Errors = []

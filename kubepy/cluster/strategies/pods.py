@@ -62,22 +62,22 @@ class PodStrategy(Strategy):
         return not semantically_equal(obj.get("spec"), old.get("spec"))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.cluster.validation.pods import validate_pod
+        from kubepy.cluster.validation.pods.pods import validate_pod
 
         return validate_pod(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.cluster.validation.pods import validate_pod_update
+        from kubepy.cluster.validation.pods.pods import validate_pod_update
 
         return validate_pod_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.cluster.validation.pod_status import validate_pod_status_update
+        from kubepy.cluster.validation.pods.status import validate_pod_status_update
 
         return validate_pod_status_update(obj, old)
 
     def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
-        from kubepy.cluster.validation import pods, resizes
+        from kubepy.cluster.validation.pods import pods, resizes
 
         match subresource:
             case "resize":
@@ -87,7 +87,7 @@ class PodStrategy(Strategy):
         return self.validate_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.cluster.validation.pod_warnings import warnings_for_pod
+        from kubepy.cluster.validation.pods.warnings import warnings_for_pod
 
         return warnings_for_pod(obj)
 
@@ -135,7 +135,7 @@ def _merge_match_label_keys(pod: Object) -> None:
     """``matchLabelKeys`` become conditions of the selector, with this pod's own values."""
     spec, labels = pod["spec"], pod["metadata"].get("labels") or {}
     if spec.get("affinity"):
-        from kubepy.cluster.validation.pod_options import pod_affinity_terms
+        from kubepy.cluster.validation.pods.options import pod_affinity_terms
 
         for term in pod_affinity_terms(spec):
             _merge_keys(term, "matchLabelKeys", "In", labels)

@@ -72,7 +72,7 @@ class PodTemplateStrategy(Strategy):
         return validate_template_object(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.cluster.validation.pod_warnings import warnings_for_template
+        from kubepy.cluster.validation.pods.warnings import warnings_for_template
 
         return warnings_for_template(obj["template"], "template")
 

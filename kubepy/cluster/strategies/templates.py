@@ -28,6 +28,6 @@ def drop_disabled_fields(spec: Object) -> None:
 
 
 def template_warnings(obj: Object, path: str = "spec.template") -> list[str]:
-    from kubepy.cluster.validation.pod_warnings import warnings_for_template
+    from kubepy.cluster.validation.pods.warnings import warnings_for_template
 
     return warnings_for_template(template_of(obj), path)

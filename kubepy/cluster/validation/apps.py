@@ -15,8 +15,8 @@ from kubepy.cluster.validation.fields import (
 from kubepy.cluster.validation.formats import percent
 from kubepy.cluster.validation.goview import go_view, selector_view
 from kubepy.cluster.validation.labels import is_empty_selector, validate_label_selector
-from kubepy.cluster.validation.pod_options import PodOptions, options_for_update
-from kubepy.cluster.validation.pod_templates import (
+from kubepy.cluster.validation.pods.options import PodOptions, options_for_update
+from kubepy.cluster.validation.pods.templates import (
     forbid_active_deadline,
     validate_pod_template,
     validate_restart_policy,

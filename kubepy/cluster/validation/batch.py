@@ -19,8 +19,8 @@ from kubepy.cluster.validation.fields import (
 from kubepy.cluster.validation.formats import domain_prefixed_path
 from kubepy.cluster.validation.goview import go_view, selector_view
 from kubepy.cluster.validation.labels import has_invalid_label_value, validate_label_selector
-from kubepy.cluster.validation.pod_options import PodOptions
-from kubepy.cluster.validation.pod_templates import template_labels, validate_pod_template, validate_selected
+from kubepy.cluster.validation.pods.options import PodOptions
+from kubepy.cluster.validation.pods.templates import template_labels, validate_pod_template, validate_selected
 from kubepy.cluster.values.names import dns1123_label
 
 LEGACY_LABELS = ("controller-uid", "job-name")

@@ -19,7 +19,7 @@ from kubepy.cluster.validation.fields import (
 )
 from kubepy.cluster.validation.goview import go_view, selector_view
 from kubepy.cluster.validation.labels import has_invalid_label_value, label_key, validate_label_selector
-from kubepy.cluster.validation.pod_warnings import DEPRECATED_LABELS
+from kubepy.cluster.validation.pods.warnings import DEPRECATED_LABELS
 from kubepy.cluster.validation.storage_sources import validate_csi_driver_name
 from kubepy.cluster.values.names import dns1123_subdomain
 from kubepy.cluster.values.quantity import Quantity

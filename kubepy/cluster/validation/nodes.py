@@ -7,8 +7,8 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_optional_choice
 from kubepy.cluster.validation.formats import is_ipv6, validate_cidr
 from kubepy.cluster.validation.labels import label_value, validate_label_name
+from kubepy.cluster.validation.pods.scheduling import TAINT_EFFECTS
 from kubepy.cluster.validation.resources import validate_resource_quantity
-from kubepy.cluster.validation.scheduling import TAINT_EFFECTS
 
 POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'
 

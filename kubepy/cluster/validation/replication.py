@@ -7,8 +7,8 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors.labels import from_set
 from kubepy.cluster.validation.apps import template_options
 from kubepy.cluster.validation.fields import Errors, validate_nonnegative
-from kubepy.cluster.validation.pod_options import PodOptions, options_for_update
-from kubepy.cluster.validation.pod_templates import (
+from kubepy.cluster.validation.pods.options import PodOptions, options_for_update
+from kubepy.cluster.validation.pods.templates import (
     forbid_active_deadline,
     validate_pod_template,
     validate_restart_policy,

@@ -27,8 +27,8 @@ from kubepy.cluster.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.cluster.validation.goview import go_view, selector_view
-from kubepy.cluster.validation.pod_options import PodOptions
-from kubepy.cluster.validation.pod_templates import (
+from kubepy.cluster.validation.pods.options import PodOptions
+from kubepy.cluster.validation.pods.templates import (
     forbid_active_deadline,
     validate_pod_template,
     validate_restart_policy,

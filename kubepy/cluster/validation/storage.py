@@ -24,8 +24,8 @@ from kubepy.cluster.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.cluster.validation.labels import label_key, validate_label_name
-from kubepy.cluster.validation.pod_warnings import DEPRECATED_LABELS
-from kubepy.cluster.validation.scheduling import validate_node_selector
+from kubepy.cluster.validation.pods.scheduling import validate_node_selector
+from kubepy.cluster.validation.pods.warnings import DEPRECATED_LABELS
 from kubepy.cluster.values.names import dns1123_subdomain
 from kubepy.cluster.values.quantity import Quantity
 
@@ -113,7 +113,7 @@ def _validate_sources(spec: Object, name: str, errors: Errors) -> None:
 
 def _validate_source(kind: str, source: Object, name: str, path: str, errors: Errors) -> None:
     if kind == "hostPath":
-        from kubepy.cluster.validation.volumes import validate_host_path
+        from kubepy.cluster.validation.pods.volumes import validate_host_path
 
         validate_host_path(source, path, errors)
     else:
@@ -171,7 +171,7 @@ def _validate_node_affinity_kept(spec: Object, old_spec: Object, errors: Errors)
 
 
 def volume_warnings(volume: Object) -> list[str]:
-    from kubepy.cluster.validation.pod_warnings import node_term_warnings
+    from kubepy.cluster.validation.pods.warnings import node_term_warnings
 
     spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
     warnings = []

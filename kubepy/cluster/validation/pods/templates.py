@@ -9,9 +9,9 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.selectors.labels import LabelSelector
 from kubepy.cluster.validation.fields import Errors
 from kubepy.cluster.validation.labels import validate_labels
-from kubepy.cluster.validation.pod_annotations import validate_pod_annotations, validate_profiles_match
-from kubepy.cluster.validation.pod_options import PodOptions
-from kubepy.cluster.validation.pod_spec import validate_pod_spec
+from kubepy.cluster.validation.pods.annotations import validate_pod_annotations, validate_profiles_match
+from kubepy.cluster.validation.pods.options import PodOptions
+from kubepy.cluster.validation.pods.spec import validate_pod_spec
 
 
 def validate_pod_template(template: Object, options: PodOptions, path: str, errors: Errors) -> None:

@@ -7,20 +7,20 @@ from functools import lru_cache
 from kubepy.cluster.errors import forbidden_field, invalid_value, required, too_long
 from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import containers_with_paths
-from kubepy.cluster.validation import scheduling, security
-from kubepy.cluster.validation.containers import (
+from kubepy.cluster.validation.fields import Errors, validate_choice, validate_format, validate_range
+from kubepy.cluster.validation.formats import validate_ip
+from kubepy.cluster.validation.labels import label_key, validate_labels
+from kubepy.cluster.validation.pods import scheduling, security
+from kubepy.cluster.validation.pods.containers import (
     PodContext,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
 )
-from kubepy.cluster.validation.env import validate_file_key_volumes
-from kubepy.cluster.validation.fields import Errors, validate_choice, validate_format, validate_range
-from kubepy.cluster.validation.formats import validate_ip
-from kubepy.cluster.validation.labels import label_key, validate_labels
-from kubepy.cluster.validation.pod_options import PodOptions
+from kubepy.cluster.validation.pods.env import validate_file_key_volumes
+from kubepy.cluster.validation.pods.options import PodOptions
+from kubepy.cluster.validation.pods.volumes import validate_volumes
 from kubepy.cluster.validation.resources import validate_resource_requirements
-from kubepy.cluster.validation.volumes import validate_volumes
 from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -225,6 +225,6 @@ def _validate_last(spec: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_pod_resources(context: PodContext, path: str, errors: Errors) -> None:
-    from kubepy.cluster.validation.pod_resources import validate_pod_resources
+    from kubepy.cluster.validation.pods.resources import validate_pod_resources
 
     validate_pod_resources(context.spec, context.claim_names, f"{path}.resources", errors)

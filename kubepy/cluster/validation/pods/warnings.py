@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.formats import ip_warnings
-from kubepy.cluster.validation.pod_annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
-from kubepy.cluster.validation.scheduling import PREFERRED, REQUIRED
+from kubepy.cluster.validation.pods.annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
+from kubepy.cluster.validation.pods.scheduling import PREFERRED, REQUIRED
 from kubepy.cluster.values.names import label_value
 
 DEPRECATED_LABELS = {
@@ -158,7 +158,7 @@ def _of_volumes(volumes: list[Object], path: str) -> Iterator[str]:
 
             at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
             yield from claim_spec_warnings(template.get("spec") or {}, at)
-    from kubepy.cluster.validation.volume_paths import overlapping_paths
+    from kubepy.cluster.validation.pods.volume_paths import overlapping_paths
 
     yield from overlapping_paths(volumes)
 

@@ -108,7 +108,7 @@ def _has_non_local_token_path(spec: Object) -> bool:
 
 
 def _has_forbidden_sysctl(spec: Object) -> bool:
-    from kubepy.cluster.validation.security import host_sysctl_complaint
+    from kubepy.cluster.validation.pods.security import host_sysctl_complaint
 
     sysctls = (spec.get("securityContext") or {}).get("sysctls") or ()
     return any(host_sysctl_complaint(one.get("name", ""), spec) for one in sysctls)

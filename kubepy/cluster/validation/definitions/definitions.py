@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.cluster.meta import Object, name_of
-from kubepy.cluster.validation.definition_fields import validate_selectable_fields
-from kubepy.cluster.validation.definition_schemas import validate_schema
+from kubepy.cluster.validation.definitions.fields import validate_selectable_fields
+from kubepy.cluster.validation.definitions.schemas import validate_schema
 from kubepy.cluster.validation.fields import Errors, semantically_equal, validate_immutable
 from kubepy.cluster.validation.webhook_clients import validate_webhook_client
 from kubepy.cluster.values.names import dns1035_label, dns1123_subdomain

@@ -18,12 +18,12 @@ from kubepy.cluster.errors import (
     too_many,
 )
 from kubepy.cluster.meta import Object
-from kubepy.cluster.validation import env, mounts, probes
 from kubepy.cluster.validation.fields import Errors, validate_choice, validate_optional_choice
 from kubepy.cluster.validation.formats import port_name, port_number
-from kubepy.cluster.validation.pod_options import PodOptions
+from kubepy.cluster.validation.pods import env, mounts, probes
+from kubepy.cluster.validation.pods.options import PodOptions
+from kubepy.cluster.validation.pods.security import validate_security_context
 from kubepy.cluster.validation.resources import validate_resource_requirements
-from kubepy.cluster.validation.security import validate_security_context
 from kubepy.cluster.values.names import dns1123_label
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")

@@ -13,7 +13,7 @@ from kubepy.cluster.validation.labels import (
     validate_label_selector,
     validate_label_values,
 )
-from kubepy.cluster.validation.pod_options import PodOptions
+from kubepy.cluster.validation.pods.options import PodOptions
 from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

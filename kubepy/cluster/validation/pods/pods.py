@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
 from kubepy.cluster.meta import Object, name_of
-from kubepy.cluster.validation.containers import validate_image_padding
 from kubepy.cluster.validation.fields import Errors, between, semantically_equal
-from kubepy.cluster.validation.pod_annotations import (
+from kubepy.cluster.validation.pods.annotations import (
     MIRROR,
     validate_annotation_changes,
     validate_pod_annotations,
     validate_profiles_match,
 )
-from kubepy.cluster.validation.pod_options import PodOptions, options_for_update
-from kubepy.cluster.validation.pod_spec import validate_pod_spec
-from kubepy.cluster.validation.scheduling import REQUIRED, validate_tolerations
+from kubepy.cluster.validation.pods.containers import validate_image_padding
+from kubepy.cluster.validation.pods.options import PodOptions, options_for_update
+from kubepy.cluster.validation.pods.scheduling import REQUIRED, validate_tolerations
+from kubepy.cluster.validation.pods.spec import validate_pod_spec
 
 UPDATABLE = ("`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
              "`spec.tolerations` (only additions to existing tolerations),"

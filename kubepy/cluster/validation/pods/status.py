@@ -10,7 +10,7 @@ from kubepy.cluster.validation.fields import IMMUTABLE, Errors, validate_format
 from kubepy.cluster.validation.formats import is_ipv6, user_or_group_id, validate_ip
 from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.labels import label_key
-from kubepy.cluster.validation.pod_annotations import validate_annotation_changes
+from kubepy.cluster.validation.pods.annotations import validate_annotation_changes
 from kubepy.cluster.values.names import dns1123_subdomain
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.fieldpaths import find_field
-from kubepy.cluster.validation.definition_defaults import validate_defaults
-from kubepy.cluster.validation.definition_structure import unsupported_field, validate_structure
+from kubepy.cluster.validation.definitions.defaults import validate_defaults
+from kubepy.cluster.validation.definitions.structure import unsupported_field, validate_structure
 from kubepy.cluster.validation.fields import Errors
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -72,7 +72,7 @@ def _validate_rules(schema: Object, path: str) -> list[FieldError]:
     """Rules that do not compile. Nearly no schema has rules, and the language is only loaded for those that do."""
     if RULES not in str(schema):
         return []
-    from kubepy.cluster.validation.definition_rules import validate_rules
+    from kubepy.cluster.validation.definitions.rules import validate_rules
 
     return validate_rules(schema, path)
 

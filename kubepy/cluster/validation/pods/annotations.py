@@ -8,7 +8,7 @@ from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
 from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.fields import Errors, validate_local_descending_path
-from kubepy.cluster.validation.pod_options import DELETION_COST, PodOptions, is_deletion_cost
+from kubepy.cluster.validation.pods.options import DELETION_COST, PodOptions, is_deletion_cost
 
 MIRROR = "kubernetes.io/config.mirror"
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"

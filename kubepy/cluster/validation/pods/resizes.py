@@ -8,8 +8,8 @@ from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
 from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.objects.pods import is_restartable_init_container, qos_class
 from kubepy.cluster.validation.fields import semantically_equal
-from kubepy.cluster.validation.pod_annotations import MIRROR
-from kubepy.cluster.validation.pods import revalidate
+from kubepy.cluster.validation.pods.annotations import MIRROR
+from kubepy.cluster.validation.pods.pods import revalidate
 
 RESIZABLE = ("cpu", "memory")
 FIELDS = ("requests", "limits")

@@ -6,7 +6,6 @@ from typing import Any
 
 from kubepy.cluster.errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from kubepy.cluster.meta import Object
-from kubepy.cluster.validation.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
 from kubepy.cluster.validation.fields import (
     Errors,
     validate_choice,
@@ -16,7 +15,8 @@ from kubepy.cluster.validation.fields import (
     validate_local_non_reserved_path,
     validate_no_backsteps,
 )
-from kubepy.cluster.validation.pod_options import PodOptions
+from kubepy.cluster.validation.pods.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
+from kubepy.cluster.validation.pods.options import PodOptions
 from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 
 # In upstream's order; the second entry is what the field is called in an error, where that differs.

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: names and versions, and the schemas of their objects with rules and defaults."""

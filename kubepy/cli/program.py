@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 
 def run() -> int:
     """Run the process's own command line; returns the exit status."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_closed_streams()
+    _speak_utf8()
     try:
         from kubepy.cli.main import main
 
@@ -43,6 +45,13 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
+def _speak_utf8() -> None:
+    """What is read and printed is UTF-8, whatever the locale says."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 def _drop_output() -> None:

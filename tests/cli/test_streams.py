@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,20 @@ def test_streams_that_nothing_can_be_written_to(kubepy: Kubepy, redirection: str
     script = f"{sys.executable} -m kubepy.cli.program get ns {redirection}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert (done.stderr, done.returncode) == (said, status)
+
+
+def test_what_is_read_and_printed_is_utf_8_whatever_the_locale(kubepy: Kubepy) -> None:
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+    def plainly(*words: str, stdin: str = "") -> tuple[bytes, bytes]:
+        done = subprocess.run([sys.executable, "-m", "kubepy.cli.program", *words], env=ascii_only, check=False,
+                              input=stdin.encode(), capture_output=True)
+        return done.stdout, done.stderr
+
+    manifest = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: é☃}}"
+    assert plainly("apply", "-f", "-", stdin=manifest) == (b"configmap/x created\n", b"")
+    assert plainly("get", "cm", "x", "-o", "jsonpath={.data.a}") == ("é☃".encode(), b"")
+    assert plainly("get", "cm", "é") == (b"", 'Error from server (NotFound): configmaps "é" not found\n'.encode())
 
 
 @pytest.mark.parametrize("words", ["apply -f -", "create -f -", "set env ds/x -", "auth reconcile -f -"])

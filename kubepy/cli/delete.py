@@ -80,7 +80,7 @@ kubepy delete -f manifests/nginx-ds.yaml
 kubepy delete ds/nginx-ds --cascade=orphan
 
 # Delete all pods with a label, without waiting
-kubepy delete pods -l app=nginx --wait=false
+kubepy delete pods -l app=nginx-ds --wait=false
 """)
 def delete(session: Session, given: Invocation) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.

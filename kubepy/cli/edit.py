@@ -45,7 +45,7 @@ CHANGED_IDENTITY = "At least one of apiVersion, kind and name was changed"
 kubepy edit ds/nginx-ds
 
 # By a script
-EDITOR='sed -i s/nginx:1.25/nginx:1.27/' kubepy edit ds/nginx-ds
+EDITOR='sed -i s/nginx:1.15/nginx:1.16/' kubepy edit ds/nginx-ds
 """)
 def edit(session: Session, given: Invocation) -> None:
     """Edit resources in the editor that KUBE_EDITOR or EDITOR names, or else in vi.

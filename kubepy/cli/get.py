@@ -61,7 +61,7 @@ class Group(NamedTuple):
 kubepy get ds -o wide
 
 # The pods of a DaemonSet in the order of their nodes
-kubepy get pods -l app=nginx --sort-by=.spec.nodeName
+kubepy get pods -l app=nginx-ds --sort-by=.spec.nodeName
 
 # One field of one object
 kubepy get ds/nginx-ds -o jsonpath='{.status.numberReady}'

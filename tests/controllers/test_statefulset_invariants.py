@@ -183,6 +183,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
 @example(spec={"podManagementPolicy": "Parallel", "minReadySeconds": 10, "ordinals": {"start": 2}}, claims=False,
          operations=[((strategy, "RollingUpdate", 1), True), ((update, 2, "ready"), True), ((crash, 2), False),
                      ((delete, 2, False), True), ((delete, 4, False), True), ((scale, 0), True)])
+@example(spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
+    ((strategy, "RollingUpdate", 2), True), ((update, 2, "ready"), True)])
+@example(spec={"podManagementPolicy": "OrderedReady", "replicas": 4}, claims=False, operations=[
+    ((sicken, 2, "Running"), False), ((sicken, 3, "Running"), False), ((scale, 1), True)])
 def test_every_step_keeps_upstreams_invariants(folders: Callable[[], Any], spec: dict[str, Any], claims: bool,
                                                operations: list[tuple[Operation, bool]]) -> None:
     """Each operation is followed by the controllers at work, or by the next one at once. In the end all that is broken

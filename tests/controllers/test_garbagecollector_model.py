@@ -146,7 +146,8 @@ class World:
 
     def reference(self, number: int, blocks: bool) -> Object:
         if number == NOBODY:
-            return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": "nobody",
+            name = "namesake" if blocks else "nobody"  # that it is gone is told by its uid, or by its name already
+            return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": name,
                     "uid": "0a0b0c0d-1111-2222-3333-444455556666", "blockOwnerDeletion": blocks}
         owner = self.made[number]
         return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name_of(owner), "uid": uid_of(owner),
@@ -200,6 +201,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
        operations=st.lists(st.one_of(DELETE, DELETE, RELEASE), max_size=5))
 @example(spaces=["default"] * SIZE, held=set(), operations=[("delete", 0, "Foreground")],
          links=[{1: True}, {0: True}, {0: True, 1: True}, {2: True, 5: True}, {NOBODY: False, 5: True}, {}])
+@example(spaces=["default"] * SIZE, held=set(), operations=[],
+         links=[{NOBODY: True}, {NOBODY: False}, {NOBODY: True, 5: True}, {0: True}, {}, {}])
 def test_what_stays_is_what_upstreams_rules_leave(folders: Callable[[], Any], spaces: list[str], held: set[int],
                                                   links: list[dict[int, bool]],
                                                   operations: list[tuple[Any, ...]]) -> None:
@@ -207,6 +210,8 @@ def test_what_stays_is_what_upstreams_rules_leave(folders: Callable[[], Any], sp
     is looked at first; once it is off, no more."""
     lab = Lab(folders())
     lab.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "north"}})
+    lab.create("clusterroles.rbac.authorization.k8s.io", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "namesake"}})
     world = World(lab, spaces, held)
     model = Model({number: Thing(space, finalizers={HOLD} if number in held else set())
                    for number, space in enumerate(spaces)})

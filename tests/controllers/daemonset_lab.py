@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.cli.driver import CHECKPOINT, reconcilers
+from kubepy.cli.driver import reconcilers
 from kubepy.cluster.client import Client
 from kubepy.cluster.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal
-from kubepy.cluster.reconcile import Context, Informers
+from kubepy.cluster.reconcile import Context, Reconciler
 from kubepy.cluster.values.intstr import scaled_value
-from kubepy.controllers.checkpoint import CheckpointStore
 from kubepy.controllers.daemonset.pods import target_node
-from kubepy.controllers.manager import Manager
-from tests.controllers.conftest import Lab
-from tests.controllers.deployment_objects import Broken, Crash, Witness
+from tests.controllers.watched_lab import Broken, WatchedLab, Witness
 
 SETS, REVISIONS = "daemonsets.apps", "controllerrevisions.apps"
 HASH = "controller-revision-hash"
@@ -206,12 +202,11 @@ def _check_revisions(before: Picture, after: Picture) -> None:
     expect(len(set(found)) == len(found), "two revisions have one number", before, after)
 
 
-class DaemonLab(Lab):
+class DaemonLab(WatchedLab):
     """A cluster with three nodes, whose DaemonSet controller is watched."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.broken: list[Broken] = []
         self.looks = 0
         for number in (1, 2, 3):
             self.add_node(number)
@@ -221,23 +216,9 @@ class DaemonLab(Lab):
         meta = {"name": f"node-{number}", "labels": {"parity": "odd" if number % 2 else "even"}}
         self.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": meta})
 
-    def run(self, crash_at: int = 0) -> None:
-        """Settle; with ``crash_at`` the manager dies at its so many-th step: what is not committed is lost."""
-        cluster, informers, store = self.cluster, Informers(), self.cluster.store
-        context = Context(cluster.client, informers, cluster.clock, cluster.scheme)
+    def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
         countdown = [crash_at]
-        made = [Witness(one, cluster.client, check_step, self.broken, countdown, picture)
-                for one in reconcilers(context)]  # fmt: skip
-        checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
-        manager = Manager(cluster.client, informers, cluster.clock, made, resources=store.resources,
-                          checkpoints=checkpoints)  # fmt: skip
-        with suppress(Crash):
-            manager.run_until_settled()
-        if self.broken:
-            raise self.broken[0]
-
-    def wait(self, seconds: float) -> None:
-        self.cluster.clock.fixed = self.now + timedelta(seconds=seconds)
+        return [Witness(one, self.client, check_step, self.broken, countdown, picture) for one in reconcilers(context)]
 
     def look(self) -> Picture:
         seen = picture(self.client)

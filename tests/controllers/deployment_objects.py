@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.cli.driver import CHECKPOINT, reconcilers
+from kubepy.cli.driver import reconcilers
 from kubepy.cluster.client import Client
 from kubepy.cluster.meta import Object, annotations_of, controller_of, labels_of, name_of, uid_of
 from kubepy.cluster.objects.deployments import DESIRED_REPLICAS, revision_of, same_template, template_without_hash
 from kubepy.cluster.objects.pods import is_pod_active, is_pod_available, is_pod_ready, phase_of
-from kubepy.cluster.reconcile import Context, Handler, Informers, Key, Reconciler
-from kubepy.cluster.workqueue import WorkQueue
-from kubepy.controllers.checkpoint import CheckpointStore
+from kubepy.cluster.reconcile import Context, Reconciler
 from kubepy.controllers.deployment.sizes import count, max_surge, max_unavailable, replicas
-from kubepy.controllers.manager import Manager
-from tests.controllers.conftest import Lab
+from tests.controllers.watched_lab import Broken, Check, WatchedLab, Witness
 
 DEPLOYMENTS, REPLICA_SETS = "deployments.apps", "replicasets.apps"
 
@@ -104,16 +98,6 @@ def picture(client: Client, name: str = "web") -> Picture | None:
     return Picture(found[0], sets, pods, client.clock.now())
 
 
-class Broken(AssertionError):
-    """An invariant that does not hold."""
-
-
-class Crash(BaseException):
-    """The manager's process dies."""
-
-
-# What is checked of a step: the reconciler's name, and the pictures before and after.
-Check = Callable[[str, Any, Any], None]
 
 
 def expect(holds: bool, what: str, before: Picture, after: Picture) -> None:
@@ -179,68 +163,19 @@ def check_availability(name: str, before: Picture, after: Picture) -> None:
     expect(after.all_ready() >= after.fewest, "too few pods are ready", before, after)
 
 
-class Witness:
-    """One reconciler, with every sync looked at; all of them together die at the step that ``countdown`` reaches."""
-
-    def __init__(self, inner: Reconciler, client: Client, check: Check, broken: list[Broken],
-                 countdown: list[int], look: Callable[[Client], Any] = picture) -> None:
-        self.name = inner.name
-        self._inner, self._client, self._check, self._look = inner, client, check, look
-        self._broken, self._countdown = broken, countdown
-
-    def __getattr__(self, name: str) -> Any:  # remember and recall, where the reconciler has them
-        return getattr(self._inner, name)
-
-    @property
-    def queue(self) -> WorkQueue[Key]:
-        return self._inner.queue
-
-    def handlers(self) -> Mapping[str, Handler]:
-        return self._inner.handlers()
-
-    def sync(self, key: Key) -> None:
-        before = self._look(self._client)
-        try:
-            self._inner.sync(key)
-        finally:
-            after = self._look(self._client)
-            if before is not None and after is not None:
-                try:
-                    self._check(self.name, before, after)
-                except Broken as error:  # kept: the manager takes what a sync raises for the reconciler's own trouble
-                    self._broken.append(error)
-        self._countdown[0] -= 1
-        if self._countdown[0] == 0:
-            raise Crash
-
-
-class DeploymentLab(Lab):
+class DeploymentLab(WatchedLab):
     """A cluster with two nodes, whose controllers are watched."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.broken: list[Broken] = []
         self.check: Check = check_step
         self.node("node-1")
         self.node("node-2")
         self.settle()
 
-    def run(self, crash_at: int = 0) -> None:
-        """Settle; with ``crash_at`` the manager dies at its so many-th step: what is not committed is lost."""
-        cluster, informers, store = self.cluster, Informers(), self.cluster.store
-        context = Context(cluster.client, informers, cluster.clock, cluster.scheme)
+    def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
         countdown = [crash_at]
-        made = [Witness(one, cluster.client, self.check, self.broken, countdown) for one in reconcilers(context)]
-        checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
-        manager = Manager(cluster.client, informers, cluster.clock, made, resources=store.resources,
-                          checkpoints=checkpoints)
-        with suppress(Crash):
-            manager.run_until_settled()
-        if self.broken:
-            raise self.broken[0]
-
-    def wait(self, seconds: float) -> None:
-        self.cluster.clock.fixed = self.now + timedelta(seconds=seconds)
+        return [Witness(one, self.client, self.check, self.broken, countdown, picture) for one in reconcilers(context)]
 
     def make(self, obj: Object) -> Object:
         return self.create(DEPLOYMENTS, obj, "default")

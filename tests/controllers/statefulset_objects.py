@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kubepy.cli.driver import CHECKPOINT, reconcilers
-from kubepy.cluster.cluster import Cluster
+from kubepy.cli.driver import reconcilers
 from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
-from kubepy.cluster.reconcile import Context, Handler, Informers, Key, Reconciler
+from kubepy.cluster.reconcile import Context, Handler, Key, Reconciler
 from kubepy.cluster.workqueue import WorkQueue
-from kubepy.controllers.checkpoint import CheckpointStore
-from kubepy.controllers.manager import Manager
 from kubepy.controllers.ref_manager import AdoptionError
 from kubepy.controllers.statefulset.pod_control import ClaimError
-from tests.controllers.conftest import Lab
+from tests.controllers.watched_lab import Broken, Crash, WatchedLab
 
 SETS, CLAIMS, REVISIONS = "statefulsets.apps", "persistentvolumeclaims", "controllerrevisions.apps"
 CLAIM_TEMPLATE: Object = {"metadata": {"name": "data"}, "spec": {
@@ -49,14 +45,6 @@ def ordinal(pod: Object) -> int:
 
 def revision(pod: Object) -> str:
     return labels_of(pod).get("controller-revision-hash", "")
-
-
-class Broken(AssertionError):
-    """An invariant that does not hold."""
-
-
-class Crash(BaseException):
-    """The manager's process dies."""
 
 
 class Step:
@@ -220,30 +208,18 @@ def _is_claimed(set_: Object, before: Object, after: Object | None) -> bool:
     return is_member(set_, before if after is None or uid_of(after) != uid_of(before) else after)
 
 
-class StatefulLab(Lab):
+class StatefulLab(WatchedLab):
     """A cluster with a node, whose StatefulSet controller is watched."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.broken: list[Broken] = []
         self.failed = False  # whether the last sync of a set raised something, and so left things undone
         self.node("node-1")
         self.run()
 
-    def run(self, crash_at: int = 0) -> None:
-        """Settle; with ``crash_at`` the manager dies at its so many-th sync of a set: what is not committed is lost."""
-        cluster: Cluster = self.cluster
-        informers, store = Informers(), cluster.store
-        context = Context(cluster.client, informers, cluster.clock, cluster.scheme)
-        made = [Witness(one, context, self, crash_at) if one.name == Witness.name else one
+    def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
+        return [Witness(one, context, self, crash_at) if one.name == Witness.name else one
                 for one in reconcilers(context)]
-        checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
-        manager = Manager(cluster.client, informers, cluster.clock, made, resources=store.resources,
-                          checkpoints=checkpoints)
-        with suppress(Crash):
-            manager.run_until_settled()
-        if self.broken:
-            raise self.broken[0]
 
     def make(self, obj: Object) -> Object:
         return self.create(SETS, obj, "default")

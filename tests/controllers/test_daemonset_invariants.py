@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.objects.pods import is_pod_active
 from tests.controllers.daemonset_lab import REVISIONS, SETS, DaemonLab, counts, daemon_set
+from tests.controllers.watched_lab import if_there
 
 # --- what may happen ----------------------------------------------------------------------------------------------
 
@@ -42,11 +42,11 @@ def on_delete(lab: DaemonLab) -> None:
 def taint(lab: DaemonLab, number: int, effect: str) -> None:
     """The node is closed; with no effect it is open again."""
     taints = [{"key": "keep-off", "effect": effect}] if effect else []
-    _if_there(lambda: lab.change("nodes", f"node-{number}", lambda node: node["spec"].update(taints=taints)))
+    if_there(lambda: lab.change("nodes", f"node-{number}", lambda node: node["spec"].update(taints=taints)))
 
 
 def lose_node(lab: DaemonLab, number: int) -> None:
-    _if_there(lambda: lab.client.delete("nodes", f"node-{number}"))
+    if_there(lambda: lab.client.delete("nodes", f"node-{number}"))
 
 
 def find_node(lab: DaemonLab, number: int) -> None:
@@ -88,15 +88,7 @@ def _annotate(lab: DaemonLab, number: int, key: str, value: str) -> None:
 
 def _to_one(lab: DaemonLab, number: int, act: Callable[[Object], object]) -> None:
     if pods := lab.pods():
-        _if_there(lambda: act(pods[number % len(pods)]))
-
-
-def _if_there(act: Callable[[], object]) -> None:
-    try:
-        act()
-    except Status as error:
-        if error.reason != "NotFound":
-            raise
+        if_there(lambda: act(pods[number % len(pods)]))
 
 
 OUTCOMES = st.sampled_from(["ready", "ready", "not-ready", "crash-loop", "failed", "pending"])

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import labels_of, name_of
 from kubepy.cluster.objects.deployments import HASH_LABEL
 from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready
@@ -22,6 +21,7 @@ from tests.controllers.deployment_objects import (
     deployment,
     picture,
 )
+from tests.controllers.watched_lab import if_there
 
 # --- what may happen ----------------------------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ def delete_pod(lab: DeploymentLab, number: int, force: bool) -> None:
     if pods := lab.pods():
         options = DeleteOptions(grace_period_seconds=0) if force else DeleteOptions()
         name = name_of(pods[number % len(pods)])
-        _if_there(lambda: lab.client.delete("pods", name, namespace="default", options=options))
+        if_there(lambda: lab.client.delete("pods", name, namespace="default", options=options))
 
 
 def sicken(lab: DeploymentLab, number: int, outcome: str) -> None:
@@ -74,24 +74,16 @@ def sicken(lab: DeploymentLab, number: int, outcome: str) -> None:
         def change(pod: Any) -> None:
             pod["metadata"].setdefault("annotations", {})["kubepy.dev/outcome"] = outcome
 
-        _if_there(lambda: lab.change("pods", name_of(pods[number % len(pods)]), change, "default"))
+        if_there(lambda: lab.change("pods", name_of(pods[number % len(pods)]), change, "default"))
 
 
 def lose_node(lab: DeploymentLab, number: int) -> None:
-    _if_there(lambda: lab.client.delete("nodes", f"node-{number}"))
+    if_there(lambda: lab.client.delete("nodes", f"node-{number}"))
 
 
 def add_node(lab: DeploymentLab, number: int) -> None:
     if f"node-{number}" not in lab.names("nodes"):
         lab.node(f"node-{number}")
-
-
-def _if_there(act: Callable[[], object]) -> None:
-    try:
-        act()
-    except Status as error:
-        if error.reason != "NotFound":
-            raise
 
 
 OUTCOMES = st.sampled_from(["ready", "ready", "not-ready", "crash-loop", "image-pull-backoff", "failed", "pending"])

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import FOREGROUND, ORPHAN, Object, name_of, owner_references, uid_of
 from tests.controllers.conftest import Lab
+from tests.controllers.watched_lab import if_there
 
 HOLD = "example.org/hold"
 NOBODY = -1  # an owner that is not there
@@ -140,7 +140,7 @@ class World:
 
     def link(self, number: int, links: dict[int, bool]) -> None:
         references = [self.reference(owner, blocks) for owner, blocks in links.items()]
-        self._if_there(lambda: self.lab.change(
+        if_there(lambda: self.lab.change(
             RESOURCES[self.spaces[number]], f"thing-{number}",
             lambda one: one["metadata"].update(ownerReferences=references), self.spaces[number]))
 
@@ -154,7 +154,7 @@ class World:
                 "blockOwnerDeletion": blocks}
 
     def delete(self, number: int, policy: str) -> None:
-        self._if_there(lambda: self.lab.client.delete(
+        if_there(lambda: self.lab.client.delete(
             RESOURCES[self.spaces[number]], f"thing-{number}", namespace=self.spaces[number],
             options=DeleteOptions(propagation_policy=policy)))
 
@@ -162,8 +162,8 @@ class World:
         def change(one: Object) -> None:
             one["metadata"]["finalizers"] = [name for name in one["metadata"].get("finalizers", []) if name != HOLD]
 
-        self._if_there(lambda: self.lab.change(RESOURCES[self.spaces[number]], f"thing-{number}", change,
-                                               self.spaces[number]))
+        if_there(lambda: self.lab.change(RESOURCES[self.spaces[number]], f"thing-{number}", change,
+                                         self.spaces[number]))
 
     def picture(self) -> dict[int, tuple[dict[int, bool], set[str], bool]]:
         found = [one for resource in sorted(set(RESOURCES.values())) for one in self.lab.client.list(resource).items
@@ -172,14 +172,6 @@ class World:
             {self.numbers.get(link["uid"], NOBODY): link.get("blockOwnerDeletion", False)
              for link in owner_references(one)},
             set(one["metadata"].get("finalizers", [])), "deletionTimestamp" in one["metadata"]) for one in found}
-
-    @staticmethod
-    def _if_there(act: Callable[[], object]) -> None:
-        try:
-            act()
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
 
 
 SIZE = 6

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
 from kubepy.cluster.objects.volumes import uses_of
@@ -25,6 +24,7 @@ from tests.controllers.statefulset_objects import (
     stateful_set,
     storage_class,
 )
+from tests.controllers.watched_lab import if_there
 
 Operation = tuple[Any, ...]
 POD_NAME = "statefulset.kubernetes.io/pod-name"
@@ -49,7 +49,7 @@ def strategy(lab: StatefulLab, kind: str, partition: int | None) -> None:
 
 def delete(lab: StatefulLab, number: int, force: bool) -> None:
     options = DeleteOptions(grace_period_seconds=0) if force else DeleteOptions()
-    _if_there(lambda: lab.client.delete("pods", f"db-{number}", namespace="default", options=options))
+    if_there(lambda: lab.client.delete("pods", f"db-{number}", namespace="default", options=options))
 
 
 def hang(lab: StatefulLab, number: int) -> None:
@@ -58,7 +58,7 @@ def hang(lab: StatefulLab, number: int) -> None:
     def change(pod: Object) -> None:
         pod["metadata"]["annotations"] = {**annotations_of(pod), "kubepy.dev/termination": "stuck"}
 
-    _if_there(lambda: lab.change("pods", f"db-{number}", change, "default"))
+    if_there(lambda: lab.change("pods", f"db-{number}", change, "default"))
 
 
 def sicken(lab: StatefulLab, number: int, phase: str) -> None:
@@ -70,7 +70,7 @@ def sicken(lab: StatefulLab, number: int, phase: str) -> None:
             if condition["type"] in ("Ready", "ContainersReady"):
                 condition["status"] = "False"
 
-    _if_there(lambda: lab.change("pods", f"db-{number}", change, "default", "status"))
+    if_there(lambda: lab.change("pods", f"db-{number}", change, "default", "status"))
 
 
 def crash(lab: StatefulLab, step: int) -> None:
@@ -88,7 +88,7 @@ def relabel(lab: StatefulLab, number: int, key: str, value: str | None) -> None:
         labels = {**pod["metadata"].get("labels", {}), key: value}
         pod["metadata"]["labels"] = {name: text for name, text in labels.items() if text is not None}
 
-    _if_there(lambda: lab.change("pods", f"db-{number}", change, "default"))
+    if_there(lambda: lab.change("pods", f"db-{number}", change, "default"))
 
 
 def orphan(lab: StatefulLab) -> None:
@@ -107,7 +107,7 @@ def replace(lab: StatefulLab) -> None:
 
 
 def lose_node(lab: StatefulLab) -> None:
-    _if_there(lambda: lab.client.delete("nodes", "node-1"))
+    if_there(lambda: lab.client.delete("nodes", "node-1"))
 
 
 def find_node(lab: StatefulLab) -> None:
@@ -120,19 +120,11 @@ def retain(lab: StatefulLab, when_deleted: str, when_scaled: str) -> None:
 
 
 def lose_claim(lab: StatefulLab, number: int) -> None:
-    _if_there(lambda: lab.client.delete(CLAIMS, f"data-db-{number}", namespace="default"))
+    if_there(lambda: lab.client.delete(CLAIMS, f"data-db-{number}", namespace="default"))
 
 
 def start_at(lab: StatefulLab, number: int) -> None:
     lab.edit(ordinals={"start": number})
-
-
-def _if_there(act: Callable[[], object]) -> None:
-    try:
-        act()
-    except Status as error:
-        if error.reason != "NotFound":
-            raise
 
 
 OUTCOMES = st.sampled_from(["ready", "ready", "not-ready", "crash-loop", "image-pull-backoff", "failed", "pending"])

@@ -49,3 +49,10 @@ def run(*words: str, stdin: str = "") -> Done:
     out, err = io.StringIO(), io.StringIO()
     status = main(words, stdin=io.StringIO(stdin), stdout=out, stderr=err)
     return Done(out.getvalue(), err.getvalue(), status)
+
+
+@pytest.fixture
+def paint(kubepy: Kubepy) -> Kubepy:
+    """In a cluster with a config map."""
+    kubepy("create", "cm", "paint", "--from-literal=colour=red")
+    return kubepy

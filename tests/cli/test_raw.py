@@ -18,12 +18,6 @@ def read(kubepy: Kubepy, path: str) -> Any:
     return json.loads(done.out)
 
 
-@pytest.fixture
-def paint(kubepy: Kubepy) -> Kubepy:
-    kubepy("create", "cm", "paint", "--from-literal=colour=red")
-    return kubepy
-
-
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
 def test_the_cluster_is_well(kubepy: Kubepy, path: str) -> None:
     assert kubepy("get", "--raw", path) == Done("ok", "", 0)

@@ -20,12 +20,6 @@ def send(kubepy: Kubepy, verb: str, path: str, body: Any) -> Any:
     return json.loads(done.out)
 
 
-@pytest.fixture
-def paint(kubepy: Kubepy) -> Kubepy:
-    kubepy("create", "cm", "paint", "--from-literal=colour=red")
-    return kubepy
-
-
 def test_a_post_to_a_collection_creates_an_object_of_its_kind(kubepy: Kubepy) -> None:
     made = send(kubepy, "create", MAPS, {"metadata": {"name": "paint"}, "data": {"colour": "red"}})
     assert (made["kind"], made["metadata"]["managedFields"][0]["manager"]) == ("ConfigMap", "kubectl")

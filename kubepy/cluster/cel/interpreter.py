@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kubepy.cluster.cel import library
@@ -104,11 +104,15 @@ def _truth(value: Any) -> bool:
 
 
 def _logical(node: Call, scope: Scope, *, decisive: bool) -> bool:
-    """One side that decides is enough, even if the other one fails."""
+    return _decided(((arg, scope) for arg in node.args), decisive=decisive)
+
+
+def _decided(expressions: Iterable[tuple[Node, Scope]], *, decisive: bool) -> bool:
+    """One expression that decides is enough, even if another one fails. Raises CelError, the first one's."""
     failure: CelError | None = None
-    for arg in node.args:
+    for node, scope in expressions:
         try:
-            if _truth(evaluate(arg, scope)) is decisive:
+            if _truth(evaluate(node, scope)) is decisive:
                 return decisive
         except CelError as error:
             failure = failure or error
@@ -219,16 +223,7 @@ def _scopes(node: Macro, over: Any, scope: Scope) -> Iterator[dict[str, Any]]:
 
 
 def _quantified(node: Macro, scopes: Iterator[dict[str, Any]], *, decisive: bool) -> bool:
-    failure: CelError | None = None
-    for inner in scopes:
-        try:
-            if _truth(evaluate(node.body[0], inner)) is decisive:
-                return decisive
-        except CelError as error:
-            failure = failure or error
-    if failure is not None:
-        raise failure
-    return not decisive
+    return _decided(((node.body[0], inner) for inner in scopes), decisive=decisive)
 
 
 def _mapped_optional(node: Macro, over: Any, scope: Scope) -> Any:

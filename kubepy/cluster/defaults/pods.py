@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.cluster.defaults.filling import fill
 from kubepy.cluster.defaults.images import pull_policy
 from kubepy.cluster.defaults.quantities import round_up_all
-from kubepy.cluster.defaults.storage import default_azure_disk, default_claim_spec
+from kubepy.cluster.defaults.storage import SOURCES, default_claim_spec
 from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import CONTAINER_LISTS
 
@@ -162,11 +162,6 @@ def _default_downward_items(source: Object | None) -> None:
         _default_field_reference(item)
 
 
-def _default_host_path(source: Object) -> None:
-    if source.get("type") is None:
-        source["type"] = ""
-
-
 def _default_image_volume(source: Object) -> None:
     if not source.get("pullPolicy"):
         source["pullPolicy"] = pull_policy(source.get("reference", ""))
@@ -178,19 +173,4 @@ def _default_ephemeral(source: Object) -> None:
         default_claim_spec(template.setdefault("spec", {}))
 
 
-def _default_iscsi(source: Object) -> None:
-    fill(source, {"iscsiInterface": "default"})
-
-
-def _default_rbd(source: Object) -> None:
-    fill(source, {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"})
-
-
-def _default_scale_io(source: Object) -> None:
-    fill(source, {"storageMode": "ThinProvisioned", "fsType": "xfs"})
-
-
-_SOURCES = {
-    "hostPath": _default_host_path, "image": _default_image_volume, "ephemeral": _default_ephemeral,
-    "iscsi": _default_iscsi, "rbd": _default_rbd, "scaleIO": _default_scale_io, "azureDisk": default_azure_disk,
-}
+_SOURCES = {**SOURCES, "image": _default_image_volume, "ephemeral": _default_ephemeral}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kubepy.cluster.defaults.filling import fill
 from kubepy.cluster.defaults.quantities import round_up_all
 from kubepy.cluster.meta import Object
@@ -29,27 +31,40 @@ def default_volume_object(volume: Object) -> None:
     fill(spec, {"persistentVolumeReclaimPolicy": "Retain"})
     spec.setdefault("volumeMode", "Filesystem")
     round_up_all(spec.get("capacity"))
-    if spec.get("hostPath") is not None:
-        spec["hostPath"].setdefault("type", "")
-    if spec.get("azureDisk") is not None:
-        default_azure_disk(spec["azureDisk"])
-    for kind, defaults in _SOURCES.items():
+    for kind, fill_in in SOURCES.items():
         if spec.get(kind) is not None:
-            fill(spec[kind], defaults)
+            fill_in(spec[kind])
 
 
-_SOURCES = {
-    "iscsi": {"iscsiInterface": "default"},
-    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
-    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
-}
+def _default_host_path(source: Object) -> None:
+    if source.get("type") is None:
+        source["type"] = ""
 
 
-def default_azure_disk(source: Object) -> None:
+def _default_iscsi(source: Object) -> None:
+    fill(source, {"iscsiInterface": "default"})
+
+
+def _default_rbd(source: Object) -> None:
+    fill(source, {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"})
+
+
+def _default_scale_io(source: Object) -> None:
+    fill(source, {"storageMode": "ThinProvisioned", "fsType": "xfs"})
+
+
+def _default_azure_disk(source: Object) -> None:
     """An empty fsType is one that was given: only an absent one is filled in."""
     for key, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
         if source.get(key) is None:
             source[key] = value
+
+
+# What a PersistentVolume and a volume of a pod may both be, and what is filled in.
+SOURCES: dict[str, Callable[[Object], None]] = {
+    "hostPath": _default_host_path, "iscsi": _default_iscsi, "rbd": _default_rbd, "scaleIO": _default_scale_io,
+    "azureDisk": _default_azure_disk,
+}
 
 
 def default_storage_class(storage_class: Object) -> None:

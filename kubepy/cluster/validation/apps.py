@@ -10,6 +10,7 @@ from kubepy.cluster.validation.fields import (
     NEGATIVE,
     Errors,
     semantically_equal,
+    validate_format,
     validate_nonnegative,
 )
 from kubepy.cluster.validation.formats import percent
@@ -33,8 +34,7 @@ TOLERANT_OF_NOTHING = PodOptions()
 def validate_int_or_percent(value: IntOrString, path: str, errors: Errors) -> None:
     """``ValidatePositiveIntOrPercent``: a number from 0 on, or ``25%``."""
     if isinstance(value, str):
-        for complaint in percent(value):
-            errors.append(invalid_value(path, value, complaint))
+        validate_format(value, percent(value), path, errors)
     elif value < 0:
         errors.append(invalid_value(path, value, NEGATIVE))
 

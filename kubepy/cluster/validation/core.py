@@ -72,8 +72,7 @@ def validate_config_map(config_map: Object) -> list[FieldError]:
 
 
 def _validate_key(key: str, path: str, errors: Errors) -> None:
-    for complaint in config_map_key(key):
-        errors.append(invalid_value(f"{path}[{key}]", key, complaint))
+    validate_format(key, config_map_key(key), f"{path}[{key}]", errors)
 
 
 def decoded_size(encoded: str) -> int:

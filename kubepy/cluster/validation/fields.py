@@ -79,7 +79,7 @@ def validate_required(obj: dict[str, Any], names: Iterable[str], path: str, erro
             errors.append(required(f"{path}.{name}"))
 
 
-def validate_format(value: str, complaints: Iterable[str], path: str, errors: Errors) -> None:
+def validate_format(value: object, complaints: Iterable[str], path: str, errors: Errors) -> None:
     """Every complaint of a format check about a value becomes an error."""
     for complaint in complaints:
         errors.append(invalid_value(path, value, complaint))

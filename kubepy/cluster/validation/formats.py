@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from kubepy.cluster.errors import invalid_value
-from kubepy.cluster.validation.fields import Errors, between
+from kubepy.cluster.validation.fields import Errors, between, validate_format
 
 _PORT_NAME = re.compile(r"[-a-z0-9]+")
 _PERCENT = re.compile(r"[0-9]+%")
@@ -175,13 +175,11 @@ def cidr_warnings(network: str, path: str) -> list[str]:
 
 
 def validate_ip(address: str, path: str, errors: Errors) -> None:
-    for complaint in ip_address(address):
-        errors.append(invalid_value(path, address, complaint))
+    validate_format(address, ip_address(address), path, errors)
 
 
 def validate_cidr(network: str, path: str, errors: Errors) -> None:
-    for complaint in cidr(network):
-        errors.append(invalid_value(path, network, complaint))
+    validate_format(network, cidr(network), path, errors)
 
 
 def dns1123_subdomain_with_underscore(name: str) -> list[str]:

@@ -7,25 +7,25 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.cluster.errors import forbidden_field, invalid_value, required
-from kubepy.cluster.validation.fields import Errors
+from kubepy.cluster.validation.fields import Errors, validate_format
 from kubepy.cluster.values import names
 
 # The same few label keys and values come with every pod of a workload.
 label_key = lru_cache(maxsize=4096)(names.qualified_name)
 label_value = lru_cache(maxsize=4096)(names.label_value)
 
+NOT_AN_OPERATOR = "not a valid selector operator"
+
 
 def validate_label_name(key: str, path: str, errors: Errors) -> None:
-    for complaint in label_key(key):
-        errors.append(invalid_value(path, key, complaint))
+    validate_format(key, label_key(key), path, errors)
 
 
 def validate_labels(labels: Mapping[str, str] | None, path: str, errors: Errors) -> None:
     for key in sorted(labels or ()):
         validate_label_name(key, path, errors)
         value = labels[key]  # type: ignore[index]  # the loop runs only over labels that are there
-        for complaint in label_value(value):
-            errors.append(invalid_value(path, value, complaint))
+        validate_format(value, label_value(value), path, errors)
 
 
 def validate_label_selector(selector: Mapping[str, Any] | None, path: str, errors: Errors, *,
@@ -42,6 +42,12 @@ def validate_label_selector(selector: Mapping[str, Any] | None, path: str, error
 
 
 def _validate_requirement(expression: Mapping[str, Any], path: str, errors: Errors) -> None:
+    validate_operator(expression, path, errors)
+    validate_label_name(expression.get("key", ""), f"{path}.key", errors)
+
+
+def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) -> None:
+    """How many values the operator of a requirement takes."""
     operator, values = expression.get("operator", ""), expression.get("values")
     match operator:
         case "In" | "NotIn":
@@ -52,14 +58,12 @@ def _validate_requirement(expression: Mapping[str, Any], path: str, errors: Erro
                 why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 errors.append(forbidden_field(f"{path}.values", why))
         case _:
-            errors.append(invalid_value(f"{path}.operator", operator, "not a valid selector operator"))
-    validate_label_name(expression.get("key", ""), f"{path}.key", errors)
+            errors.append(invalid_value(f"{path}.operator", operator, NOT_AN_OPERATOR))
 
 
 def validate_label_values(values: list[str] | None, path: str, errors: Errors) -> None:
     for index, value in enumerate(values or ()):
-        for complaint in label_value(value):
-            errors.append(invalid_value(f"{path}[{index}]", value, complaint))
+        validate_format(value, label_value(value), f"{path}[{index}]", errors)
 
 
 def is_empty_selector(selector: Mapping[str, Any]) -> bool:

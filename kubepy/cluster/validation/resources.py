@@ -80,8 +80,7 @@ def container_resource_name(name: str) -> tuple[str, ...]:
 
 
 def validate_container_resource_name(name: str, path: str, errors: Errors) -> None:
-    for complaint in container_resource_name(name):
-        errors.append(invalid_value(path, name, complaint))
+    validate_format(name, container_resource_name(name), path, errors)
 
 
 def validate_pod_resource_name(name: str, path: str, errors: Errors) -> None:

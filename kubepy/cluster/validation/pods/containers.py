@@ -18,7 +18,7 @@ from kubepy.cluster.errors import (
     too_many,
 )
 from kubepy.cluster.meta import Object
-from kubepy.cluster.validation.fields import Errors, validate_choice, validate_optional_choice
+from kubepy.cluster.validation.fields import Errors, validate_choice, validate_format, validate_optional_choice
 from kubepy.cluster.validation.formats import port_name, port_number
 from kubepy.cluster.validation.pods import env, mounts, probes
 from kubepy.cluster.validation.pods.options import PodOptions
@@ -100,8 +100,7 @@ def _validate_name_and_image(container: Object, path: str, errors: Errors) -> No
     if not name:
         errors.append(required(f"{path}.name"))
     else:
-        for complaint in dns1123_label(name):
-            errors.append(invalid_value(f"{path}.name", name, complaint))
+        validate_format(name, dns1123_label(name), f"{path}.name", errors)
     if not container.get("image"):
         errors.append(required(f"{path}.image"))
 
@@ -121,8 +120,7 @@ def validate_ports(ports: list[Object], path: str, errors: Errors) -> None:
 
 def _validate_port_name(name: str, names: set[str], path: str, errors: Errors) -> None:
     complaints = port_name(name)
-    for complaint in complaints:
-        errors.append(invalid_value(f"{path}.name", name, complaint))
+    validate_format(name, complaints, f"{path}.name", errors)
     if not complaints and name in names:
         errors.append(duplicate(f"{path}.name", name))
     elif not complaints:
@@ -134,11 +132,9 @@ def _validate_port_numbers(port: Object, path: str, errors: Errors) -> None:
     if container_port == 0:
         errors.append(required(f"{path}.containerPort"))
     else:
-        for complaint in port_number(container_port):
-            errors.append(invalid_value(f"{path}.containerPort", container_port, complaint))
+        validate_format(container_port, port_number(container_port), f"{path}.containerPort", errors)
     if host_port:
-        for complaint in port_number(host_port):
-            errors.append(invalid_value(f"{path}.hostPort", host_port, complaint))
+        validate_format(host_port, port_number(host_port), f"{path}.hostPort", errors)
 
 
 def _validate_host_ports(containers: list[Object], path: str, errors: Errors) -> None:

@@ -28,8 +28,7 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
         if not name:
             errors.append(required(f"{path}[{index}].name"))
         else:
-            for complaint in env_var_name(name):
-                errors.append(invalid_value(f"{path}[{index}].name", name, complaint))
+            validate_format(name, env_var_name(name), f"{path}[{index}].name", errors)
         if variable.get("valueFrom") is not None:
             _validate_value_from(variable, f"{path}[{index}].valueFrom", errors)
 

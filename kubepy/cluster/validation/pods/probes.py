@@ -62,8 +62,7 @@ def _validate_action(kind: str, action: Object, grace_period: int | None, path: 
         case "tcpSocket":
             _validate_port(action.get("port", 0), f"{path}.port", errors)
         case "grpc":
-            for complaint in port_number(action.get("port", 0)):
-                errors.append(invalid_value(f"{path}.port", action.get("port", 0), complaint))
+            validate_format(action.get("port", 0), port_number(action.get("port", 0)), f"{path}.port", errors)
         case "sleep":
             _validate_sleep(action.get("seconds", 0), grace_period, path, errors)
 
@@ -80,8 +79,7 @@ def _validate_http_get(action: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_port(port: int | str, path: str, errors: Errors) -> None:
-    for complaint in port_number_or_name(port):
-        errors.append(invalid_value(path, port, complaint))
+    validate_format(port, port_number_or_name(port), path, errors)
 
 
 def _validate_sleep(seconds: int, grace_period: int | None, path: str, errors: Errors) -> None:

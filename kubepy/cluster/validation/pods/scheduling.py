@@ -8,10 +8,12 @@ from kubepy.cluster.errors import duplicate, forbidden_field, invalid_value, not
 from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_optional_choice, validate_positive
 from kubepy.cluster.validation.labels import (
+    NOT_AN_OPERATOR,
     label_value,
     validate_label_name,
     validate_label_selector,
     validate_label_values,
+    validate_operator,
 )
 from kubepy.cluster.validation.pods.options import PodOptions
 from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
@@ -19,7 +21,6 @@ from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-NOT_A_LABEL_OPERATOR = "not a valid selector operator"
 WEIGHT_RANGE = "must be in the range 1-100"
 
 
@@ -119,28 +120,18 @@ def validate_node_selector_term(term: Object, path: str, errors: Errors, *, allo
 
 
 def _validate_node_requirement(expression: Object, path: str, errors: Errors) -> None:
-    operator, values = expression.get("operator", ""), expression.get("values") or ()
-    match operator:
-        case "In" | "NotIn":
-            if not values:
-                errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-        case "Exists" | "DoesNotExist":
-            if values:
-                why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                errors.append(forbidden_field(f"{path}.values", why))
-        case "Gt" | "Lt":
-            if len(values) != 1:
-                why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                errors.append(required(f"{path}.values", why))
-        case _:
-            errors.append(invalid_value(f"{path}.operator", operator, NOT_A_LABEL_OPERATOR))
+    if expression.get("operator") not in ("Gt", "Lt"):
+        validate_operator(expression, path, errors)
+    elif len(expression.get("values") or ()) != 1:
+        why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+        errors.append(required(f"{path}.values", why))
     validate_label_name(expression.get("key", ""), f"{path}.key", errors)
 
 
 def _validate_node_field(expression: Object, path: str, errors: Errors) -> None:
     operator, key, values = expression.get("operator", ""), expression.get("key", ""), expression.get("values") or ()
     if operator not in ("In", "NotIn"):
-        errors.append(invalid_value(f"{path}.operator", operator, NOT_A_LABEL_OPERATOR))
+        errors.append(invalid_value(f"{path}.operator", operator, NOT_AN_OPERATOR))
     elif len(values) != 1:
         why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         errors.append(required(f"{path}.values", why))
@@ -148,8 +139,7 @@ def _validate_node_field(expression: Object, path: str, errors: Errors) -> None:
         errors.append(invalid_value(f"{path}.key", key, "not a valid field selector key"))
         return
     for index, value in enumerate(values):
-        for complaint in dns1123_subdomain(value):
-            errors.append(invalid_value(f"{path}.values[{index}]", value, complaint))
+        validate_format(value, dns1123_subdomain(value), f"{path}.values[{index}]", errors)
 
 
 # --- pod affinity -------------------------------------------------------------------------------------------------

@@ -64,8 +64,7 @@ def _validate_no_escalation(context: Object, path: str, errors: Errors) -> None:
 
 def _validate_id(number: int | None, path: str, errors: Errors) -> None:
     if number is not None:
-        for complaint in user_or_group_id(number):
-            errors.append(invalid_value(path, number, complaint))
+        validate_format(number, user_or_group_id(number), path, errors)
 
 
 def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, allow_namespaced_sysctls: bool) -> None:

@@ -91,17 +91,13 @@ def apply(session: Session, given: Invocation) -> None:
     prints_each = given.output in ("", "name") and not given.template
     for number, info in enumerate(infos, 1):
         session.progress.show("applying", number, len(infos))
-        visited.add_namespace(info)
-        if given.record:
-            record(info.content, given)
         try:
-            operation = apply_one(session, info, options)
+            operation = _apply_visited(session, given, info, options, visited)
         except Exception as error:
             if not is_expected(error):
                 raise
             errors.append(error)
             continue
-        visited.add(info.content)
         if prints_each:
             printer_for(session, given, operation, options.dry_run)(info.content)
     raise_all(errors)
@@ -109,6 +105,16 @@ def apply(session: Session, given: Invocation) -> None:
         _print_objects(printer_for(session, given), infos)
     if given.prune:
         _prune(session, given, options, leftovers(session, visited, allowed, given.selector))
+
+
+def _apply_visited(session: Session, given: Invocation, info: Info, options: Options, visited: Visited) -> str:
+    """Apply one object, and take note of it for --prune; returns what was done. Raises what the API refuses."""
+    visited.add_namespace(info)
+    if given.record:
+        record(info.content, given)
+    operation = apply_one(session, info, options)
+    visited.add(info.content)
+    return operation
 
 
 def _read(session: Session, result: Result) -> tuple[list[Info], list[Exception]]:

@@ -22,8 +22,8 @@ class Cluster:
     """Open with :meth:`open`; everything is lazy, so that opening costs next to nothing."""
 
     def __init__(self, folder: Path | str, lock_timeout: float) -> None:
-        self.store = Store(folder, admit=self._admit, volatile={"events": EVENTS_LAST}, now=self._now,
-                           lock_timeout=lock_timeout)  # for fsck and the composition root only
+        self.store = Store(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
+                           now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
         settings = self.store.settings()
         self.clock = Clock(_fixed_time(settings))
         self.ids = Ids(settings.get("seed"))
@@ -78,10 +78,15 @@ class Cluster:
     def _now(self) -> float:
         return self.clock.now().timestamp()
 
-    def _admit(self, key: Key, obj: Object, modified: float) -> Object:
+    def _admit(self, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
         from kubepy.cluster.requests.handwritten import complete
 
-        return complete(self._server, key, obj, modified)
+        return complete(self._server, key, obj, modified, old)
+
+    def _removed(self, key: Key, obj: Object, now: float) -> Object | None:
+        from kubepy.cluster.requests.handwritten import removed
+
+        return removed(key, obj, now)
 
     def _definition_of(self, resource: Resource) -> Object:
         return self.client.get(CRDS, resource.key)

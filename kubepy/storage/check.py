@@ -80,7 +80,8 @@ def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
     database = access.database()
     known = Known(database.problems(), access.is_same_boot(database))
     for difference in compare(rows, survey(access.folder), access.folder, known):
-        outcome = known_problem(difference, known) or examine(difference, access.folder, access.admit)
+        outcome = known_problem(difference, known) or examine(
+            difference, access.folder, access.admit, access.retain)
         if outcome is not None and not isinstance(outcome, Same | Refused):
             yield f"{difference.path}: {_difference_words(outcome)}"
 

@@ -22,12 +22,13 @@ from typing import NamedTuple
 
 from kubepy.storage.errors import FolderError
 from kubepy.storage.keys import Key
+from kubepy.storage.model import Problem
 
 DURABLE = 0
 WRITTEN = 1
 PENDING = 2
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA = """
 CREATE TABLE objects (
     id INTEGER PRIMARY KEY,
@@ -63,7 +64,8 @@ CREATE TABLE problems (
     size INTEGER NOT NULL,
     inode INTEGER NOT NULL,
     line INTEGER NOT NULL,
-    why TEXT NOT NULL
+    why TEXT NOT NULL,
+    keeps_object INTEGER NOT NULL
 );
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO counters VALUES ('revision', 0), ('compacted', 0);
@@ -85,6 +87,9 @@ class Stamp(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.mtime_ns}:{self.size}:{self.inode}"
+
+
+KnownProblems = dict[str, tuple[Stamp, Problem]]
 
 
 class Row(NamedTuple):
@@ -314,13 +319,15 @@ class Database:
 
     # --- problems ---
 
-    def problems(self) -> dict[str, tuple[Stamp, int, str]]:
-        """Path to the stamp of the file, the line and the reason."""
+    def problems(self) -> KnownProblems:
+        """Path to the stamp of the file and the problem."""
         found = self.connection.execute("SELECT * FROM problems ORDER BY path")
-        return {path: (Stamp(mtime, size, inode), line, why) for path, mtime, size, inode, line, why in found}
+        return {path: (Stamp(mtime, size, inode), Problem(path, line, why, bool(keeps)))
+                for path, mtime, size, inode, line, why, keeps in found}
 
-    def put_problem(self, path: str, stamp: Stamp, line: int, why: str) -> None:
-        self.connection.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?, ?, ?)", (path, *stamp, line, why))
+    def put_problem(self, problem: Problem, stamp: Stamp) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?, ?, ?, ?)",
+                                (problem.path, *stamp, *problem[1:]))
 
     def remove_problem(self, path: str) -> None:
         self.connection.execute("DELETE FROM problems WHERE path = ?", (path,))

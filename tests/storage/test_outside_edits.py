@@ -139,7 +139,7 @@ def test_an_edited_object_keeps_its_managers_while_its_uid_is_the_same(store: St
 
 
 def test_a_manifest_by_hand_keeps_what_admission_gave_it(open_store: Callable[..., Store], folder: Path) -> None:
-    def admit(key: Key, obj: dict[str, Any], mtime: float) -> dict[str, Any]:
+    def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
         obj["metadata"].setdefault("uid", f"uid at {mtime}")
         obj["metadata"].setdefault("creationTimestamp", "now")
         return obj

@@ -15,12 +15,13 @@ kubepy fsck
 kubepy --state /srv/lab/state fsck
 """)
 def fsck(session: Session, given: Invocation) -> None:
-    """Check the state folder: files that cannot be objects, and whether files and index agree.
+    """Check the state folder: files that cannot be objects, folders without their namespace, and whether files and
+    index agree.
 
     Exits with 1 if anything is wrong. Nothing is changed."""
     if given.args:
         given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
-    problems = session.cluster.problems()
+    problems = [*session.cluster.problems(), *session.cluster.folders_without_namespace()]
     for problem in problems:
         place = f"{problem.path}:{problem.line}" if problem.line else problem.path
         session.print(f"{place}: {problem.why}")

@@ -11,6 +11,7 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.server import Server
 from kubepy.cluster.scheme import Resource, Scheme
 from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
+from kubepy.storage.keys import encode, path_of
 
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
@@ -71,6 +72,19 @@ class Cluster:
     def problems(self) -> list[Problem]:
         """Files that cannot be objects."""
         return self.store.problems()
+
+    def folders_without_namespace(self) -> list[Problem]:
+        """Folders of objects whose namespace is not there, as a clone or a merge can leave them."""
+        from kubepy.cluster.values.goformat import quote
+
+        listed = self.store.list("namespaces")
+        unreadable = {problem.path for problem in listed.problems}
+        known = {namespace["metadata"]["name"] for namespace in listed.objects}
+        missing = [name for name in self.store.namespaces()
+                   if name not in known and path_of(Key("namespaces", "", name)) not in unreadable]
+        return [Problem(f"namespaces/{encode(name)}", 0, f"holds objects, but there is no namespace {quote(name)}: run "
+                        f"'kubepy create namespace {name}', bring its file back, or remove this folder")
+                for name in missing]
 
     def close(self) -> None:
         self.store.close()

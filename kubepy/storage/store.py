@@ -111,6 +111,11 @@ class Store:
         look = self._access.run(lambda: self._reader.look())
         return sorted({row.resource for row in look.rows.values() if self._is_alive(row)})
 
+    def namespaces(self) -> Names:
+        """The namespaces in which there are objects with a file, sorted."""
+        look = self._access.run(lambda: self._reader.look())
+        return sorted({row.namespace for row in look.rows.values() if row.namespace and row.expires is None})
+
     def changes(self, since: int) -> Changes:
         """What changed after a revision, oldest first, edits from outside included; several changes of one object may
         have become one. Raises CompactedError if the log no longer reaches back that far: list again."""

@@ -8,7 +8,9 @@ API goes through (``registry/rest/update.go``), but for what the file has the la
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from kubepy.cluster import errors
@@ -194,11 +196,14 @@ def _validate(strategy: Strategy, new: Object, old: Object) -> None:
         before["spec"] = {name: value for name, value in old["spec"].items() if name not in taken_back}
     if wrong := validation_errors(strategy, new, before):
         words = dict.fromkeys(str(error).partition("\n")[0] for error in wrong)
-        raise EditError(_edited_field(wrong[0], new, before), "; ".join(words))
+        raise EditError(_edited_field(wrong, new, before), "; ".join(words))
 
 
-def _edited_field(error: FieldError, new: Object, old: Object) -> str:
-    """The field to blame: where an error is about the whole spec, the place in it that was edited."""
+def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
+    """The field to blame: the first with an error that was edited itself; where an error is about the whole spec, the
+    place in it that was edited."""
+    edits = list(_edits(new, old, ""))
+    error = next((one for one in wrong if any(edit.startswith(one.field) for edit in edits)), wrong[0])
     if error.field != "spec":
         return error.field
     spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
@@ -207,13 +212,25 @@ def _edited_field(error: FieldError, new: Object, old: Object) -> str:
     return _difference({name: spec.get(name) for name in fixed}, {name: old_spec.get(name) for name in fixed}, "spec")
 
 
+def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
+    """The paths of all values that differ and hold no others."""
+    steps = _steps(new, old, path)
+    if not steps and not semantically_equal(new, old):
+        yield path.removeprefix(".")
+    for step in steps:
+        yield from _edits(step[1], step[2], step[0])
+
+
+def _steps(new: Any, old: Any, path: str) -> list[tuple[str, Any, Any]]:
+    """The paths of the values in two containers of one sort, and the values."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        return [(f"{path}.{name}", new.get(name), old.get(name)) for name in sorted(new.keys() | old.keys())]
+    if isinstance(new, list) and isinstance(old, list):
+        return [(f"{path}[{index}]", *pair) for index, pair in enumerate(zip_longest(new, old))]
+    return []
+
+
 def _difference(new: Any, old: Any, path: str) -> str:
     """The path of the innermost value that holds all differences of two values."""
-    if isinstance(new, dict) and isinstance(old, dict):
-        steps = [(f"{path}.{name}", new.get(name), old.get(name)) for name in sorted(new.keys() | old.keys())]
-    elif isinstance(new, list) and isinstance(old, list):
-        steps = [(f"{path}[{index}]", *pair) for index, pair in enumerate(zip(new, old, strict=False))]
-    else:
-        return path
-    edited = [step for step in steps if not semantically_equal(step[1], step[2])]
+    edited = [step for step in _steps(new, old, path) if not semantically_equal(step[1], step[2])]
     return _difference(edited[0][1], edited[0][2], edited[0][0]) if len(edited) == 1 else path

@@ -322,12 +322,12 @@ class Database:
     def problems(self) -> KnownProblems:
         """Path to the stamp of the file and the problem."""
         found = self.connection.execute("SELECT * FROM problems ORDER BY path")
-        return {path: (Stamp(mtime, size, inode), Problem(path, line, why, bool(keeps)))
-                for path, mtime, size, inode, line, why, keeps in found}
+        return {path: (Stamp(*stamp), Problem(path, line, why, bool(keeps)))
+                for path, *stamp, line, why, keeps in found}
 
     def put_problem(self, problem: Problem, stamp: Stamp) -> None:
-        self.connection.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?, ?, ?, ?)",
-                                (problem.path, *stamp, *problem[1:]))
+        values = problem.path, *stamp, *problem[1:]
+        self.connection.execute(f"INSERT OR REPLACE INTO problems VALUES ({', '.join('?' * len(values))})", values)
 
     def remove_problem(self, path: str) -> None:
         self.connection.execute("DELETE FROM problems WHERE path = ?", (path,))

@@ -20,7 +20,8 @@ _WORDS = {
     "no argument for repetition operator": "missing argument to repetition operator",
     "bad repetition operator": "invalid nested repetition operator", "invalid repetition size": "invalid repeat count",
     "invalid perl operator": "invalid or unsupported Perl syntax",
-    "invalid named capture group": "invalid named capture", "pattern too large - compile failed": "expression too large",
+    "invalid named capture group": "invalid named capture",
+    "pattern too large - compile failed": "expression too large",
 }  # fmt: skip
 _COUNTED = re.compile(r"\{(\d+)(?:,(\d+)?)?\}\??")
 _TOKEN = re.compile(r"""

@@ -55,7 +55,7 @@ class Resolution(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A tree as it is written; ``types`` and ``calls`` tell by a node's ``id()`` its type, and the function that it calls."""
+    """A tree as it is written, and by a node's ``id()`` its type and the function that it calls."""
 
     node: Node
     types: Mapping[int, Type]

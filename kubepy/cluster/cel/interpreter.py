@@ -43,7 +43,7 @@ def evaluate(node: Node, scope: Scope, tracker: CostTracker | None = None) -> An
 
 
 def evaluate_within(node: Node, scope: Scope, budget: CostBudget) -> Any:
-    """Return the value of an expression, and take its cost out of a budget. Raises BudgetExceeded rather than CelError."""
+    """Return the value of an expression; its cost is taken out of a budget. Raises CelError and BudgetExceeded."""
     tracker = CostTracker()
     try:
         return evaluate(node, scope, tracker)

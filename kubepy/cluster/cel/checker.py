@@ -89,11 +89,12 @@ def compile_expression(text: str, variables: Variables) -> Compiled:
     checker = _Checker(variables)
     try:
         found = checker.type_of(node, variables)
+        folded = optimized(node)
     except RecursionError:
         raise CompileError(_shown(text, "expression recursion limit exceeded", 0)) from None
     if problems := checker.problems or checker.wrong_literals:
         raise CompileError("\n".join(_shown(text, why, at) for at, why in sorted(problems)))
-    return Compiled(optimized(node), found, frozenset(checker.names), Checked(node, checker.types, checker.calls))
+    return Compiled(folded, found, frozenset(checker.names), Checked(node, checker.types, checker.calls))
 
 
 def _shown(text: str, why: str, at: int) -> str:

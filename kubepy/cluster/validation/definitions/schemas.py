@@ -69,7 +69,7 @@ def _validate_status_root(schema: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_rules(schema: Object, path: str, *, is_new: bool) -> list[FieldError]:
-    """Rules that do not compile or cost too much. Nearly no schema has rules, and the language is only loaded for those that do."""
+    """Rules that do not compile or cost too much. The language is only loaded for schemas that have rules."""
     if RULES not in str(schema):
         return []
     from kubepy.cluster.validation.definitions.rules import validate_rules

@@ -229,7 +229,7 @@ def test_list_items_are_known_again(items: str, changed_items: list[Any], expect
     ("a: [\n  1, # one\n  2  # two\n]\n", put(a=[1]), "a: [\n  1 # one\n]\n"),
     ("a: [nginx:1, b]\n", put(a=["nginx:1", "c"]), "a: [nginx:1, c]\n"),
     ("a: {b, c: }\n", put(a={"b": 1, "c": 2}), "a: {b: 1, c: 2 }\n"),
-    ('{\n  "a": 1,\n  "b": {}\n}\n', put(b={"c": [1]}, d="x"), 
+    ('{\n  "a": 1,\n  "b": {}\n}\n', put(b={"c": [1]}, d="x"),
      '{\n  "a": 1,\n  "b": {\n    "c": [\n      1\n    ]\n  },\n  "d": "x"\n}\n'),
     ('{"a": 1, "b": 2}', put(a=3), '{"a": 3, "b": 2}'),
     ("a: 1  # c", put(b=2), "a: 1  # c\nb: 2"),

@@ -82,7 +82,7 @@ spec:
           args: [run, fast, "now"] # in brackets
           env:
           # X says where
-          - {name: X, value: y}
+          - {name: X, value: here}
           # Z says how
           - name: Z
             value: |
@@ -146,6 +146,21 @@ status:
     assert [line for line in diff(DAEMON_SET, complete).splitlines() if line[0] == "-"] == []
 
 
+@pytest.mark.parametrize(("text", "names", "expected"), [
+    ("name: x\nlabels: y\n", "annotations namespace uid", "name namespace uid annotations labels"),
+    ("spec: x\nkind: y\n", "apiVersion metadata status", "spec status apiVersion kind metadata"),
+    ("a: x\nc: y\n", "b d", "a b c d"),
+])
+def test_new_keys_come_beside_their_neighbours(text: str, names: str, expected: str) -> None:
+    merged = applied(text, put(**dict.fromkeys(names.split(), "new")))
+    assert [line.partition(":")[0] for line in merged.splitlines()] == expected.split()
+
+
+def test_line_of_a_dash_keeps_its_key() -> None:
+    assert applied("a:\n- n: x  # c\n", lambda obj: obj["a"][0].update(b=1, p=2, c=3)) == (
+        "a:\n- n: x  # c\n  b: 1\n  c: 3\n  p: 2\n")
+
+
 def test_removed_item_takes_its_comments_and_no_others() -> None:
     def remove_first(obj: dict[str, Any]) -> None:
         del containers(obj)[0]
@@ -160,7 +175,7 @@ def test_removed_item_takes_its_comments_and_no_others() -> None:
 -           - containerPort: 80
 -
 -           # X says where
--           - {name: X, value: y}"""
+-           - {name: X, value: here}"""
 
 
 def test_inserted_items_leave_the_comments_of_the_others() -> None:
@@ -206,6 +221,7 @@ def test_list_items_are_known_again(items: str, changed_items: list[Any], expect
 
 @pytest.mark.parametrize(("text", "change", "expected"), [
     ("a: 'x'  # c\n", put(a="it's"), "a: 'it''s'  # c\n"),
+    ("a: 'x'  # c\n", put(a="1"), "a: '1'  # c\n"),
     ('a: "x"  # c\n', put(a="ż\t"), 'a: "ż\\t"  # c\n'),
     ("a: x  # c\n", put(a="true"), 'a: "true"  # c\n'),
     ("a: x  # c\n", put(a=True), "a: true  # c\n"),

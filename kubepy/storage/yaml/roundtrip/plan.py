@@ -95,21 +95,20 @@ class Plan:
         return self._with_new(node, slots, value, present)
 
     def _with_new(self, node: Node, slots: list[Slot], value: dict[str, Any], present: set[str]) -> list[Slot]:
+        """Put keys that come before all others in front of the first of those, behind what follows its neighbour."""
         places = {slot.name: place for place, slot in enumerate(slots) if slot.value is not MERGED}
         last_merge = max((place for place, slot in enumerate(slots) if slot.value is MERGED), default=-1)
         names = in_order(value)
-        after = next((places[name] for name in names if name in places), 0) - 1
-        after = max(after, -1 if self._may_come_first(node, slots) else 0)
-        new: dict[int, list[Slot]] = {}  # by the place of the slot before them
+        first = next((places[name] for name in names if name in places), 0)
+        new: dict[tuple[int, int], list[Slot]] = {}  # by their rank: the place of the slot before them
+        rank = (first - 1, 1) if first or self._may_come_first(node, slots) else (0, 0)
         for name in names:
             if name in places:
-                after = places[name]
+                rank = places[name], 0
             elif name not in present:
-                new.setdefault(max(after, last_merge), []).append(Slot(None, name, value[name]))
-        found = new.get(-1, [])
-        for place, slot in enumerate(slots):
-            found = [*found, slot, *new[place]] if place in new else [*found, slot]
-        return found
+                new.setdefault(max(rank, (last_merge, 0)), []).append(Slot(None, name, value[name]))
+        old = {(place, -1): [slot] for place, slot in enumerate(slots)}
+        return [slot for _, ranked in sorted((old | new).items(), key=lambda item: item[0]) for slot in ranked]
 
     def _may_come_first(self, node: Node, slots: list[Slot]) -> bool:
         """Whether a key may come before all others: not before one on the line of its ``-``, which would have to move

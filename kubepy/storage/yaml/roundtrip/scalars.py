@@ -18,9 +18,9 @@ def flow_scalar(value: Any, style: str) -> str:
         return atom(value)
     if style == '"':
         return double_quote(value)
+    if style == "'" and not _NOT_PRINTABLE.search(value) and not {"\n", "\t"} & set(value):
+        return "'" + value.replace("'", "''") + "'"
     text = quote(value)
-    if style == "'" and text[0] != '"':
-        return text if text[0] == "'" else f"'{value.replace(chr(39), chr(39) * 2)}'"
     return text if text[0] in "'\"" or _MAY_BE_PLAIN_IN_FLOW.fullmatch(text) else double_quote(value)
 
 

@@ -265,7 +265,7 @@ _MISSING = object()
 
 
 def resolve(obj: Any, path: Path) -> Any:
-    """What stands at a path, ``_MISSING`` if nothing does."""
+    """The value at a path, ``_MISSING`` if there is none."""
     for part in path:
         if part == "":
             return obj
@@ -280,7 +280,7 @@ def resolve(obj: Any, path: Path) -> Any:
 
 
 def is_there(path: Path, old: Any, new: Any) -> bool:
-    """Whether what a comment stands for is in both objects, in collections of the same kind."""
+    """Tell whether what a comment stands for is in both objects, in collections of the same kind."""
     for length in range(len(path) + 1):
         a, b = resolve(old, path[:length]), resolve(new, path[:length])
         if b is _MISSING or (isinstance(a, dict | list) and type(a) is not type(b) and path[length:]):
@@ -289,7 +289,7 @@ def is_there(path: Path, old: Any, new: Any) -> bool:
 
 
 def stays(line: Line, old: Any, new: Any) -> bool:
-    """Whether what a line shows is the same in both objects."""
+    """Tell whether what a line shows is the same in both objects."""
     if not line.path or not is_there(line.path, old, new):
         return False
     if line.is_comment:

@@ -204,6 +204,8 @@ def test_items_that_change_places_take_their_comments_along() -> None:
      "[{containerPort: 2, hostPort: 3}]"),
     ("\n# one\n- {type: A, status: x}\n# two\n- {type: B, status: x}", [{"type": "B", "status": "z"}],
      "\n# two\n- {type: B, status: z}"),
+    ("\n# one\n- {name: a, v: 1}\n# two\n- {name: b, v: 2}", [{"name": "c", "v": 2}, {"name": "d", "v": 3}],
+     "\n# two\n- {name: c, v: 2}\n- name: d\n  v: 3"),
     ("\n# a\n- a\n# b\n- b\n# c\n- c", ["a", "x", "c"], "\n# a\n- a\n# b\n- x\n# c\n- c"),
     ("\n# a\n- a\n# b\n- b\n# c\n- c", ["b", "c", "d"], "\n# b\n- b\n# c\n- c\n- d"),
     ("\n# 1\n- verbs: [get]\n# 2\n- verbs: [list]", [{"verbs": ["list"]}], "\n# 2\n- verbs: [list]"),
@@ -344,7 +346,7 @@ def test_comments_and_lines_of_what_stays_are_kept(rng: Random) -> None:
 
 
 def is_among(line: Line, following: Iterator[str], obj: Any) -> bool:
-    """Whether a line comes among those that follow; one beside another on a line may lose the ``-`` or the comma."""
+    """Tell whether a line comes among those that follow; beside another entry it may lose the ``-`` or the comma."""
     shares_line = line.is_flow or (len(line.path) > 1 and isinstance(resolve(obj, line.path[:-2]), list))
     if shares_line:
         return essence(line.text) in map(essence, following)

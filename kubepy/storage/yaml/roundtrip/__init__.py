@@ -51,7 +51,7 @@ def _merged(text: str, obj: dict[str, Any]) -> str:
 
 
 def _means(text: str, obj: dict[str, Any]) -> bool:
-    """Whether a reader of manifests takes a text for the object."""
+    """Tell whether a reader of manifests takes a text for the object."""
     try:
         documents = load_all(text, unique_keys=True)
     except (YamlError, RecursionError):

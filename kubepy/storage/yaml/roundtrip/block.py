@@ -61,7 +61,7 @@ class BlockEditor:
         return self._text[chunk.attached:start] if chunk.attached < start else ""
 
     def _leads(self, chunks: list[Chunk], staying: set[int], tail: str) -> tuple[list[str], str]:
-        """What stands apart before each chunk, and after the last: it stays when what follows it goes."""
+        """Return the lines apart before each chunk, and after the last; they stay when the entry behind them goes."""
         leads, carried = [], ""
         for index, chunk in enumerate(chunks):
             lead = _joined(carried, self._text[chunk.lead:chunk.attached])
@@ -156,7 +156,7 @@ class BlockEditor:
         return self._layout.end_comment(self._layout.after_properties(node) if properties else entry.mark)
 
     def _rest_of_line(self, entry: Entry) -> str:
-        """What follows a value on its last line: a comment, or blanks that somebody left."""
+        """The rest of the last line of a value: a comment, or blanks that somebody left."""
         node = entry.value
         if node.is_block or node.style in ("|", ">"):
             return self._comment_beside(entry)

@@ -23,8 +23,8 @@ class _Piece(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """What the entries of a collection look like: ``style`` is the quote of its strings, ``lead`` what stands before
-    the first; ``indent`` and ``base`` are the columns of entries and closing bracket, None on a single line."""
+    """The looks of the entries of a collection: ``style`` is the quote of its strings, ``lead`` the text before the
+    first; ``indent`` and ``base`` are the columns of entries and closing bracket, None on a single line."""
 
     style: str
     lead: str
@@ -115,7 +115,7 @@ def _last_line(text: str) -> str:
 
 
 def _on_own_line(text: str, shape: _Shape) -> str:
-    """What follows a comment, which ends with its line."""
+    """Begin a line of its own: the text before ends with a comment."""
     has_own = text.lstrip(" \t\r").startswith("\n")
     return text if has_own else "\n" + " " * (shape.indent or shape.base) + text.lstrip(" ")
 

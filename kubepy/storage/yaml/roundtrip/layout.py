@@ -67,7 +67,7 @@ class Layout:
         return self.text.rfind("\n", 0, position) + 1
 
     def line_end(self, position: int) -> int:
-        """Where the next line begins; the position itself if a line begins there."""
+        """The start of the next line; the position itself if a line begins there."""
         if not position or self.text[position - 1] == "\n":
             return position
         return self.text.find("\n", position) + 1 or len(self.text)
@@ -100,7 +100,7 @@ class Layout:
     # --- entries ---
 
     def after_properties(self, node: Node) -> int:
-        """Where the anchor and the tag of a node end; its start where it has none."""
+        """The end of the anchor and the tag of a node; its start where it has none."""
         position = node.start
         for _ in range((node.anchor is not None) + node.has_tag):
             match = _ANCHOR.match(self.text, position) or _TAG.match(self.text, position)
@@ -110,7 +110,7 @@ class Layout:
         return end if position > node.start else node.start
 
     def content_start(self, node: Node) -> int:
-        """Where a node begins after its anchor and tag."""
+        """The start of a node's content, after its anchor and tag."""
         end = self.after_properties(node)
         return self._skip(end) if end > node.start else end
 
@@ -154,21 +154,21 @@ class Layout:
         return self._end_of_block_scalar(value) if value.style in ("|", ">") else value.end
 
     def _end_of_block_scalar(self, node: Node) -> int:
-        """Without the empty lines after it, unless they are kept (``|+``)."""
+        """The end of a block scalar without the empty lines after it, unless they are kept (``|+``)."""
         header, _, body = self.text[self.content_start(node):node.end].partition("\n")
         if "+" in header.partition("#")[0]:
             return node.end
         return node.end - len(body) + len(body.rstrip("\n")) + (1 if body.strip("\n") else 0)
 
     def _skip(self, position: int, *, over_commas: bool = False) -> int:
-        """Where blanks and comments end."""
+        """The end of blanks and comments."""
         match = (_FLOW_FILLER if over_commas else _FILLER).match(self.text, position)
         return match.end() if match else position
 
     # --- chunks ---
 
     def inner_start(self, entry: Entry) -> int:
-        """Where the lines of an entry's block collection begin: at its first entry if that is on the same line."""
+        """The start of the lines of an entry's block collection: at its first entry if that is on the same line."""
         value = entry.value
         first = self.entries(value)[0].start
         if self.text[self.line_start(first):first].strip(" "):
@@ -195,23 +195,22 @@ class Layout:
         return chunks, start
 
     def _attached(self, start: int, line: int, column: int) -> int:
-        """Where the comments directly above a line begin."""
-        found = line
+        """The start of the comments directly above a line."""
         comment = " " * column + "#"
-        while found > start and self.text.startswith(comment, previous := self.line_start(found - 1)):
-            found = previous
-        return found
+        while line > start and self.text.startswith(comment, previous := self.line_start(line - 1)):
+            line = previous
+        return line
 
     def _end_of_deeper_comments(self, start: int, limit: int, column: int) -> int:
-        found = start
+        end = start
         for line_start, line_end in self._lines(start, limit):
             line = self.text[line_start:line_end]
             if not line.strip():
                 continue
             if not line.lstrip().startswith("#") or len(line) - len(line.lstrip(" ")) <= column:
                 break
-            found = line_end
-        return found
+            end = line_end
+        return end
 
     def _lines(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         while start < end:

@@ -6,6 +6,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Any
 
 # What tells the items of the API's lists apart, the surest first. ``uid`` comes after ``name``: an owner that was made
@@ -17,9 +18,11 @@ NATURAL_KEYS = (
     ("key", "operator", "value", "effect"), ("host",), ("path",), ("kind", "name"), ("hostname",), ("address",),
 )
 
+MAX_STEPS = 20  # how many items are passed over to find one that was renamed
+
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two JSON values are equal; true is not 1."""
+    """Tell whether two JSON values are equal; true is not 1."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
     if isinstance(a, list) and isinstance(b, list):
@@ -31,25 +34,26 @@ def match(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
     """For each new item the index of the old one that it was, None for one that was not there.
 
     Items are the same that have the same natural key; without one, those that are equal, and of the others those at the
-    same place between them.
+    same place between them. An item in which nothing but its key is another was renamed.
     """
-    old_keys, new_keys = _natural_keys(old, new)
-    places = {key: index for index, key in enumerate(old_keys) if key is not None}
-    found = [places.get(key) if key is not None else None for key in new_keys]
-    _match_equal(old, new, old_keys, new_keys, found)
-    _match_places(old, new, old_keys, new_keys, found)
-    return found
+    names = _natural_key(old, new)
+    if names:
+        places = {_key(item, names): index for index, item in enumerate(old)}
+        matches = [places.get(_key(item, names)) for item in new]
+    else:
+        matches = _match_equal(old, new)
+    _match_places(old, new, names, matches)
+    return matches
 
 
-def _natural_keys(old: Sequence[Any], new: Sequence[Any]) -> tuple[list[Hashable], list[Hashable]]:
-    """Each item's key by the first natural key that all have and none shares; None where there is no such."""
-    everything = [*old, *new]
-    if everything and all(isinstance(item, dict) for item in everything):
+def _natural_key(old: Sequence[Any], new: Sequence[Any]) -> tuple[str, ...]:
+    """The first natural key that all items have and none of a list shares; () where there is no such."""
+    if all(isinstance(item, dict) for item in (*old, *new)):
         for names in NATURAL_KEYS:
             old_keys, new_keys = [_key(item, names) for item in old], [_key(item, names) for item in new]
             if None not in old_keys and None not in new_keys and _are_unique(old_keys) and _are_unique(new_keys):
-                return old_keys, new_keys
-    return [None] * len(old), [None] * len(new)
+                return names
+    return ()
 
 
 def _key(item: dict[str, Any], names: tuple[str, ...]) -> Hashable:
@@ -63,42 +67,36 @@ def _are_unique(keys: list[Hashable]) -> bool:
     return len(set(keys)) == len(keys)
 
 
-def _match_equal(old: Sequence[Any], new: Sequence[Any], old_keys: list[Hashable], new_keys: list[Hashable],
-                 found: list[int | None]) -> None:
-    """Match equal items that have no key, in order; then those that were moved."""
-    a = [_text(item) if key is None else "" for item, key in zip(old, old_keys, strict=True)]
-    b = [_text(item) if key is None else "" for item, key in zip(new, new_keys, strict=True)]
-    if not any(b):
-        return
+def _match_equal(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
+    """Match equal items in order, then those that were moved."""
+    a, b = [_text(item) for item in old], [_text(item) for item in new]
+    matches: list[int | None] = [None] * len(new)
     for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks():
-        for offset in range(block.size):
-            if b[block.b + offset]:
-                found[block.b + offset] = block.a + offset
-    taken = set(found)
-    moved = {text: index for index, text in enumerate(a) if text and index not in taken}
-    for index, text in enumerate(b):
-        if text and found[index] is None:
-            found[index] = moved.pop(text, None)
+        matches[block.b:block.b + block.size] = range(block.a, block.a + block.size)
+    taken = set(matches)
+    moved = {text: index for index, text in enumerate(a) if index not in taken}
+    return [moved.pop(text, None) if index is None else index for text, index in zip(b, matches, strict=True)]
 
 
-def _match_places(old: Sequence[Any], new: Sequence[Any], old_keys: list[Hashable], new_keys: list[Hashable],
-                  found: list[int | None]) -> None:
+def _match_places(old: Sequence[Any], new: Sequence[Any], names: tuple[str, ...], matches: list[int | None]) -> None:
     """Match what is left between two matches with what is left between the same two, in order."""
-    taken = {index for index in found if index is not None}
+    taken = {index for index in matches if index is not None}
     at = 0
-    for index, item in enumerate(new):
-        match_index = found[index]
-        if match_index is not None:
-            at = match_index + 1
-        elif at < len(old) and at not in taken and old_keys[at] is None and new_keys[index] is None:
-            if _are_alike(old[at], item):
-                found[index] = at
-                taken.add(at)
-            at += 1
+    for place, item in enumerate(new):
+        index = matches[place]
+        if index is None:
+            untaken = takewhile(lambda candidate: candidate not in taken, range(at, min(at + MAX_STEPS, len(old))))
+            index = next((candidate for candidate in untaken if _are_alike(old[candidate], item, names)), None)
+        if index is not None:
+            matches[place] = index
+            taken.add(index)
+            at = index + 1
 
 
-def _are_alike(a: Any, b: Any) -> bool:
-    """Whether one item can have become another: both of a kind, and with the same name where they have one."""
+def _are_alike(a: Any, b: Any, names: tuple[str, ...]) -> bool:
+    """Tell whether one item can have become another: both of a kind, and the same but for a natural key."""
+    if names:
+        return same({**a, **dict.fromkeys(names)}, {**b, **dict.fromkeys(names)})
     if isinstance(a, dict) and isinstance(b, dict):
         return a.get("name") == b.get("name")
     return not isinstance(a, dict) and not isinstance(b, dict) and isinstance(a, list) == isinstance(b, list)

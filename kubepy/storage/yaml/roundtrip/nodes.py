@@ -47,11 +47,11 @@ class Node:
 
     @property
     def is_block(self) -> bool:
-        """Whether this is a collection in block style."""
+        """Tell whether this is a collection in block style."""
         return self.is_collection and not self.is_flow
 
     def has_kind_of(self, value: Any) -> bool:
-        """Whether a value is a collection as this is one."""
+        """Tell whether a value is a collection of this node's kind."""
         return isinstance(value, dict if self.kind == MAPPING else list) if self.is_collection else False
 
     def pairs(self) -> list[tuple[Node | None, Node]]:
@@ -121,7 +121,7 @@ class Composer(DocumentReader):
             self.scalars.append(node)
 
     def _is_merged(self, parent: Node) -> bool:
-        """Whether the value that comes now belongs to a ``<<``, which is no node."""
+        """Tell whether the value that comes now belongs to a ``<<``, which is no node."""
         is_after_key = bool(parent.children) and parent.children[-1].is_key
         return not is_after_key and not self._reads_key
 

@@ -51,14 +51,14 @@ class Plan:
         return id(node) in self._rigid
 
     def is_edited_within(self, node: Node, value: Any) -> bool:
-        """Whether a collection stays one of its kind, so that its entries change one by one; what comes into an empty
-        one takes the style of what is around it."""
+        """Tell whether a collection stays one of its kind, so that its entries change one by one. An empty one does
+        not: it takes the style of what is around it."""
         if not node.has_kind_of(value) or self.is_rigid(node) or not node.children:
             return False
         return self._layout.has_brackets(node) if node.is_flow else bool(value)
 
     def stands(self, node: Node, value: Any) -> bool:
-        """Whether the text of a node means the value as it is, with all that its aliases will mean."""
+        """Tell whether the text of a node means the value as it is, with all that its aliases will mean."""
         if self.is_rigid(node):
             return False
         if not self._has_aliases:
@@ -111,8 +111,8 @@ class Plan:
         return [slot for _, ranked in sorted((old | new).items(), key=lambda item: item[0]) for slot in ranked]
 
     def _may_come_first(self, node: Node, slots: list[Slot]) -> bool:
-        """Whether a key may come before all others: not before one on the line of its ``-``, which would have to move
-        to a line of its own."""
+        """Tell whether a key may come before all others: not before one on the line of its ``-``, which would have
+        to move to a line of its own."""
         if node.is_flow or not slots or slots[0].place != 0:
             return True
         start = self._layout.entries(node)[0].start
@@ -126,14 +126,14 @@ class Plan:
         for entry in entries:
             if entry.name is None:
                 sources = entry.value.children if entry.value.kind not in (ALIAS, MAPPING) else [entry.value]
-                values = [self._meaning(one) if one.kind == ALIAS else one.value for one in sources]
-                if not all(isinstance(one, dict) for one in values):
+                values = [self._meaning(source) if source.kind == ALIAS else source.value for source in sources]
+                if not all(isinstance(value, dict) for value in values):
                     return None
                 brought.update(merged(values))
         return brought
 
     def _can_keep(self, entries: list[Entry], brought: dict[str, Any], value: dict[str, Any]) -> bool:
-        """Whether a mapping can be what it is to be with the merges left in it."""
+        """Tell whether a mapping can be what it is to be with the merges left in it."""
         if not brought.keys() <= value.keys():
             return False
         if not brought:

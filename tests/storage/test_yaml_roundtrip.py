@@ -401,6 +401,13 @@ def test_merge_of_a_file_of_3_kb_takes_milliseconds() -> None:
     assert (time.process_time() - start) / 10 < 0.02
 
 
+def test_long_lists_of_equal_items_take_no_longer_than_others() -> None:
+    text = "# c\n" + dump({"a": ["x"] * 3000})
+    start = time.process_time()
+    assert parse(merge(text.encode(), {"a": ["x", "y"] * 1500})).object == {"a": ["x", "y"] * 1500}
+    assert time.process_time() - start < 2
+
+
 def test_canonical_text_changes_as_if_it_were_written_anew() -> None:
     obj = parse(DAEMON_SET.encode()).object
     text = dump(obj)

@@ -22,6 +22,7 @@ from kubepy.storage.yaml.roundtrip.nodes import Node, compose
 from kubepy.storage.yaml.roundtrip.plan import MERGED, Plan
 
 MAX_TRIES = 40
+MAX_TRIED = 2_000_000  # characters that are written and read again at most to find a construct that cannot be edited
 _BOM = "\ufeff"
 
 
@@ -79,7 +80,7 @@ class _Document:
         """The text with the change in it; then the same with one of the changed collections written anew as a whole,
         the innermost first."""
         yield from self._attempt(obj, ())
-        for node in self._changed(obj)[:MAX_TRIES]:
+        for node in self._changed(obj)[:min(MAX_TRIES, MAX_TRIED // len(self._layout.text))]:
             yield from self._attempt(obj, (node,))
 
     def _attempt(self, obj: dict[str, Any], rigid: tuple[Node, ...]) -> Iterator[str]:
@@ -134,7 +135,7 @@ def _with_line_ends(merged: str, old: str) -> str:
 def _with_mixed_line_ends(merged: str, old: str, mostly_windows: bool) -> str:
     before, after = old.splitlines(keepends=True), merged.split("\n")
     ends = ["\r\n" if mostly_windows else "\n"] * (len(after) - 1)
-    matcher = SequenceMatcher(None, [line.rstrip("\r\n") for line in before], after, autojunk=False)
+    matcher = SequenceMatcher(None, [line.rstrip("\r\n") for line in before], after)
     for block in matcher.get_matching_blocks():
         for offset in range(min(block.size, len(ends) - block.b)):
             ends[block.b + offset] = "\r\n" if before[block.a + offset].endswith("\r\n") else "\n"

@@ -18,6 +18,7 @@ NATURAL_KEYS = (
     ("key", "operator", "value", "effect"), ("host",), ("path",), ("kind", "name"), ("hostname",), ("address",),
 )
 
+MAX_PAIRS = 250_000  # how many pairs of items are compared to find the longest runs that stay
 MAX_STEPS = 20  # how many items are passed over to find one that was renamed
 
 
@@ -71,11 +72,16 @@ def _match_equal(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
     """Match equal items in order, then those that were moved."""
     a, b = [_text(item) for item in old], [_text(item) for item in new]
     matches: list[int | None] = [None] * len(new)
-    for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks():
-        matches[block.b:block.b + block.size] = range(block.a, block.a + block.size)
+    if len(a) * len(b) <= MAX_PAIRS:
+        for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks():
+            matches[block.b:block.b + block.size] = range(block.a, block.a + block.size)
     taken = set(matches)
-    moved = {text: index for index, text in enumerate(a) if index not in taken}
-    return [moved.pop(text, None) if index is None else index for text, index in zip(b, matches, strict=True)]
+    left: dict[str, list[int]] = {}
+    for index in reversed(range(len(a))):
+        if index not in taken:
+            left.setdefault(a[index], []).append(index)
+    return [left[text].pop() if index is None and left.get(text) else index
+            for text, index in zip(b, matches, strict=True)]
 
 
 def _match_places(old: Sequence[Any], new: Sequence[Any], names: tuple[str, ...], matches: list[int | None]) -> None:

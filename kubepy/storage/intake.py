@@ -156,4 +156,6 @@ def _row_of(edited: Edited, revision: int) -> Row:
 
 
 def _restamped(same: Same) -> Row:
-    return same.row._replace(**same.stamp._asdict(), digest=same.digest, racy=int(same.racy), managers=same.managers)
+    canonical = same.row.canonical if same.digest == same.row.digest else 0
+    return same.row._replace(**same.stamp._asdict(), digest=same.digest, racy=int(same.racy), managers=same.managers,
+                             canonical=canonical)

@@ -102,12 +102,24 @@ class Decoder:
 
 
 def to_file(text: str) -> bytes:
-    """The content of the file of an object in a row."""
+    """The content of the file of an object in a row, in canonical form."""
     from kubepy.storage.yaml import dump
 
+    return dump(_of_file(text)).encode()
+
+
+def to_edited_file(text: str, present: bytes) -> bytes:
+    """The content of the file of an object in a row, in the form that somebody gave the present content: comments,
+    order, quotes stay where the object did not change."""
+    from kubepy.storage.yaml.roundtrip import merge
+
+    return merge(present, _of_file(text))
+
+
+def _of_file(text: str) -> Object:
     obj: Object = json.loads(text)
     obj["metadata"].pop("managedFields", None)
-    return dump(obj).encode()
+    return obj
 
 
 def managers_of(text: str) -> bytes | None:

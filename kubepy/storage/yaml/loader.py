@@ -22,7 +22,7 @@ class Document(NamedTuple):
     line: int
 
 
-class _Chunk(NamedTuple):
+class Chunk(NamedTuple):
     text: str
     line: int
 
@@ -41,7 +41,7 @@ def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False
 
     What begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``).
     """
-    rest = _Chunk(text, 1)
+    rest = Chunk(text, 1)
     if not text.lstrip().startswith("{"):
         yield from _load_yaml(rest, old_booleans, unique_keys)
         return
@@ -105,18 +105,18 @@ def indented_json(text: str) -> str:
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
-def _load_yaml(stream: _Chunk, old_booleans: bool, unique_keys: bool) -> Iterator[Document]:
+def _load_yaml(stream: Chunk, old_booleans: bool, unique_keys: bool) -> Iterator[Document]:
     from kubepy.storage.yaml.constructor import construct
     from kubepy.storage.yaml.scalars import resolve, resolve_v3
 
     resolver = resolve if old_booleans else resolve_v3
-    for chunk in _split(stream):
+    for chunk in split(stream):
         value, line = construct(chunk.text, chunk.line, resolver, unique_keys)
         if value is not None:
             yield Document(value, line)
 
 
-def _split(stream: _Chunk) -> Iterator[_Chunk]:
+def split(stream: Chunk) -> Iterator[Chunk]:
     """Cut at separator lines (``YAMLReader``). The first may begin with its separator; the others are without."""
     lines: list[str] = []
     start = stream.line
@@ -124,12 +124,12 @@ def _split(stream: _Chunk) -> Iterator[_Chunk]:
         if line.startswith("---"):
             _check_separator(line, number)
             if lines:
-                yield _Chunk("\n".join(lines) + "\n", start)
+                yield Chunk("\n".join(lines) + "\n", start)
                 lines, start = [], number + 1
                 continue
         lines.append(line)
     if lines:
-        yield _Chunk("\n".join(lines) + "\n", start)
+        yield Chunk("\n".join(lines) + "\n", start)
 
 
 def _lines(text: str) -> list[str]:
@@ -145,7 +145,7 @@ def _check_separator(line: str, number: int) -> None:
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[_Chunk, YamlError]]:
+def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[Chunk, YamlError]]:
     """The JSON objects at the start of a text, then, if there is more, what is to be read as YAML, and why it is no
     JSON.
 
@@ -175,8 +175,8 @@ def _blank_end(text: str, start: int) -> int:
     return len(text) - len(text[start:].lstrip())
 
 
-def _rest(text: str, position: int) -> _Chunk:
-    return _Chunk(text[position:], text.count("\n", 0, position) + 1)
+def _rest(text: str, position: int) -> Chunk:
+    return Chunk(text[position:], text.count("\n", 0, position) + 1)
 
 
 def _integer(digits: str) -> int | float:

@@ -107,9 +107,10 @@ class GarbageCollector:
         self._blocked.discard(key)
         if obj is None:
             return
-        for dependent in self._informers.dependents(uid_of(obj)):
-            self._absent[uid_of(obj)] = Identity(key.namespace, obj.get("apiVersion", ""), obj.get("kind", ""), key.name,
-                                                 uid_of(obj))
+        if dependents := self._informers.dependents(uid_of(obj)):
+            kind = obj.get("apiVersion", ""), obj.get("kind", "")
+            self._absent[uid_of(obj)] = Identity(key.namespace, *kind, key.name, uid_of(obj))
+        for dependent in dependents:
             self.queue.add(dependent)
         for reference in owner_references(obj):
             self._wake_waiting_owner(reference)

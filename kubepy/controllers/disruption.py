@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import parse_optional_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
 from kubepy.cluster.meta import (
@@ -258,7 +258,7 @@ def stale_condition_due(pod: Object) -> datetime | None:
     condition = get_condition(pod, "DisruptionTarget")
     if condition is None or condition["status"] != "True" or condition.get("reason") == "TerminationByKubelet":
         return None
-    return parse_time(condition["lastTransitionTime"]) + STALE_CONDITION_TIMEOUT
+    return parse_optional_time(condition.get("lastTransitionTime")) + STALE_CONDITION_TIMEOUT
 
 
 def new_status(budget: Object, expected: Expected, healthy: int, disrupted: dict[str, str], now: datetime) -> Object:

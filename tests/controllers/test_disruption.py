@@ -406,6 +406,17 @@ def test_a_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_min
     assert found == (stale if is_stale else {**condition, "lastProbeTime": None})
 
 
+def test_disruption_condition_without_a_time_is_stale(lab: Lab) -> None:
+    lab.node("node-1")
+    bare_pod(lab, "a")
+    lab.settle()
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    lab.change("pods", "a", lambda obj: obj["status"]["conditions"].append(condition), "default", "status")
+    assert lab.settle().failures == []
+    found = lab.client.get("pods", "a", namespace="default")["status"]["conditions"][-1]
+    assert (found["type"], found["status"], found["lastTransitionTime"]) == ("DisruptionTarget", "False", NOW)
+
+
 def test_nothing_is_due_for_a_pod_that_was_disrupted_and_is_gone(lab: Lab) -> None:
     lab.node("node-1")
     bare_pod(lab, "a")

@@ -43,8 +43,9 @@ class Owners(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """An owner as a reference names it (``ownerReferenceCoordinates``), with the namespace that it is in."""
+    """An owner as a reference names it (``ownerReferenceCoordinates``), with the resource and namespace it was in."""
 
+    resource: str
     namespace: str
     api_version: str
     kind: str
@@ -72,6 +73,7 @@ class GarbageCollector:
         self._unresolved: set[Key] = set()  # with an owner of an unknown kind
         self._blocked: set[Key] = set()  # in foreground deletion, waiting for dependents
         self._absent: dict[str, Identity] = {}  # owners seen to be deleted that still have dependents, by uid
+        self._retired: set[str] = set()  # resources whose CustomResourceDefinition was deleted
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
@@ -89,7 +91,7 @@ class GarbageCollector:
 
     def _changed(self, event: WatchEvent) -> None:
         if event.key.resource == CRDS:
-            self._kinds_changed()
+            self._kinds_changed(event)
         if event.new is None:
             self._gone(event.key, event.old)
             return
@@ -97,8 +99,13 @@ class GarbageCollector:
             self._deletion_spreads(event.key, event.old, event.new)
         self._references_changed(event.key, event.old, event.new)
 
-    def _kinds_changed(self) -> None:
+    def _kinds_changed(self, event: WatchEvent) -> None:
+        """A definition that is gone without having been deleted may only be a file that can't be read now."""
         self._kinds.clear()
+        if event.new is None and event.old is not None and is_being_deleted(event.old):
+            self._retired.add(event.key.name)
+        else:
+            self._retired.discard(event.key.name)
         for key in sorted(self._unresolved):
             self.queue.add(key)
 
@@ -109,7 +116,7 @@ class GarbageCollector:
             return
         if dependents := self._informers.dependents(uid_of(obj)):
             kind = obj.get("apiVersion", ""), obj.get("kind", "")
-            self._absent[uid_of(obj)] = Identity(key.namespace, *kind, key.name, uid_of(obj))
+            self._absent[uid_of(obj)] = Identity(key.resource, key.namespace, *kind, key.name, uid_of(obj))
         for dependent in dependents:
             self.queue.add(dependent)
         for reference in owner_references(obj):
@@ -143,11 +150,11 @@ class GarbageCollector:
             del self._absent[uid]
 
     def _is_absent(self, key: Key, reference: Object) -> bool:
-        """Whether the owner was seen to be deleted (``absentOwnerCache``)."""
+        """Whether the owner was seen to be deleted, and its kind with it (``absentOwnerCache``)."""
         identity = self._absent.get(reference["uid"])
-        return (identity is not None and self._informers.key_of(reference["uid"]) is None
-                and identity.namespace in ("", key.namespace)
-                and identity[1:] == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"]))
+        return (identity is not None and identity.resource in self._retired
+                and identity.namespace in ("", key.namespace) and self._informers.key_of(reference["uid"]) is None
+                and identity[2:] == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"]))
 
     def _is_solid(self, key: Key, reference: Object) -> bool:
         try:

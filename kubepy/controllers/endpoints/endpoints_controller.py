@@ -89,7 +89,7 @@ def is_same(wanted: Object, now: Object | None) -> bool:
     if now is None or _marks(wanted) != _marks(now):
         return False
     subsets = now.get("subsets") or []
-    return wanted["subsets"] == subsets or wanted["subsets"] == repacked(subsets)
+    return bool(wanted["subsets"] == subsets or wanted["subsets"] == repacked(subsets))
 
 
 def _marks(endpoints: Object) -> tuple[object, ...]:

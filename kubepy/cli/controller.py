@@ -138,8 +138,7 @@ def _signals() -> Iterator[list[int]]:
 def _report(session: Session, given: Invocation, summary: Summary) -> None:
     if not given.quiet:
         for change in summary.changes():
-            printed = session.scheme.by_key(change.key.resource).printed_name
-            session.print(f"{printed}/{change.key.name} {change.verb}")
+            session.print(f"{change.printed_name} {change.verb}")
         session.stdout.flush()
     if given.v or given.changed("v"):
         for failure in summary.failures:

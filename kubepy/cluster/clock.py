@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from random import Random
 
 # Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
+ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -95,3 +96,8 @@ def parse_time(text: str) -> datetime:
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
     return moment
+
+
+def parse_optional_time(text: str | None) -> datetime:
+    """The same, for a field that may be empty: Go's zero time, which is long ago, where there is none."""
+    return parse_time(text) if text else ZERO_TIME

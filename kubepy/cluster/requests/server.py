@@ -44,10 +44,9 @@ class Server:
 
     def resource(self, key: str) -> Resource:
         """Raises the NotFound of a path that is not served."""
-        try:
-            return self.scheme.by_key(key)
-        except KeyError:
-            raise errors.no_such_resource() from None
+        if (resource := self.scheme.get(key)) is None:
+            raise errors.no_such_resource()
+        return resource
 
     def target(self, resource_key: str, namespace: str, name: str = "", version: str = "") -> Target:
         """``version``: in which the request is made, if not in the one that is preferred."""

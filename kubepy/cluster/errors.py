@@ -108,12 +108,12 @@ def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Status:
 
 def show_value(value: Any) -> str:
     """A value as upstream's ``field.Error`` prints it: strings quoted (``%q``), floats as Go prints them, the rest as
-    ``encoding/json`` writes it, in Go's field order."""
-    from kubepy.cluster.values.goformat import format_float, quote, to_json
+    ``encoding/json`` writes it: maps by their keys, structs (Ordered) by their fields."""
+    from kubepy.cluster.values.goformat import format_float, in_go_order, quote, to_json
 
     if isinstance(value, str):
         return quote(value)
-    return format_float(value) if isinstance(value, float) else to_json(value, sort_keys=False)
+    return format_float(value) if isinstance(value, float) else to_json(in_go_order(value), sort_keys=False)
 
 
 class FieldError(NamedTuple):
@@ -128,6 +128,9 @@ class FieldError(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.field}: {self.text}"
+
+
+WHOLE_OBJECT = "[]"  # the path of an error about no field in particular: ``field.NewPath("")``
 
 
 def _detailed(head: str, detail: str) -> str:

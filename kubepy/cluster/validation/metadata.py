@@ -7,6 +7,7 @@ from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required, too_long
 from kubepy.cluster.meta import FOREGROUND, ORPHAN, Object
+from kubepy.cluster.validation.goview import json_view
 from kubepy.cluster.validation.labels import label_key, validate_labels
 from kubepy.cluster.values.names import (
     NameRule,
@@ -113,7 +114,7 @@ def validate_owner_references(references: Sequence[Object], path: str) -> list[F
         if controller:
             why = ("Only one reference can have Controller set to true. "
                    f'Found "true" in references for {controller} and {current}')
-            wrong.append(invalid_value(path, list(references), why))
+            wrong.append(invalid_value(path, json_view("[]meta/v1.OwnerReference", list(references)), why))
         else:
             controller = current
     return wrong
@@ -128,7 +129,8 @@ def _validate_owner_reference(reference: Object, path: str) -> list[FieldError]:
         if not reference.get(name):
             wrong.append(invalid_value(f"{path}.{name}", "", "must not be empty"))
     if (api_version, kind) == ("v1", "Event"):
-        wrong.append(invalid_value(path, reference, "/v1, Kind=Event is disallowed from being an owner"))
+        shown = json_view("meta/v1.OwnerReference", reference)
+        wrong.append(invalid_value(path, shown, "/v1, Kind=Event is disallowed from being an owner"))
     return wrong
 
 

@@ -20,6 +20,17 @@ _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t
             '"': r"\"", "\\": r"\\"}
 
 
+class Ordered(dict[str, Any]):
+    """A map whose keys, and those of all maps in it, stand in the order in which Go prints them: a struct's fields."""
+
+
+def in_go_order(value: Any) -> Any:
+    """A value with the keys of its maps sorted, as Go prints maps; what is Ordered stays as it is."""
+    if isinstance(value, dict):
+        return value if isinstance(value, Ordered) else {key: in_go_order(value[key]) for key in sorted(value)}
+    return [in_go_order(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def type_name(value: Any) -> str:
     """``%T``: the Go type that ``value`` has when it comes from unstructured JSON."""
     return _TYPE_NAMES[type(value)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
+from kubepy.cluster.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required
 from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.validation.fields import Errors, between, semantically_equal
+from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.pods.annotations import (
     MIRROR,
     validate_annotation_changes,
@@ -192,12 +193,12 @@ def _validate_node_affinity_narrowed(new: Object, old: Object, errors: Errors) -
     new_terms = (new.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
     if old_terms and len(old_terms) != len(new_terms):
         why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        errors.append(invalid_value(at, new_terms, why))
+        errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), why))
         return
     for index, (new_term, old_term) in enumerate(zip(new_terms, old_terms, strict=False)):
         if not _only_adds(new_term, old_term):
             why = "only additions are allowed (no mutations or deletions)"
-            errors.append(invalid_value(f"{at}[{index}]", new_term, why))
+            errors.append(invalid_value(f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), why))
 
 
 def _only_adds(new: Object, old: Object) -> bool:
@@ -212,7 +213,7 @@ def _only_adds(new: Object, old: Object) -> bool:
 
 def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[FieldError]:
     if MIRROR in (old["metadata"].get("annotations") or {}):
-        return [forbidden_field("", "static pods do not support ephemeral containers")]
+        return [forbidden_field(WHOLE_OBJECT, "static pods do not support ephemeral containers")]
     errors = revalidate(pod, old)
     new = {one.get("name"): one for one in pod["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():

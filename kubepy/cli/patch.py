@@ -144,7 +144,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 def repeated_keys(text: str) -> Iterator[str]:
     """The paths of keys that a map in a JSON text has more than once."""
-    return _repeated(json.loads(text, object_pairs_hook=_Pairs), "")
+    return _repeated(json.loads(text, object_pairs_hook=_Pairs, parse_int=str), "")
 
 
 def _repeated(value: Any, path: str) -> Iterator[str]:

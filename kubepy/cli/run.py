@@ -26,6 +26,7 @@ from kubepy.cli.runtime.overrides import overridden, override_flags
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.session import NOTHING, Session
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import NumberError, atoi
 
 FLAGS = [
     string("image", help="The image for the container to run."),
@@ -171,9 +172,10 @@ def _filled(fields: Object) -> Object:
 
 
 def _port(text: str) -> int:
-    if not text.removeprefix("-").isdecimal():
-        raise CliError(f'strconv.Atoi: parsing "{text}": invalid syntax')
-    return int(text)
+    try:
+        return atoi(text)
+    except NumberError as error:
+        raise CliError(str(error)) from None
 
 
 def _variable(text: str) -> Object:

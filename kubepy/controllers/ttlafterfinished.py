@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import later, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, is_being_deleted, uid_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
@@ -55,5 +55,5 @@ def expires_at(job: Object) -> datetime | None:
         return None
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
-            return parse_time(condition["lastTransitionTime"]) + timedelta(seconds=seconds)
+            return later(parse_time(condition["lastTransitionTime"]), seconds)
     return None

@@ -17,6 +17,8 @@ from kubepy.storage.manifest import ContentError, check_place, parse, to_json
 from kubepy.storage.model import Admit, Object, Problem
 from kubepy.storage.survey import Found, Obstacles, Survey, obstacle_before, survey_of
 
+# What code about an object raises when the object is of a shape or size that the code does not expect.
+UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
 UNKNOWN = Stamp(0, 0, 0)  # of a problem file that is to be read again
 
 
@@ -208,6 +210,10 @@ def _load(
         return key, to_json(complete(key, content.object, difference.row, folder, stamp, admit))
     except ValueError as error:
         raise ContentError(content.line, str(error)) from None
+    except RecursionError:
+        raise ContentError(content.line, "is nested too deeply") from None
+    except UNFORESEEN as error:  # one file with values that nobody thought of must not stop every command
+        raise ContentError(content.line, f"cannot be taken in: {type(error).__name__}: {error}") from None
 
 
 def key_of_path(found: Found) -> Key | None:

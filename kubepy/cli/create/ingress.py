@@ -11,6 +11,7 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import string, string_array
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import int_or_none
 
 _RULE = re.compile(r"[\w*\-.]*/.*=[\w\-]+:[\w\-]+(,tls=?([\w\-]+)?)?", re.ASCII)
 
@@ -106,5 +107,6 @@ def _path(rule: Rule) -> Object:
 
 def _backend(text: str) -> Object:
     name, port = text.split(":")[:2]
-    is_number = re.fullmatch(r"[+-]?[0-9]+", port) and -(2**31) <= int(port) < 2**31
-    return {"service": {"name": name, "port": {"number": int(port)} if is_number else {"name": port} if port else {}}}
+    number = int_or_none(port, 32)
+    shown = {"number": number} if number is not None else {"name": port} if port else {}
+    return {"service": {"name": name, "port": shown}}

@@ -17,7 +17,7 @@ from kubepy.cli.runtime.infos import Found, Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.values.goformat import json_type_name
+from kubepy.cluster.values.goformat import json_type_name, printable, quote
 
 EXTENSIONS = (".json", ".yaml", ".yml")
 STDIN = "STDIN"
@@ -112,14 +112,19 @@ def read_stream(session: Session, text: str, source: str, validation: str = "Ign
                 local: bool = False) -> Iterator[Manifest]:
     """The documents of a text."""
     from kubepy.cli.runtime.validation import validate
-    from kubepy.storage.yaml import YamlError, load_each
+    from kubepy.storage.yaml import NumberRangeError, YamlError, load_each
+    from kubepy.storage.yaml.loader import TOO_DEEP
 
     try:
         for document in load_each(text):
             validate(session, document.object, source, validation)
             yield manifest_of(session, document.object, source, document.line, local=local)
+    except NumberRangeError as error:
+        yield Manifest([CliError(f"unable to decode {quote(source)}: {error}")])
     except YamlError as error:
-        yield Manifest([CliError(f"error parsing {source}: {error}")])
+        yield Manifest([CliError(f"error parsing {printable(source)}: {error}")])
+    except RecursionError:
+        yield Manifest([CliError(f"error parsing {printable(source)}: {TOO_DEEP}")])
     except CliError as error:
         yield Manifest([error])
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from jsonpatch import JsonPatch, JsonPatchException, PatchOperation
 from jsonpointer import JsonPointer, unescape
+
+from kubepy.cluster.values.gonumbers import NumberError, atoi
 
 Container = dict[str, Any] | list[Any]
 _MISSING = "missing value"
@@ -247,9 +248,10 @@ class NotANumberError(OperationError):
 
 def _index(key: str, size: int) -> int:
     """An index in a list of that size, negative ones counted from its end. Raises OperationError."""
-    if not re.fullmatch("[+-]?[0-9]+", key, re.ASCII):
-        raise NotANumberError(f'strconv.Atoi: parsing "{key}": invalid syntax')
-    index = int(key)
+    try:
+        index = atoi(key)
+    except NumberError as error:
+        raise NotANumberError(str(error)) from None
     if not -size <= index < size:
         raise OperationError(f"Unable to access invalid index: {index}: invalid index referenced")
     return index % size

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kubepy.cluster.values.gonumbers import int_or_none
+
 IN, NOT_IN, EXISTS, NOT_EXISTS = "in", "notin", "exists", "!"
 EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
 
@@ -49,7 +51,7 @@ class Requirement(NamedTuple):
         return value is not None and self._compares(value)
 
     def _compares(self, value: str) -> bool:
-        number, bound = parse_int(value), parse_int(self.values[0])
+        number, bound = int_or_none(value), int_or_none(self.values[0])
         if number is None or bound is None:
             return False
         return number > bound if self.operator == GREATER else number < bound
@@ -185,15 +187,6 @@ def _as_expression(requirement: Requirement) -> dict[str, Any]:
     raise SelectorError(f'"{requirement.operator}" is not a valid label selector operator')
 
 
-def parse_int(text: str) -> int | None:
-    """A decimal integer of 64 bits as Go's ``strconv.ParseInt`` takes it, or None."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
-
-
 # --- validation ---------------------------------------------------------------------------------------------------
 
 
@@ -233,7 +226,7 @@ def _invalid_value(requirement: Requirement, index: int, value: str) -> list[str
     from kubepy.cluster.values.names import label_value
 
     wrong = []
-    if requirement.operator in (GREATER, LESS) and parse_int(value) is None:
+    if requirement.operator in (GREATER, LESS) and int_or_none(value) is None:
         why = "for 'Gt', 'Lt' operators, the value must be an integer"
         wrong.append(str(invalid_value(f"values[{index}]", value, why)))
     if errors := label_value(value):

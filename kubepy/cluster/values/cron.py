@@ -6,6 +6,9 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
+from kubepy.cluster.clock import later
+from kubepy.cluster.values.gonumbers import NumberError, atoi
+
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 DESCRIPTORS = {
@@ -55,7 +58,7 @@ class Schedule(NamedTuple):
         """The first time after ``moment`` at which it is due, counted on clocks of ``zone`` unless it names its own;
         None if there is none in sight. Hours that clocks skip are skipped, those that they repeat count twice."""
         if self.every:
-            return moment.replace(microsecond=0) + timedelta(seconds=self._interval())
+            return later(moment.replace(microsecond=0), self._interval())
         local = (moment + timedelta(seconds=1)).replace(microsecond=0).astimezone(_zone(self.zone) or zone)
         last_year = local.year + YEARS_AHEAD
         while local.year <= last_year:
@@ -195,9 +198,10 @@ def _parse_number(text: str, field: _Field) -> int:
 
 
 def _parse_int(text: str) -> int:
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise CronError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
-    number = int(text)
+    try:
+        number = atoi(text)
+    except NumberError as error:
+        raise CronError(f"failed to parse int from {text}: {error}") from None
     if number < 0:
         raise CronError(f"negative number ({number}) not allowed: {text}")
     return number

@@ -18,6 +18,7 @@ _TYPE_NAMES: dict[type, str] = {
 }
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
             '"': r"\"", "\\": r"\\"}
+_CONTROLS = {character: escape for character, escape in _ESCAPES.items() if character < " "}
 
 
 class Ordered(dict[str, Any]):
@@ -117,19 +118,44 @@ def _digits(value: float) -> tuple[str, str, int]:
 
 
 def quote(text: str) -> str:
-    """``%q``: a double-quoted Go string."""
-    return '"' + "".join(_quoted_character(character) for character in text) + '"'
+    """``%q``: a double-quoted Go string.
+
+    Bytes that are no UTF-8, as names of files have them (``surrogateescape``), are shown as such: ``\\xff``.
+    """
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_ESCAPES.get(character) or _printable_character(character) for character in text) + '"'
 
 
-def _quoted_character(character: str) -> str:
-    if escape := _ESCAPES.get(character):
-        return escape
+def printable(text: str) -> str:
+    """A text of somebody else in a message that quotes nothing: what would steer a terminal is escaped as ``quote``
+    does, and so are line breaks."""
+    if text.isprintable():
+        return text
+    return "".join(_CONTROLS.get(character) or _printable_character(character) for character in text)
+
+
+def _printable_character(character: str) -> str:
     if character.isprintable():
         return character
     code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
+    if 0xD800 <= code <= 0xDFFF:
+        return "\\ufffd"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def quote_bytes(text: str) -> str:
+    """A text in an error of Go's package ``time``: of what is no ASCII, and of control characters, the bytes."""
+    def shown(character: str) -> str:
+        if " " <= character < "\x7f":
+            return f"\\{character}" if character in '"\\' else character
+        return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogateescape"))
+
+    return '"' + "".join(map(shown, text)) + '"'
 
 
 def code_point(character: str) -> str:

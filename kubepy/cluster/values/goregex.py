@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.cluster.values.goregexclass import CLASS_ESCAPES, Reader, category, character, escaped, named_class
 from kubepy.cluster.values.goregexclass import GoRegexError as GoRegexError
 
@@ -128,8 +129,8 @@ class _Translation:
     # --- repetitions ------------------------------------------------------------------------------------------------
 
     def _counted(self, found: re.Match[str]) -> str:
-        least, most = int(found[1]), int(found[3] or found[1])
-        if max(least, most) > MAX_REPEAT or least > most:
+        least, most = int_or_none(found[1]), int_or_none(found[3] or found[1])
+        if least is None or most is None or max(least, most) > MAX_REPEAT or least > most:
             raise GoRegexError("invalid repeat count", found[0])
         return self._repetition(found[0])
 

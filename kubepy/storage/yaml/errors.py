@@ -15,6 +15,14 @@ class YamlError(Exception):
         self.line = line
 
 
+class NumberRangeError(YamlError):
+    """A number in JSON that no float64 holds, as Go's decoder words it."""
+
+    def __init__(self, digits: str, line: int = 0) -> None:
+        super().__init__(f"json: cannot unmarshal number {digits} into Go value of type float64", line)
+        self.digits = digits
+
+
 class RepeatedKeyError(Exception):
     """A mapping has a key twice; the message is for the user."""
 

@@ -22,11 +22,13 @@ from kubepy.cli.runtime.flagsets import (
 )
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
+from kubepy.cli.runtime.reading import read_string
 from kubepy.cli.runtime.record import cause
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.goformat import printable
 
 TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 FLAGS = [
@@ -119,12 +121,12 @@ def read_patch(given: Invocation) -> Content:
 
 def _file_text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        return read_string(path)
     except IsADirectoryError:
-        raise CliError(f"unable to read patch file: read {path}: is a directory") from None
+        raise CliError(f"unable to read patch file: read {printable(path)}: is a directory") from None
     except OSError as error:
-        raise CliError(f"unable to read patch file: open {path}: {(error.strerror or str(error)).lower()}") from None
+        raise CliError(f"unable to read patch file: open {printable(path)}: "
+                       f"{(error.strerror or str(error)).lower()}") from None
 
 
 def _yaml(given: Invocation, text: str) -> Any:

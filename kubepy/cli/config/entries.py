@@ -11,7 +11,9 @@ from kubepy.cli.runtime import kubeconfig
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string, string_array, strings
 from kubepy.cli.runtime.kubeconfig import Entry
+from kubepy.cli.runtime.reading import read_bytes
 from kubepy.cli.runtime.session import Session
+from kubepy.cluster.values.goformat import printable
 
 CLUSTER_FLAGS = [
     string("server", help="The state folder, or the URL of a server: then the cluster is this folder."),
@@ -110,10 +112,9 @@ def _file(flag: str, given: Invocation) -> Entry:
     if not given.embed_certs:
         return {flag: os.path.abspath(path), f"{flag}-data": ""}
     try:
-        with open(path, "rb") as file:
-            return {flag: "", f"{flag}-data": base64.b64encode(file.read()).decode()}
+        return {flag: "", f"{flag}-data": base64.b64encode(read_bytes(path)).decode()}
     except OSError as error:
-        raise CliError(f"could not read {flag} file {path}: {os_error_text(error)}") from None
+        raise CliError(f"could not read {flag} file {printable(path)}: {os_error_text(error)}") from None
 
 
 def _filled(entry: Entry) -> Entry:

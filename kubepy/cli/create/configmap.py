@@ -11,6 +11,7 @@ from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, strings
+from kubepy.cli.runtime.reading import read_bytes
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 
@@ -113,7 +114,7 @@ def tls_secret(session: Session, given: Invocation, name: str) -> Object:
 
 def _read_pem(path: str) -> bytes:
     try:
-        return _read(path)
+        return read_bytes(path)
     except OSError as error:
         action = "read" if isinstance(error, IsADirectoryError) else "open"
         raise CliError(f"Cannot read file {path}, {action} {path}: {_why(error)}") from None
@@ -197,13 +198,13 @@ def _add_files(sources: list[str], add: Add) -> None:
         if not os.path.exists(path):
             raise CliError(f"error reading {path}: no such file or directory")
         if not os.path.isdir(path):
-            add(key, _read(path))
+            add(key, read_bytes(path))
         elif "=" in source:
             raise CliError("cannot give a key name for a directory path")
         else:
             for name in sorted(os.listdir(path)):
                 if os.path.isfile(inner := os.path.join(path, name)) and not os.path.islink(inner):
-                    add(name, _read(inner))
+                    add(name, read_bytes(inner))
 
 
 def _key_and_path(source: str) -> tuple[str, str]:
@@ -231,7 +232,7 @@ def _add_env_files(given: Invocation, add: Add, folder_error: str) -> None:
 
 def _env_lines(path: str) -> Iterator[tuple[str, str]]:
     """``KEY=value`` of each line; a key alone takes its value from the environment. Raises CliError."""
-    for number, line in enumerate(_read(path).split(b"\n"), 1):
+    for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
         line = line.removesuffix(b"\r")
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").lstrip()
@@ -264,11 +265,6 @@ def _check_key(key: str, words: str) -> None:
 
     if problems := config_map_key(key):
         raise CliError(f'"{key}" {words}{",".join(problems)}')
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def _why(error: OSError) -> str:

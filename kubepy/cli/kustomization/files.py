@@ -9,6 +9,7 @@ import os
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.reading import MAX_MANIFESTS, read_bytes
 from kubepy.cluster.meta import Object
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -41,8 +42,7 @@ class Folder(NamedTuple):
             raise CliError(f"'{real}' must resolve to a file")
         if self.restricted and os.path.commonpath([real, self.root]) != self.root:
             raise CliError(f"security; file '{real}' is not in or below '{self.root}'")
-        with open(real, "rb") as file:
-            return file.read()
+        return read_bytes(real, MAX_MANIFESTS)
 
     def documents(self, path: str) -> list[Object]:
         """The objects of a file; Lists are taken apart. Raises CliError."""

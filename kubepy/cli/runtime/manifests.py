@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.infos import Found, Info
+from kubepy.cli.runtime.reading import MAX_MANIFESTS, read_bytes, read_standard_input
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
@@ -142,15 +143,13 @@ def read_kustomization(session: Session, path: str, validation: str, *, local: b
 def read_text(session: Session, path: str) -> str:
     """The text of a file, by its byte order mark, else UTF-8; what is none is replaced. Raises CliError."""
     if path == "-":
-        buffer = getattr(session.stdin, "buffer", None)
-        return decoded(buffer.read()) if buffer else session.stdin.read()
+        return decoded(read_standard_input(session.stdin, MAX_MANIFESTS))
     try:
-        with open(path, "rb") as file:
-            return decoded(file.read())
+        return decoded(read_bytes(path, MAX_MANIFESTS))
     except IsADirectoryError:
-        raise CliError(f"error parsing {path}: read {path}: is a directory") from None
+        raise CliError(f"error parsing {printable(path)}: read {printable(path)}: is a directory") from None
     except OSError as error:
-        raise CliError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
+        raise CliError(f"open {printable(path)}: {(error.strerror or str(error)).lower()}") from None
 
 
 def decoded(data: bytes) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.reading import read_string
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import quote, to_json
+from kubepy.cluster.values.goformat import printable, quote, to_json
 
 JSON_AND_YAML = ("json", "yaml", "kyaml")
 TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
@@ -174,10 +175,9 @@ def without_managers(obj: Object) -> Object:
 
 def _read_template(path: str) -> str:
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
+        return read_string(path)
     except OSError as error:
-        raise CliError(f"error reading --template {path}, open {path}: "
+        raise CliError(f"error reading --template {printable(path)}, open {printable(path)}: "
                        f"{(error.strerror or str(error)).lower()}") from None
 
 

@@ -10,6 +10,7 @@ from kubepy.cli.errors import CliError, is_expected
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string, string_array, strings
 from kubepy.cli.runtime.flagsets import selector_flag
+from kubepy.cli.runtime.reading import read_standard_input
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import (
@@ -132,7 +133,8 @@ def _variable(name: str, value: str) -> Object:
 
 
 def _from_stdin(session: Session) -> list[Object]:
-    lines = (line.partition("#")[0] for line in session.stdin.read().splitlines())
+    text = read_standard_input(session.stdin).decode(errors="replace")
+    lines = (line.partition("#")[0] for line in text.splitlines())
     return [_variable(name, value) for name, equals, value in (line.partition("=") for line in lines) if equals]
 
 

@@ -17,6 +17,7 @@ from kubepy.cluster.clock import format_time
 from kubepy.cluster.reconcile import Key
 from kubepy.controllers.manager import POLL_SECONDS
 from kubepy.controllers.summary import Due, Summary, SyncFailure
+from kubepy.quoting import printable
 
 FLAGS = [
     boolean("once", help="Work until nothing is left to do now, then exit."),
@@ -138,7 +139,7 @@ def _report(session: Session, given: Invocation, summary: Summary) -> None:
     if not given.quiet:
         for change in summary.changes():
             printed = session.scheme.by_key(change.key.resource).printed_name
-            session.print(f"{printed}/{change.key.name} {change.verb}")
+            session.print(printable(f"{printed}/{change.key.name} {change.verb}"))
         session.stdout.flush()
     if given.v or given.changed("v"):
         for failure in summary.failures:

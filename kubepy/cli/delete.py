@@ -24,6 +24,7 @@ from kubepy.cli.runtime.infos import Info, Result, printed_kind
 from kubepy.cli.runtime.output import SUFFIXES
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import printable, quote
 
 IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
              "resource may continue to run on the cluster indefinitely.")
@@ -191,8 +192,8 @@ def print_deleted(session: Session, info: Info, options: Options) -> None:
         session.print(info.printed_name)
         return
     done = "force deleted" if options.grace == 0 else "deleted"
-    place = f" from {info.namespace} namespace" if info.resource.namespaced else ""
-    session.print(f'{printed_kind(info.resource)} "{info.name}" {done}{place}{SUFFIXES[options.dry_run]}')
+    place = f" from {printable(info.namespace)} namespace" if info.resource.namespaced else ""
+    session.print(f"{printed_kind(info.resource)} {quote(info.name)} {done}{place}{SUFFIXES[options.dry_run]}")
 
 
 def wait_until_gone(session: Session, infos: list[Info], timeout: float) -> None:

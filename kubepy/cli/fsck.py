@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubepy.cli.errors import SilentExit
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import printable
 
 
 @verb("fsck", "fsck", examples="""
@@ -23,10 +24,10 @@ def fsck(session: Session, given: Invocation) -> None:
     problems = session.cluster.problems()
     for problem in problems:
         place = f"{problem.path}:{problem.line}" if problem.line else problem.path
-        session.print(f"{place}: {problem.why}")
+        session.print(printable(f"{place}: {problem.why}"))
     disagreements = session.cluster.store.check()
     for line in disagreements:
-        session.print(line)
+        session.print(printable(line))
     if problems or disagreements:
         raise SilentExit(1)
-    session.print(f"{session.folder}: no problems")
+    session.print(printable(f"{session.folder}: no problems"))

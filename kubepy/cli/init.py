@@ -9,6 +9,7 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable, quote
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
 
@@ -31,7 +32,7 @@ def init(session: Session, given: Invocation) -> None:
     if given.nodes < 0:
         raise CliError(f"--nodes={given.nodes} is invalid: must be greater than or equal to 0")
     if session.has_cluster and not _is_bare(session):
-        raise CliError(f'there is a cluster in "{session.folder}" already')
+        raise CliError(f"there is a cluster in {quote(session.folder)} already")
     names = [f"node-{number}" for number in range(1, given.nodes + 1)]
     with session.client.joined():
         session.client.create("storageclasses.storage.k8s.io", standard_class())
@@ -39,7 +40,7 @@ def init(session: Session, given: Invocation) -> None:
             session.progress.show("making nodes", number, len(names))
             session.client.create("nodes", new_node(name))
     _settle(session)
-    session.print(f"cluster created in {session.folder}")
+    session.print(f"cluster created in {printable(session.folder)}")
     session.print("storageclass.storage.k8s.io/standard created")
     for name in names:
         session.print(f"node/{name} created")

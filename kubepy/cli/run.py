@@ -27,6 +27,7 @@ from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.session import NOTHING, Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.gonumbers import NumberError, atoi
+from kubepy.quoting import quote
 
 FLAGS = [
     string("image", help="The image for the container to run."),
@@ -98,7 +99,7 @@ def validate(given: Invocation, strategy: str) -> None:
     if not given.image:
         raise CliError("--image is required")
     if not is_image_reference(given.image):
-        raise CliError(f'Invalid image name "{given.image}": invalid reference format')
+        raise CliError(f"Invalid image name {quote(given.image)}: invalid reference format")
     if given.tty and not given.stdin:
         given.usage_error("-i/--stdin is required for containers with -t/--tty=true")
     if given.expose and not given.port:

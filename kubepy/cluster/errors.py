@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from kubepy.quoting import quote
+
 
 class Cause(NamedTuple):
     """One entry of ``status.details.causes``."""
@@ -41,15 +43,15 @@ class Status(Exception):
 
 
 def not_found(resource: str, name: str) -> Status:
-    return Status(404, "NotFound", f'{resource} "{name}" not found', name=name, resource=resource)
+    return Status(404, "NotFound", f"{resource} {quote(name)} not found", name=name, resource=resource)
 
 
 def already_exists(resource: str, name: str) -> Status:
-    return Status(409, "AlreadyExists", f'{resource} "{name}" already exists', name=name, resource=resource)
+    return Status(409, "AlreadyExists", f"{resource} {quote(name)} already exists", name=name, resource=resource)
 
 
 def conflict(resource: str, name: str, why: str) -> Status:
-    message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
     return Status(409, "Conflict", message, name=name, resource=resource)
 
 
@@ -62,7 +64,7 @@ def bad_request(message: str) -> Status:
 
 def forbidden(resource: str, name: str, why: str, causes: Sequence[Cause] = ()) -> Status:
     """``resource "name" is forbidden: why`` (without a name: ``resource is forbidden: why``)."""
-    subject = f'{resource} "{name}"' if name else resource
+    subject = f"{resource} {quote(name)}" if name else resource
     message = f"{subject} is forbidden: {why}"
     return Status(403, "Forbidden", message, name=name, resource=resource, causes=causes)
 
@@ -73,7 +75,7 @@ def method_not_allowed() -> Status:
 
 
 def method_not_supported(resource: str, action: str) -> Status:
-    return Status(405, "MethodNotAllowed", f"{action} is not supported on resources of kind \"{resource}\"")
+    return Status(405, "MethodNotAllowed", f"{action} is not supported on resources of kind {quote(resource)}")
 
 
 def too_many_requests(message: str, retry_after_seconds: int = 0, causes: Sequence[Cause] = ()) -> Status:
@@ -99,7 +101,7 @@ def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Status:
     causes = [Cause(error.reason, error.body(), error.field) for error in found]
     lines = list(dict.fromkeys(str(error) for error in found))  # upstream's aggregate drops repeats
     text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
-    message = f'{kind} "{name}" is invalid: {text}'
+    message = f"{kind} {quote(name)} is invalid: {text}"
     return Status(422, "Invalid", message, name=name, kind=kind, causes=causes)
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from kubepy.quoting import printable
 from kubepy.storage.database import WRITTEN, Row, Stamp
 from kubepy.storage.folder import MANAGED, DeniedError, Folder, UnreadableError, shown
 from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
@@ -195,7 +196,7 @@ def _look_again(difference: Difference, folder: Folder) -> Difference | None:
 
 
 def _refused(difference: Difference, stamp: Stamp, error: ContentError) -> Refused:
-    return Refused(Problem(shown(difference.path), error.line, error.why), stamp, difference.row)
+    return Refused(Problem(shown(difference.path), error.line, printable(error.why)), stamp, difference.row)
 
 
 def _load(

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from kubepy.cli.content_hash import content_hash
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import read_bytes
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, strings
-from kubepy.cli.runtime.reading import read_bytes
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 DOCKER_KEY = ".dockerconfigjson"
 APPEND_HASH = boolean("append-hash", help="Append a hash of the content to the name.")
@@ -48,8 +49,8 @@ def configmap(session: Session, given: Invocation, name: str) -> Object:
         _check_key(key, "is not a valid key name for a ConfigMap: ")
         for taken, field in ((data, "Data"), (binary, "BinaryData")):
             if key in taken:
-                raise CliError(f'cannot add key "{key}", another key by that name already exists in {field} for '
-                               f'ConfigMap "{name}"')
+                raise CliError(f"cannot add key {quote(key)}, another key by that name already exists in {field} for "
+                               f"ConfigMap {quote(name)}")
         try:
             data[key] = value.decode()
         except UnicodeDecodeError:
@@ -257,14 +258,14 @@ def check_variable(key: str) -> None:
         "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
         "not start with a digit", pattern, "my.env-name", "MY_ENV.NAME", "MyEnvName1")]
     if problems:
-        raise CliError(f'"{key}" is not a valid key name: {";".join(problems)}')
+        raise CliError(f'{quote(key)} is not a valid key name: {";".join(problems)}')
 
 
 def _check_key(key: str, words: str) -> None:
     from kubepy.cluster.validation.formats import config_map_key
 
     if problems := config_map_key(key):
-        raise CliError(f'"{key}" {words}{",".join(problems)}')
+        raise CliError(f'{quote(key)} {words}{",".join(problems)}')
 
 
 def _why(error: OSError) -> str:

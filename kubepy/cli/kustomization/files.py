@@ -9,7 +9,7 @@ import os
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.reading import MAX_MANIFESTS, read_bytes
+from kubepy.cli.reading import MAX_MANIFESTS, read_bytes
 from kubepy.cluster.meta import Object
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")

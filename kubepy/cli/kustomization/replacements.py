@@ -11,6 +11,7 @@ from kubepy.cli.kustomization.files import Folder, parse
 from kubepy.cli.kustomization.resources import Resource, Resources, is_selected, is_target
 from kubepy.cluster.meta import Object, clone
 from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import quote
 
 DEFAULT_PATH = "metadata.name"
 # Takes the container, its key or index.
@@ -103,7 +104,7 @@ def _fill(resources: Resources, target: Object, value: Any) -> None:
             if not walk(resource.object, split(path), lambda holder, key: _put(holder, key, value, options),
                         create=bool(options.get("create"))):
                 found = "find or create" if options.get("create") else "find"
-                raise CliError(f'unable to {found} field "{path}" in replacement target')
+                raise CliError(f"unable to {found} field {quote(path)} in replacement target")
 
 
 def _rejected(target: Object) -> list[Object]:

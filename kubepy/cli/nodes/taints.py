@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kubepy.cli.errors import CliError
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -91,7 +92,7 @@ def change_taints(name: str, old: list[Object], changes: Changes, overwrite: boo
         left = [taint for taint in taints if not _removes(gone, taint)]
         removed = len(left) != len(taints)
         if not removed:
-            errors.append(f'taint "{_text(gone)}" not found')
+            errors.append(f"taint {quote(_text(gone))} not found")
         taints = left
     if (added and removed) or overwrite:
         return Changed(taints, "modified", errors)

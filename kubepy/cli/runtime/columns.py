@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.output import MANAGERS, Printer, is_list, told
-from kubepy.cli.runtime.reading import read_string
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cluster.jsonpath.evaluator import JSONPathError, cell, parse, relaxed

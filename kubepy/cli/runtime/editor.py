@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.reading import read_string
+from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_file
 from kubepy.cluster.values.goformat import quote

@@ -6,6 +6,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean, integer, parse_bool, string, string_array, strings
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import quote
 
 # The managers that kubectl names itself as, by verb.
 CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
@@ -156,7 +157,7 @@ def field_validation(given: Invocation) -> str:
     try:
         return "Strict" if parse_bool(value) else "Ignore"
     except ValueError:
-        raise CliError(f'invalid - validate option "{value}"; must be one of: strict (or true), warn, '
+        raise CliError(f"invalid - validate option {quote(value)}; must be one of: strict (or true), warn, "
                        "ignore (or false)") from None
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import MAX_MANIFESTS, read_bytes, read_standard_input
 from kubepy.cli.runtime.infos import Found, Info
-from kubepy.cli.runtime.reading import MAX_MANIFESTS, read_bytes, read_standard_input
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
@@ -48,13 +48,13 @@ def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> 
 def _matches(name: str) -> list[str]:
     """A path that is there, or those that a pattern fits. Raises CliError."""
     if name.startswith(("http://", "https://")):
-        raise CliError(f'reading manifests from a URL is not supported: download "{name}" and give the file')
+        raise CliError(f"reading manifests from a URL is not supported: download {quote(name)} and give the file")
     if os.path.exists(name):
         return [name]
     if _is_bad_pattern(name):
-        raise CliError(f'pattern "{name}" is not valid: syntax error in pattern')
+        raise CliError(f"pattern {quote(name)} is not valid: syntax error in pattern")
     if not (paths := sorted(glob.glob(name, include_hidden=True))):
-        raise CliError(f'the path "{name}" does not exist')
+        raise CliError(f"the path {quote(name)} does not exist")
     return [os.path.normpath(path) for path in paths]
 
 
@@ -166,7 +166,7 @@ def decoded(data: bytes) -> str:
 def manifest_of(session: Session, content: Any, source: str, line: int, *, local: bool = False) -> Manifest:
     """The object of a document, or the objects of a List in it (``infoForData``, ``FlattenListVisitor``)."""
     if problem := shape_problem(content):
-        return Manifest([CliError(f'unable to decode "{source}": {problem}')])
+        return Manifest([CliError(f"unable to decode {quote(source)}: {problem}")])
     info = _info(session, content, source, line, local)
     if not is_list(content) or isinstance(info, Exception):
         return Manifest([info])
@@ -241,7 +241,7 @@ def _item_info(session: Session, content: Object, source: str, line: int, local:
             return CliError(f'unable to get type info from the object "*unstructured.Unstructured": Object {words}')
     content.setdefault("metadata", {})
     if problem := _metadata_problem({"metadata": _without_labels(content["metadata"])}):
-        return CliError(f'unable to decode "{source}": {problem}')
+        return CliError(f"unable to decode {quote(source)}: {problem}")
     info = _info(session, content, source, line, local)
     return CliError(f"unable to recognize {info.why}") if isinstance(info, NoKindMatchError) else info
 
@@ -287,6 +287,6 @@ class NoKindMatchError(CliError):
     """A kind that is not served. ``why`` is that alone, without the object."""
 
     def __init__(self, name: str, namespace: str, source: str, kind: str, api_version: str) -> None:
-        self.why = f'no matches for kind "{kind}" in version "{api_version}"'
-        super().__init__(f'resource mapping not found for name: "{name}" namespace: "{namespace}" from "{source}": '
-                         f"{self.why}\nensure CRDs are installed first")
+        self.why = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
+        super().__init__(f"resource mapping not found for name: {quote(name)} namespace: {quote(namespace)} from "
+                         f"{quote(source)}: {self.why}\nensure CRDs are installed first")

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.reading import read_string
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import printable, quote, to_json
@@ -87,7 +87,8 @@ def name_printer(session: Session, operation: str, *, short: bool = False) -> Pr
 
     def print_names(obj: Object) -> None:
         for one in obj["items"] if is_list(obj) else [obj]:
-            session.print(f"{name_of_kind(one)}/{one.get('metadata', {}).get('name') or '<unknown>'}{tail}")
+            name = one.get('metadata', {}).get('name') or '<unknown>'
+            session.print(printable(f"{name_of_kind(one)}/{name}") + tail)
 
     return print_names
 

@@ -12,6 +12,7 @@ from kubepy.cli.runtime.flags import Flag, string
 from kubepy.cli.runtime.typed import type_name
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import quote
 
 
 def override_flags() -> list[Flag]:
@@ -134,7 +135,7 @@ def _obstacle(obj: Any, operation: dict[str, Any]) -> str:
         where = _child(where, part)
     missing = _child(where, key) is None
     if where is None and op in ("add", "replace", "remove"):
-        quoted = path if op == "replace" else f'"{path}"'
+        quoted = path if op == "replace" else quote(path)
         return f"{op} operation does not apply: doc is missing path: {quoted}: missing value"
     if op == "replace" and missing:
         return f"replace operation does not apply: doc is missing key: {path}: missing value"

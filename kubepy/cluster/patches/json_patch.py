@@ -17,6 +17,7 @@ from jsonpatch import JsonPatch, JsonPatchException, PatchOperation
 from jsonpointer import JsonPointer, unescape
 
 from kubepy.cluster.values.gonumbers import NumberError, atoi
+from kubepy.quoting import quote
 
 Container = dict[str, Any] | list[Any]
 _MISSING = "missing value"
@@ -111,7 +112,7 @@ class _Operation(PatchOperation):
 class _Add(_Operation):
     def apply(self, obj: Container) -> Container:
         target = _target(self.operation, "add", brief=True)
-        place, key = target.holder(obj, f'add operation does not apply: doc is missing path: "{self.location}"')
+        place, key = target.holder(obj, f"add operation does not apply: doc is missing path: {quote(self.location)}")
         _within(f"error in add for path: '{self.location}'", _add, place, key, self.value)
         return obj
 
@@ -119,7 +120,7 @@ class _Add(_Operation):
 class _Remove(_Operation):
     def apply(self, obj: Container) -> Container:
         target = _target(self.operation, "remove", brief=True)
-        place, key = target.holder(obj, f'remove operation does not apply: doc is missing path: "{self.location}"')
+        place, key = target.holder(obj, f"remove operation does not apply: doc is missing path: {quote(self.location)}")
         _within(f"error in remove for path: '{self.location}'", _remove, place, key)
         return obj
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import quote
 
 IN, NOT_IN, EXISTS, NOT_EXISTS = "in", "notin", "exists", "!"
 EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
@@ -112,7 +113,7 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> LabelSelector:
 def _from_expression(expression: Mapping[str, Any]) -> Requirement:
     operator = expression.get("operator", "")
     if operator not in _EXPRESSION_OPERATORS:
-        raise SelectorError(f'"{operator}" is not a valid label selector operator')
+        raise SelectorError(f"{quote(operator)} is not a valid label selector operator")
     values = tuple(expression.get("values") or ())
     return Requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values)
 
@@ -165,7 +166,7 @@ def parse_to_label_selector(text: str) -> dict[str, Any]:
     try:
         requirements = parse_labels(text).requirements
     except SelectorError as error:
-        raise SelectorError(f'couldn\'t parse the selector string "{text}": {error}') from None
+        raise SelectorError(f"couldn't parse the selector string {quote(text)}: {error}") from None
     labels: dict[str, str] = {}
     expressions: list[dict[str, Any]] = []
     for one in requirements:
@@ -179,12 +180,12 @@ def parse_to_label_selector(text: str) -> dict[str, Any]:
 
 def _as_expression(requirement: Requirement) -> dict[str, Any]:
     if requirement.operator in (GREATER, LESS):
-        raise SelectorError(f'"{requirement.operator}" isn\'t supported in label selectors')
+        raise SelectorError(f"{quote(requirement.operator)} isn't supported in label selectors")
     for name, operator in _EXPRESSION_OPERATORS.items():
         if operator == requirement.operator:
             values = {"values": sorted(requirement.values)} if requirement.values else {}
             return {"key": requirement.key, "operator": name, **values}
-    raise SelectorError(f'"{requirement.operator}" is not a valid label selector operator')
+    raise SelectorError(f"{quote(requirement.operator)} is not a valid label selector operator")
 
 
 # --- validation ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ STATUSES = ("False", "True", "Unknown")
 
 
 def _listed(values: tuple[str, ...]) -> str:
-    quoted = " ".join(f'"{value}"' for value in values)
+    quoted = " ".join(quote(value) for value in values)
     return f"valid values: [{quoted}]"
 
 

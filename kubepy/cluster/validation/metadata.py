@@ -16,6 +16,7 @@ from kubepy.cluster.values.names import (
     path_segment,
     path_segment_prefix,
 )
+from kubepy.quoting import quote
 
 IMMUTABLE = "field is immutable"
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values together
@@ -146,7 +147,7 @@ def _validate_no_new_finalizers(new: Sequence[str], old: Sequence[str]) -> list[
     extra = sorted(set(new) - set(old))
     if not extra:
         return []
-    shown = ", ".join(f'"{name}"' for name in extra)
+    shown = ", ".join(quote(name) for name in extra)
     why = ("no new finalizers can be added if the object is being deleted, "
            f"found new finalizers []string{{{shown}}}")
     return [forbidden_field("metadata.finalizers", why)]

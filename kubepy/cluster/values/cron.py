@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kubepy.cluster.clock import later
 from kubepy.cluster.values.gonumbers import NumberError, atoi
+from kubepy.quoting import quote
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -154,7 +155,7 @@ def _parse_descriptor(text: str) -> Schedule:
         raise CronError(f"unrecognized descriptor: {text}")
     duration = text.removeprefix("@every ")
     if not _DURATION.fullmatch(duration):
-        raise CronError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
+        raise CronError(f"failed to parse duration {text}: time: invalid duration {quote(duration)}")
     nothing: frozenset[int] = frozenset()
     return Schedule(nothing, nothing, nothing, nothing, nothing, every=duration)
 

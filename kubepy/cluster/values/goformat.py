@@ -11,14 +11,14 @@ import json
 import re
 from typing import Any
 
+from kubepy.quoting import printable as printable
+from kubepy.quoting import quote as quote
+
 _FRACTION = re.compile(r"\d\.\d|\d[eE][-+]?\d")  # something in a JSON text that may be a float
 _TYPE_NAMES: dict[type, str] = {
     type(None): "<nil>", bool: "bool", int: "int64", float: "float64", str: "string",
     list: "[]interface {}", dict: "map[string]interface {}",
 }
-_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
-            '"': r"\"", "\\": r"\\"}
-_CONTROLS = {character: escape for character, escape in _ESCAPES.items() if character < " "}
 
 
 class Ordered(dict[str, Any]):
@@ -115,37 +115,6 @@ def _digits(value: float) -> tuple[str, str, int]:
     digits = (whole + fraction).lstrip("0")
     lost = len(whole + fraction) - len(digits)
     return sign, digits.rstrip("0"), len(whole) - lost + int(exponent or 0)
-
-
-def quote(text: str) -> str:
-    """``%q``: a double-quoted Go string.
-
-    Bytes that are no UTF-8, as names of files have them (``surrogateescape``), are shown as such: ``\\xff``.
-    """
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return '"' + "".join(_ESCAPES.get(character) or _printable_character(character) for character in text) + '"'
-
-
-def printable(text: str) -> str:
-    """A text of somebody else in a message that quotes nothing: what would steer a terminal is escaped as ``quote``
-    does, and so are line breaks."""
-    if text.isprintable():
-        return text
-    return "".join(_CONTROLS.get(character) or _printable_character(character) for character in text)
-
-
-def _printable_character(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"
-    if code < 0x20 or code == 0x7F:
-        return f"\\x{code:02x}"
-    if 0xD800 <= code <= 0xDFFF:
-        return "\\ufffd"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def quote_bytes(text: str) -> str:

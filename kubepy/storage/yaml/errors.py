@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.quoting import quote
+
 
 class YamlError(Exception):
     """Text that cannot be read. ``message`` is kubectl's (``error converting YAML to JSON: yaml: line 7: …``).
@@ -27,4 +29,4 @@ class RepeatedKeyError(Exception):
     """A mapping has a key twice; the message is for the user."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f'has the key "{key}" more than once')
+        super().__init__(f"has the key {quote(key)} more than once")

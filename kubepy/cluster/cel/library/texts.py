@@ -14,6 +14,7 @@ from kubepy.cluster.cel.values import NONE, CelError, Duration, Format, Optional
 from kubepy.cluster.schema import formats
 from kubepy.cluster.values.gonumbers import NumberError, atoi
 from kubepy.cluster.values.goregex import GoRegexError, compile_go
+from kubepy.quoting import quote
 
 
 @overload("string.contains(string) -> bool")
@@ -172,7 +173,7 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
         case "x" | "X" if isinstance(value, str | bytes):
             digits = (value.encode() if isinstance(value, str) else value).hex()
             return digits.upper() if verb == "X" else digits
-    raise CelError(f"error during formatting: unrecognized formatting clause \"{verb}\"")
+    raise CelError(f"error during formatting: unrecognized formatting clause {quote(verb)}")
 
 
 def shown(value: Any) -> str:

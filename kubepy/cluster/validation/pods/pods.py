@@ -16,6 +16,7 @@ from kubepy.cluster.validation.pods.containers import validate_image_padding
 from kubepy.cluster.validation.pods.options import PodOptions, options_for_update
 from kubepy.cluster.validation.pods.scheduling import REQUIRED, validate_tolerations
 from kubepy.cluster.validation.pods.spec import validate_pod_spec
+from kubepy.quoting import quote
 
 UPDATABLE = ("`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
              "`spec.tolerations` (only additions to existing tolerations),"
@@ -219,12 +220,12 @@ def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[Field
     for container in old["spec"].get("ephemeralContainers") or ():
         name = container.get("name")
         if name not in new:
-            why = f'existing ephemeral containers "{name}" may not be removed\n'
+            why = f"existing ephemeral containers {quote(name)} may not be removed\n"
             errors.append(forbidden_field("spec.ephemeralContainers", why))
         elif not semantically_equal(new[name], container):
             from kubepy.cluster.validation.godiff import go_diff
 
             difference = go_diff("core.EphemeralContainer", container, new[name])
-            why = f'existing ephemeral containers "{name}" may not be changed\n{difference}'
+            why = f"existing ephemeral containers {quote(name)} may not be changed\n{difference}"
             errors.append(forbidden_field("spec.ephemeralContainers", why))
     return errors

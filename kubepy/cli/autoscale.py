@@ -22,6 +22,7 @@ from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import printable
 
 FLAGS = [
     integer("min", default=-1, bits=32, help="The lower limit for the number of pods that can be set by the "
@@ -146,7 +147,7 @@ def _target(name: str, text: str) -> Object:
     try:
         return {"type": "AverageValue", "averageValue": str(parse_quantity(quantity))}
     except QuantityError:
-        raise CliError(f"invalid resource {name} value: {text}") from None
+        raise CliError(printable(f"invalid resource {name} value: {text}")) from None
 
 
 def _with_unit(name: str, text: str) -> str:

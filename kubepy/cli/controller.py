@@ -42,7 +42,7 @@ def controller(session: Session, given: Invocation) -> None:
 
     Prints a line for each object that changed. What falls due later, and what went wrong, is said on stderr."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     if given.once == given.watch:
         given.usage_error("give one of --once and --watch")
     if given.quiet_for < 0:

@@ -128,7 +128,8 @@ def propagation_policy(session: Session, cascade: str) -> str:
     try:
         meant = "background" if parse_bool(cascade) else "orphan"
     except ValueError:
-        raise CliError(f'invalid cascade value ({cascade}). Must be "background", "foreground", or "orphan"') from None
+        raise CliError(f'invalid cascade value ({printable(cascade)}). Must be "background", "foreground", or '
+                       '"orphan"') from None
     session.say(f"warning: --cascade={cascade} is deprecated (boolean value) and can be replaced with "
                 f"--cascade={meant}.")
     return POLICIES[meant]

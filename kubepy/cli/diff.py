@@ -35,7 +35,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_folder
 from kubepy.cluster.client import NO_OPTIONS
 from kubepy.cluster.meta import Object
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 FLAGS = [
     *filename_flags("contains the configuration to diff"),
@@ -71,7 +71,7 @@ def diff(session: Session, given: Invocation) -> None:
 def run(session: Session, given: Invocation) -> None:
     """Raises SilentExit(1) for differences; other errors are of any kind that commands raise."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     require_files(given)
     if given.force_conflicts and not given.server_side:
         raise CliError("--force-conflicts only works with --server-side")

@@ -14,7 +14,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.wordwrap import wrap
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.scheme import Resource
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 FLAGS = [
     boolean("recursive", "R", help="Print the fields of fields."),
@@ -55,7 +55,7 @@ def _check_format(output: str) -> None:
     if output == "plaintext-openapiv2":
         raise CliError("the format plaintext-openapiv2 is not supported: use plaintext")
     if output != "plaintext":
-        raise CliError(f"unrecognized format: {output}")
+        raise CliError(printable(f"unrecognized format: {output}"))
 
 
 # --- what is asked for --------------------------------------------------------------------------------------------

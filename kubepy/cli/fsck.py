@@ -20,7 +20,7 @@ def fsck(session: Session, given: Invocation) -> None:
 
     Exits with 1 if anything is wrong. Nothing is changed."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     problems = session.cluster.problems()
     for problem in problems:
         place = f"{problem.path}:{problem.line}" if problem.line else problem.path

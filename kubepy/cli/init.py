@@ -28,7 +28,7 @@ def init(session: Session, given: Invocation) -> None:
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
     clock and a seed."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     if given.nodes < 0:
         raise CliError(f"--nodes={given.nodes} is invalid: must be greater than or equal to 0")
     if session.has_cluster and not _is_bare(session):

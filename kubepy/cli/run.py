@@ -27,7 +27,7 @@ from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.session import NOTHING, Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.gonumbers import NumberError, atoi
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 FLAGS = [
     string("image", help="The image for the container to run."),
@@ -105,7 +105,7 @@ def validate(given: Invocation, strategy: str) -> None:
     if given.expose and not given.port:
         given.usage_error("--port must be set when exposing a service")
     if given.restart and given.restart not in RESTART_POLICIES:
-        given.usage_error(f"invalid restart policy: {given.restart}")
+        given.usage_error(printable(f"invalid restart policy: {given.restart}"))
     _validate_attach(given, strategy)
     if given.image_pull_policy not in PULL_POLICIES:
         given.usage_error(f"invalid image pull policy: {given.image_pull_policy}")
@@ -182,7 +182,7 @@ def _port(text: str) -> int:
 def _variable(text: str) -> Object:
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[-._a-zA-Z][-._a-zA-Z0-9]*", name):
-        raise CliError(f"invalid env: {text}")
+        raise CliError(printable(f"invalid env: {text}"))
     return _filled({"name": name, "value": value})
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 
 class Cause(NamedTuple):
@@ -98,7 +98,7 @@ def no_such_resource() -> Status:
 def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Status:
     """``Kind.group "name" is invalid: ...`` (422); ``kind`` carries its group: ``DaemonSet.apps``."""
     found = list(errors)
-    causes = [Cause(error.reason, error.body(), error.field) for error in found]
+    causes = [Cause(error.reason, error.body(), printable(error.field)) for error in found]
     lines = list(dict.fromkeys(str(error) for error in found))  # upstream's aggregate drops repeats
     text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     message = f"{kind} {quote(name)} is invalid: {text}"
@@ -129,7 +129,7 @@ class FieldError(NamedTuple):
         return self.text
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.text}"
+        return f"{printable(self.field)}: {self.text}"
 
 
 WHOLE_OBJECT = "[]"  # the path of an error about no field in particular: ``field.NewPath("")``

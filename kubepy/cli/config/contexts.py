@@ -40,7 +40,7 @@ def file_of(session: Session) -> str:
 def unexpected_args(session: Session, given: Invocation, text: str = "Unexpected args") -> CliError:
     """The error for a wrong number of words, before which the help is shown."""
     given.show_help(session)
-    return CliError(f"{text}: [{' '.join(given.args)}]")
+    return CliError(printable(f"{text}: [{' '.join(given.args)}]"))
 
 
 @verb("current-context", "current-context", examples="""

@@ -14,7 +14,7 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, parse_bool
 from kubepy.cli.runtime.kubeconfig import Entries, Kubeconfig
 from kubepy.cli.runtime.session import Session
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 # What a value may be, by the section's name and the field's.
 FIELDS: Mapping[str, Mapping[str, Callable[[str], object]]] = {
@@ -84,7 +84,7 @@ def parse(text: str) -> Path:
     if section == CURRENT and not rest:
         return Path(section, "", "")
     if section not in FIELDS:
-        raise CliError(f"unable to parse {text} after [] at api.Config")
+        raise CliError(printable(f"unable to parse {text} after [] at api.Config"))
     fields = [place for place, part in enumerate(rest) if place and part in FIELDS[section]]
     if not fields:
         return Path(section, ".".join(rest), "")

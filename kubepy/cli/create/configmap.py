@@ -14,7 +14,7 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, strings
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 DOCKER_KEY = ".dockerconfigjson"
 APPEND_HASH = boolean("append-hash", help="Append a hash of the content to the name.")
@@ -118,7 +118,7 @@ def _read_pem(path: str) -> bytes:
         return read_bytes(path)
     except OSError as error:
         action = "read" if isinstance(error, IsADirectoryError) else "open"
-        raise CliError(f"Cannot read file {path}, {action} {path}: {_why(error)}") from None
+        raise CliError(printable(f"Cannot read file {path}, {action} {path}: {_why(error)}")) from None
 
 
 @generator("docker-registry", "docker-registry NAME --docker-username=user --docker-password=password",
@@ -189,7 +189,7 @@ def _add_literals(given: Invocation, add: Add) -> None:
     for source in given.from_literal:
         key, equals, value = source.partition("=")
         if not equals or not key:
-            raise CliError(f"invalid literal source {source}, expected key=value")
+            raise CliError(printable(f"invalid literal source {source}, expected key=value"))
         add(key, value.encode())
 
 
@@ -197,7 +197,7 @@ def _add_files(sources: list[str], add: Add) -> None:
     for source in sources:
         key, path = _key_and_path(source)
         if not os.path.exists(path):
-            raise CliError(f"error reading {path}: no such file or directory")
+            raise CliError(printable(f"error reading {path}: no such file or directory"))
         if not os.path.isdir(path):
             add(key, read_bytes(path))
         elif "=" in source:
@@ -224,7 +224,7 @@ def _key_and_path(source: str) -> tuple[str, str]:
 def _add_env_files(given: Invocation, add: Add, folder_error: str) -> None:
     for path in given.from_env_file:
         if not os.path.exists(path):
-            raise CliError(f"error reading {path}: no such file or directory")
+            raise CliError(printable(f"error reading {path}: no such file or directory"))
         if os.path.isdir(path):
             raise CliError(folder_error)
         for key, value in _env_lines(path):

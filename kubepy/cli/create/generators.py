@@ -11,6 +11,7 @@ from kubepy.cli.runtime.flags import boolean, integer, string, strings
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import printable
 
 
 @generator("namespace", "namespace NAME", examples="""
@@ -182,7 +183,7 @@ def _limit(part: str) -> tuple[str, str]:
 
     key, equals, value = part.partition("=")
     if not equals or "=" in value:
-        raise CliError(f"Invalid argument syntax {part}, expected <resource>=<value>")
+        raise CliError(printable(f"Invalid argument syntax {part}, expected <resource>=<value>"))
     try:
         return key, str(parse_quantity(value))
     except QuantityError as error:

@@ -12,6 +12,7 @@ from kubepy.cli.runtime.flags import string, string_array
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import printable
 
 _RULE = re.compile(r"[\w*\-.]*/.*=[\w\-]+:[\w\-]+(,tls=?([\w\-]+)?)?", re.ASCII)
 
@@ -60,10 +61,11 @@ def _validate(given: Invocation) -> None:
                        "catches all traffic) or a list of rules (which catch specific paths)")
     for rule in given.rule:
         if not _RULE.match(rule):
-            raise CliError(f"rule {rule} is invalid and should be in format host/path=svcname:svcport[,tls[=secret]]")
+            raise CliError(f"rule {printable(rule)} is invalid and should be in format "
+                           "host/path=svcname:svcport[,tls[=secret]]")
     for annotation in given.annotation:
         if "=" not in annotation:
-            raise CliError(f"annotation {annotation} is invalid and should be in format key=[value]")
+            raise CliError(printable(f"annotation {annotation} is invalid and should be in format key=[value]"))
     if given.default_backend and given.default_backend.count(":") != 1:
         raise CliError("default-backend should be in format servicename:serviceport")
 

@@ -15,7 +15,7 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, string, string_array, strings
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 GROUP = "rbac.authorization.k8s.io"
 VERSION = f"{GROUP}/v1"
@@ -130,7 +130,7 @@ def _require_verbs(verbs: list[str]) -> None:
 def _warn_of_unusual(session: Session, verbs: list[str]) -> None:
     for verb in verbs:
         if verb not in VERBS:
-            session.say(f"Warning: '{verb}' is not a standard resource verb")
+            session.say(printable(f"Warning: '{verb}' is not a standard resource verb"))
 
 
 def _check_resources(session: Session, wanted: list[Wanted], verbs: list[str]) -> None:

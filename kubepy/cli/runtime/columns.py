@@ -31,7 +31,7 @@ def columns_of_spec(spec: str) -> list[Column]:
     for part in spec.split(","):
         header, colon, path = part.partition(":")
         if not colon:
-            raise CliError(f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>")
+            raise CliError(printable(f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"))
         columns.append(_column(header, path))
     return columns
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from kubepy.quoting import printable
+
 
 class FlagSyntaxError(Exception):
     """What is wrong with the flags, in pflag's words."""
@@ -315,7 +317,7 @@ class Parser:
         flag = self.by_name.get(name.replace("_", "-"))
         if flag is None:
             if name != "help":
-                raise FlagSyntaxError(f"unknown flag: --{name}")
+                raise FlagSyntaxError(printable(f"unknown flag: --{name}"))
             flag = HELP
         if not equals:
             if flag.no_value is not None:

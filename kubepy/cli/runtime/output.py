@@ -191,7 +191,7 @@ def _jsonpath_printer(session: Session, given: Invocation, style: str, template:
     try:
         path = parse(template, given.flag("allow-missing-template-keys", True))
     except JSONPathError as error:
-        raise CliError(f"error parsing jsonpath {template}, {error}") from None
+        raise CliError(printable(f"error parsing jsonpath {template}, {error}")) from None
 
     managers = may_print(path, MANAGERS)
 

@@ -20,7 +20,7 @@ from kubepy.cli.runtime.flags import (
     string,
     string_array,
 )
-from kubepy.quoting import printable_lines, quote
+from kubepy.quoting import printable, printable_lines, quote
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -85,7 +85,7 @@ YELLOW, PLAIN = "\033[33;1m", "\033[0m"
 def check_globals(given: Invocation) -> None:
     """Raise CliError for what kubectl refuses of the flags that mean nothing here."""
     if given.profile not in PROFILES:
-        raise CliError(f"unknown profile '{given.profile}'")
+        raise CliError(printable(f"unknown profile '{given.profile}'"))
     if (given.as_group or given.as_uid or given.as_user_extra) and not given.flag("as"):
         raise CliError("requesting uid, groups or user-extra for kubepy without impersonating a user")
 

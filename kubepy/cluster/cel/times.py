@@ -9,6 +9,7 @@ from typing import Any
 
 from kubepy.cluster.cel.types import overload
 from kubepy.cluster.cel.values import INT_MAX, INT_MIN, CelError, Duration
+from kubepy.quoting import printable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZERO = datetime(1, 1, 1, tzinfo=UTC)
@@ -75,7 +76,7 @@ def shifted(time: datetime, nanos: int) -> datetime:
 def _fixed(offset: str) -> timezone:
     found = _OFFSET.fullmatch(offset)
     if found is None:
-        raise CelError(f"unknown time zone {offset}")
+        raise CelError(printable(f"unknown time zone {offset}"))
     minutes = int(found[2]) * 60 + int(found[3])
     return timezone(timedelta(minutes=-minutes if found[1] == "-" else minutes))
 
@@ -90,7 +91,7 @@ def _in_zone(time: datetime, zone: str) -> datetime:
     try:
         return time.astimezone(ZoneInfo(zone))
     except (ZoneInfoNotFoundError, ValueError):
-        raise CelError(f"unknown time zone {zone}") from None
+        raise CelError(printable(f"unknown time zone {zone}")) from None
 
 
 def _getter(name: str, get: Callable[[datetime], int]) -> None:

@@ -27,6 +27,7 @@ from kubepy.cluster.requests.updating import replace
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.values.goformat import to_json
+from kubepy.quoting import printable
 from kubepy.storage.yaml import YamlError, read_json
 
 KUBECTL = "kubectl"  # the manager that inherits from apply on the client
@@ -105,7 +106,7 @@ def _kind_text(obj: Object) -> str:
 def _untyped(resource: Resource, config: Object, why: str) -> errors.Status:
     metadata = config["metadata"]
     place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_text(config)}"
-    return errors.Status(500, "", f"failed to create typed patch object ({place}): {why}")
+    return errors.Status(500, "", f"failed to create typed patch object ({printable(place)}): {why}")
 
 
 def _empty(resource: Resource) -> Object:

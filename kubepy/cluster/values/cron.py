@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kubepy.cluster.clock import later
 from kubepy.cluster.values.gonumbers import NumberError, atoi
-from kubepy.quoting import quote
+from kubepy.quoting import printable, quote
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -133,7 +133,7 @@ def _split_time_zone(text: str) -> tuple[str, str]:
         raise CronError("invalid schedule format: runtime error: slice bounds out of range")
     name = zone.partition("=")[2]
     if not is_time_zone(name):
-        raise CronError(f"provided bad location {name}: unknown time zone {name}")
+        raise CronError(printable(f"provided bad location {name}: unknown time zone {name}"))
     return name, rest.strip()
 
 

@@ -55,7 +55,7 @@ COMMANDS: tuple[str, ...] = (
     "autoscale deploy x --max=1 --cpu={}", "expose deploy {} --port=1", "expose deploy x --port={}", "expose {} x",
     "run {} --image=x", "run x --image={}", "run x --image=x --port={}", "run x --image=x --env={}",
     "run x --image=x --overrides={}", "run x --image=x --restart={}", "wait {} --for=delete", "wait cm/{} --for=delete",
-    "wait cm/paint --for={}", "wait cm/paint --for=condition={} --timeout=1ms", "wait cm/paint --for=jsonpath={}",
+    "wait cm/paint --for={}", "wait cm/paint --for=condition={} --timeout=1ms", "wait cm/paint --for=jsonpath={} --timeout=1ms",
     "wait cm/paint --for=delete --timeout={}", "explain {}", "explain pods.{}", "explain pods.spec.{}",
     "explain pods --api-version={}", "explain pods --output={}", "events --for {}", "events --for {}/x",
     "events --types={}",

@@ -12,6 +12,7 @@ from kubepy.cli.errors import UnprefixedError, guarded, is_index_rebuilt
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.quoting import quote
 
 PROGRAM = "kubepy"
 
@@ -84,7 +85,7 @@ def _run_plugin(words: list[str], least: int = 1) -> None:
 
 def _unknown_command(word: str) -> UnprefixedError:
     """What might have been meant is told with it (cobra's legacyArgs)."""
-    message = f'error: unknown command "{word}" for "{PROGRAM}"'
+    message = f'error: unknown command {quote(word)} for "{PROGRAM}"'
     if found := suggestions(word):
         message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in found)
     return UnprefixedError(message)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import later, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, is_being_deleted, uid_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
@@ -57,5 +57,5 @@ def expires_at(job: Object) -> datetime | None:
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
             ended = condition.get("lastTransitionTime")
-            return parse_time(ended) + timedelta(seconds=seconds) if ended else None
+            return later(parse_time(ended), seconds) if ended else None
     return None

@@ -8,6 +8,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from kubepy.quoting import quote
 from kubepy.storage.database import DamagedError
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.model import Object
@@ -211,9 +212,9 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
         raise ContentError(line, "has no metadata.name")
     found = directory_key._replace(name=name)
     if key is not None and name != key.name:
-        raise ContentError(line, f'is named "{name}", not "{key.name}"')
+        raise ContentError(line, f"is named {quote(name)}, not {quote(key.name)}")
     if key is None and path_of(found) != file_path:
-        raise ContentError(line, f'is the object "{name}", whose file is {path_of(found)}')
+        raise ContentError(line, f"is the object {quote(name)}, whose file is {path_of(found)}")
     if (namespace or "") != directory_key.namespace:
         raise ContentError(line, _wrong_namespace(namespace, directory_key.namespace))
     return found
@@ -221,5 +222,5 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
 
 def _wrong_namespace(namespace: Any, expected: str) -> str:
     if not expected:
-        return f'has the namespace "{namespace}" but lies among the cluster-scoped objects'
-    return f'has the namespace "{namespace}", not "{expected}"'
+        return f"has the namespace {quote(str(namespace))} but lies among the cluster-scoped objects"
+    return f"has the namespace {quote(str(namespace))}, not {quote(expected)}"

@@ -13,6 +13,7 @@ from kubepy.cluster.objects.deployments import revision_of
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.cluster.types import DecodeError
+from kubepy.quoting import quote
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 # Kinds that upstream's visitor knows (apps.KindVisitor); any other is an error of its own.
@@ -50,8 +51,8 @@ def require_revisions(resource: Resource, retrieving: str, missing: str) -> None
     if resource.key in KEEPERS:
         return
     if resource.kind in KNOWN_KINDS:
-        raise CliError(f'no {missing} has been implemented for "{resource.qualified_kind}"')
-    raise CliError(f'error retrieving {retrieving} for "{resource.qualified_kind}", no visitor method exists for '
+        raise CliError(f"no {missing} has been implemented for {quote(resource.qualified_kind)}")
+    raise CliError(f"error retrieving {retrieving} for {quote(resource.qualified_kind)}, no visitor method exists for "
                    f"{{{resource.group} {resource.kind}}}")
 
 

@@ -17,6 +17,7 @@ from kubepy.cluster.objects.deployments import (
     same_template,
     template_without_hash,
 )
+from kubepy.quoting import quote
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 # What a Deployment keeps of its own annotations; all else comes from the old ReplicaSet.
@@ -52,7 +53,7 @@ def plan_rollback(obj: Object, revisions: list[Revision], number: int) -> Rollba
 
 def _deployment(obj: Object, revisions: list[Revision], number: int) -> Rollback:
     if number == 0 and len(revisions) < 2:
-        raise CliError(f'no rollout history found for deployment "{name_of(obj)}"')
+        raise CliError(f"no rollout history found for deployment {quote(name_of(obj))}")
     target = find_revision(revisions, number)
     if same_template(target.template, obj["spec"]["template"]):
         return Rollback(target, None, JSON_PATCH)

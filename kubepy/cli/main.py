@@ -93,11 +93,14 @@ def _unknown_command(word: str) -> UnprefixedError:
 
 _MEANT_BY = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
 
+_EDITS = {"git": 1}  # kubectl has no such command, and means "get" by most of what is two edits away
+
 
 def suggestions(word: str) -> list[str]:
     """The commands whose names are like a word: two edits away at most, or beginning with it; or that it stands for."""
     return [name for name, entry in COMMANDS.items()
-            if entry.summary and (edit_distance(word.lower(), name) <= 2 or name.startswith(word.lower())
+            if entry.summary and (edit_distance(word.lower(), name) <= _EDITS.get(name, 2)
+                                  or name.startswith(word.lower())
                                   or word.lower() in _MEANT_BY.get(name, ()))]
 
 

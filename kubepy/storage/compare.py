@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kubepy.quoting import printable
 from kubepy.storage.database import WRITTEN, KnownProblems, Row, Stamp
-from kubepy.storage.folder import MANAGED, DeniedError, Folder, UnreadableError, shown
+from kubepy.storage.folder import MANAGED, DeniedError, Folder, UnreadableError, parts_of, shown
 from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
 from kubepy.storage.manifest import ContentError, check_place, parse, to_json
 from kubepy.storage.model import Admit, EditError, Object, Problem
@@ -24,6 +25,9 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
 UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
 UNKNOWN = Stamp(0, 0, 0, 0)  # of a problem file that is to be read again
 NO_PROBLEM = Problem("", 0, "")
+EDIT_NS = 20_000_000
+REMOVAL_NS = 100_000_000
+MAX_LOOKS = 5
 
 
 class Difference(NamedTuple):
@@ -179,7 +183,43 @@ def known_problem(difference: Difference, known: Known) -> Refused | None:
 def examine(
     difference: Difference, folder: Folder, admit: Admit | None, retain: Retain | None = None
 ) -> Outcome | None:
-    """Read a file that differs. None: there is neither file nor row (any more), or something is in the way now."""
+    """Read a file that differs, once whoever edits it has had the time to finish: git removes a file before it makes it
+    anew, an editor may empty it before it writes. None: there is neither file nor row (any more), or something is in
+    the way now."""
+    outcome = _examine(difference, folder, admit, retain)
+    for _ in range(MAX_LOOKS):
+        pause = _seconds_until_believed(outcome, folder)
+        if pause <= 0:
+            break
+        time.sleep(pause)
+        if isinstance(outcome, Edited) and folder.stamp(difference.path) == outcome.stamp:
+            break
+        outcome = _examine(difference, folder, admit, retain)
+    return outcome
+
+
+def _seconds_until_believed(outcome: Outcome | None, folder: Folder) -> float:
+    """How long a removal, a file that cannot be read or an edit has to stand before it is believed."""
+    if isinstance(outcome, Edited):
+        return _seconds_left(outcome.stamp.ctime_ns, EDIT_NS)
+    if isinstance(outcome, Refused):
+        stamp = folder.stamp(outcome.problem.path)
+        return _seconds_left(stamp.ctime_ns, REMOVAL_NS) if stamp else 0.0
+    if isinstance(outcome, Gone | Retained):
+        parents = reversed(parts_of(path_of(outcome.row.key))[:-1])
+        stamp = next((stamp for path in parents if (stamp := folder.stamp(path))), folder.stamp(""))
+        return _seconds_left(stamp.ctime_ns, REMOVAL_NS) if stamp else 0.0
+    return 0.0
+
+
+def _seconds_left(since_ns: int, patience_ns: int) -> float:
+    age_ns = time.time_ns() - since_ns
+    return (patience_ns - age_ns) / 1e9 if 0 <= age_ns < patience_ns else 0.0
+
+
+def _examine(
+    difference: Difference, folder: Folder, admit: Admit | None, retain: Retain | None
+) -> Outcome | None:
     if difference.found is None:
         looked = _look_again(difference, folder)
         if looked is None:

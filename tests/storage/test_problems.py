@@ -329,7 +329,7 @@ def test_new_index_takes_a_file_as_it_is(open_store: Callable[..., Store], stric
                                    AttributeError("get"), MemoryError("all of it"), RecursionError("depth")])
 def test_error_nobody_foresaw_is_the_problem_of_its_file_alone(
         open_store: Callable[..., Store], folder: Path, error: Exception) -> None:
-    def fail(key: Key, obj: dict[str, Any], mtime: float) -> dict[str, Any]:
+    def fail(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
         if key.name == "bad":
             raise error
         return obj

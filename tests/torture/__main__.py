@@ -1,0 +1,72 @@
+"""Try storage from outside.
+
+    python -m tests.torture                                       everything, for half an hour on two cores
+    python -m tests.torture kill power --minutes 5                two sections
+    python -m tests.torture kill --scenario apply --point 37      one point again
+
+Prints points, losses and seconds of each section and in sum; exits 1 when anything was lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from . import kill
+from .runner import Options, Report, Section, repeat, run_section, tell
+
+SECTIONS: dict[str, Section] = {section.name: section for section in (kill.SECTION,)}
+MINUTES = 28.0
+
+
+def main() -> int:
+    options = _arguments()
+    chosen = [SECTIONS[name] for name in options.sections or SECTIONS]
+    settings = Options(options.seed, options.jobs, options.points, options.scenario)
+    print(f"seed {options.seed}, {options.jobs} processes", flush=True)
+    if options.point:
+        reports = [repeat(chosen[0], options.scenario, options.point, settings)]
+        tell(reports[0], options.seed)
+    else:
+        reports = run_all(chosen, settings, options.minutes * 60)
+    losses = sum(len(report.losses) for report in reports)
+    if len(reports) > 1:
+        print(f"{'sum':8} {sum(report.points for report in reports):7} points    {'':7} {losses:6} losses "
+              f"{sum(report.seconds for report in reports):7.0f} s")
+    return 1 if losses else 0
+
+
+def run_all(sections: list[Section], options: Options, seconds: float) -> list[Report]:
+    """Each section has its share of the time that is left."""
+    start = time.monotonic()
+    reports = []
+    for number, section in enumerate(sections):
+        left = seconds - (time.monotonic() - start)
+        shares = sum(other.minutes for other in sections[number:])
+        report = run_section(section, options, left * section.minutes / shares)
+        tell(report, options.seed)
+        reports.append(report)
+    return reports
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], metavar="section",
+                        help=", ".join(SECTIONS))
+    parser.add_argument("--scenario", default="", help="only this one")
+    parser.add_argument("--point", default="", help="only this point of the scenario, of one section")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="chooses points and what is by chance")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="for all sections together")
+    parser.add_argument("--points", type=int, default=0, help="so many of each section at most")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes at a time")
+    options = parser.parse_args()
+    if options.point and (len(options.sections) != 1 or not options.scenario):
+        parser.error("--point needs one section and --scenario")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""A process killed at every call that changes something, and again while the next one finishes what was left.
+
+A point ``37`` is a death before the 38th changing call of the work; ``37.4`` is that, and then the death of the process
+that comes next before its fifth.
+"""
+
+from __future__ import annotations
+
+import pickle
+from functools import lru_cache
+from pathlib import Path
+
+from .checks import Expected, aftermath, attempt
+from .deaths import NEVER, Death, run_killed
+from .reference import Reference, reference_of, settle_in
+from .runner import Outcome, Point, Section
+from .scenarios import ALL, Scenario
+from .views import difference, look, names_only
+
+EVERY = 5  # of so many deaths of the work one is followed by deaths of whoever finishes it
+
+
+def set_up(name: str, place: Path, seed: int) -> list[Point]:
+    scenario = ALL[name]
+    reference = reference_of(scenario, place)
+    (place / "reference").write_bytes(pickle.dumps(reference))
+    points = [Point(name, str(tick)) for tick in range(reference.ticks + 1)]
+    for tick in range(seed % EVERY, reference.ticks, EVERY):
+        points += [Point(name, f"{tick}.{again}", urgent=False) for again in range(_ticks_after(tick, place, scenario))]
+    return points
+
+
+def _ticks_after(tick: int, place: Path, scenario: Scenario) -> int:
+    """How many changing calls the process after a death makes."""
+    folder = place / f"after-{tick}"
+    settle_in(_reference(place).before, folder, scenario)
+    run_killed(tick, lambda: scenario.work(folder))
+    return run_killed(NEVER, lambda: _recover(scenario, folder)).ticks
+
+
+def _recover(scenario: Scenario, folder: Path) -> None:
+    if scenario.finish:
+        scenario.finish(folder)
+    else:
+        look(scenario.opener, folder)
+
+
+@lru_cache(maxsize=4)
+def _reference(place: Path) -> Reference:
+    reference: Reference = pickle.loads((place / "reference").read_bytes())
+    return reference
+
+
+def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
+    scenario, reference = ALL[point.scenario], _reference(place)
+    first, _, second = point.name.partition(".")
+    state = folder / "state"
+    settle_in(reference.before, state, scenario)
+    death = run_killed(int(first), lambda: scenario.work(state))
+    deaths = [death]
+    if second and not death.error:
+        deaths.append(run_killed(int(second), lambda: _recover(scenario, state)))
+    losses = [f"fails: {one.error.strip()}" for one in deaths if one.error]
+    if not losses:
+        losses = _losses(scenario, reference, state, death, finished=len(deaths) > 1)
+    return Outcome(1, [f"killed at {' then '.join(_shown(one, state) for one in deaths)}: {loss}" for loss in losses])
+
+
+def _losses(scenario: Scenario, reference: Reference, state: Path, death: Death, *, finished: bool) -> list[str]:
+    acknowledged = len(reference.states) - 1 if death.done else death.acknowledged
+    expected = Expected(reference.states, acknowledged, scenario.likeness)
+    if scenario.finish is None:
+        return aftermath(state, scenario.opener, expected)
+    losses = [] if finished else aftermath_before_finish(state, scenario, expected)
+    return losses or _finish(scenario, scenario.finish, state, reference)
+
+
+def aftermath_before_finish(state: Path, scenario: Scenario, expected: Expected) -> list[str]:
+    """What was left by a death must be one of the states; the rest is looked at when the work is finished."""
+    from .checks import Lost, check_state
+
+    try:
+        check_state("a reader", attempt("a reader", lambda: look(scenario.opener, state)), expected)
+    except Lost as lost:
+        return [str(lost)]
+    return []
+
+
+def _finish(scenario: Scenario, finish: object, state: Path, reference: Reference) -> list[str]:
+    assert callable(finish)
+    if wrong := finish(state):
+        return [wrong]
+    final, seen = reference.states[-1], look(scenario.opener, state)
+    assert final is not None
+    if seen is None:
+        return ["there is no cluster after the work was finished"]
+    if told := difference(names_only(final.objects), names_only(seen.objects)):
+        return [f"run again, the work was not finished: {told}"]
+    return aftermath(state, scenario.opener, Expected([seen], 0))
+
+
+def _shown(death: Death, state: Path) -> str:
+    return death.at.replace(f"{state}/", "") if death.killed else "its end"
+
+
+SECTION = Section("kill", tuple(ALL), set_up, run, minutes=14)

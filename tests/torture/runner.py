@@ -1,0 +1,179 @@
+"""Runs the points of a section on all cores, within its time, and tells what was lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from .checks import remove
+from .scratch import scratch_folder
+
+POINT_SECONDS = 120  # after which a point counts as hanging
+SHOWN = 40  # losses that are printed for a section
+CHUNK = 4
+
+
+class Options(NamedTuple):
+    """What the command line asks for. ``points`` 0: as many as there is time for."""
+
+    seed: int
+    jobs: int
+    points: int = 0
+    scenario: str = ""
+
+
+class Outcome(NamedTuple):
+    """The end of one point: how many tries it was, and what was lost."""
+
+    tries: int
+    losses: list[str]
+
+
+class Point(NamedTuple):
+    """``urgent``: to be tried before others when time is short."""
+
+    scenario: str
+    name: str
+    urgent: bool = True
+
+
+class Section(NamedTuple):
+    """One kind of trial.
+
+    :param set_up: makes in a folder what the points of a scenario need; returns their names and whether they are urgent.
+    :param run: tries one point in a folder of its own; given the folder of the scenario and the seed.
+    :param minutes: its share of half an hour.
+    :param alone: each point uses several processes itself.
+    """
+
+    name: str
+    scenarios: tuple[str, ...]
+    set_up: Callable[[str, Path, int], list[Point]]
+    run: Callable[[Point, Path, Path, int], Outcome]
+    minutes: float
+    alone: bool = False
+
+
+class Report(NamedTuple):
+    section: str
+    points: int
+    planned: int
+    losses: list[tuple[Point, str]]
+    seconds: float
+
+
+class HangError(TimeoutError):
+    """A point did not end in time."""
+
+
+def run_section(section: Section, options: Options, seconds: float) -> Report:
+    """Try as many of its points as there is time for; a set-up that fails is a loss, too."""
+    start = time.monotonic()
+    with scratch_folder(section.name) as scratch:
+        jobs = 1 if section.alone else options.jobs
+        with multiprocessing.get_context("fork").Pool(jobs, initializer=signal.signal,
+                                                      initargs=(signal.SIGALRM, _hang)) as pool:
+            scenarios = [options.scenario] if options.scenario else list(section.scenarios)
+            tasks = [(section, scenario, scratch, options.seed) for scenario in scenarios]
+            points: list[Point] = []
+            losses: list[tuple[Point, str]] = []
+            for made, error in pool.imap_unordered(_set_up, tasks):
+                points += made
+                losses += [(Point(error[0], ""), error[1])] if error else []
+            chosen = choose(points, options)
+            runs = ((section, point, scratch, options.seed, start + seconds) for point in chosen)
+            tries = 0
+            for point, outcome in pool.imap_unordered(_run, runs, CHUNK):
+                tries += outcome.tries
+                losses += [(point, text) for text in outcome.losses]
+    return Report(section.name, tries, len(points), losses, time.monotonic() - start)
+
+
+def choose(points: list[Point], options: Options) -> list[Point]:
+    """The points in an order that the seed gives, the urgent ones first."""
+    ordered = sorted(points)
+    random.Random(options.seed).shuffle(ordered)
+    ordered.sort(key=lambda point: not point.urgent)
+    return ordered[: options.points] if options.points else ordered
+
+
+def _set_up(task: tuple[Section, str, Path, int]) -> tuple[list[Point], tuple[str, str] | None]:
+    section, scenario, scratch, seed = task
+    place = scratch / f"scenario-{scenario}"
+    place.mkdir()
+    try:
+        with _time_limit():
+            return section.set_up(scenario, place, seed), None
+    except Exception as error:
+        return [], (scenario, f"cannot be tried: {type(error).__name__}: {error}")
+
+
+def _run(task: tuple[Section, Point, Path, int, float]) -> tuple[Point, Outcome]:
+    section, point, scratch, seed, deadline = task
+    if time.monotonic() > deadline:
+        return point, Outcome(0, [])
+    return point, run_point(section, point, scratch, seed)
+
+
+def run_point(section: Section, point: Point, scratch: Path, seed: int) -> Outcome:
+    folder = scratch / f"work-{os.getpid()}"
+    folder.mkdir()
+    try:
+        with _time_limit():
+            return section.run(point, scratch / f"scenario-{point.scenario}", folder, seed)
+    except HangError:
+        return Outcome(1, [f"did not end within {POINT_SECONDS} s"])
+    except Exception as error:  # the harness could not go on: that is no success
+        return Outcome(1, [f"{type(error).__name__}: {error}"])
+    finally:
+        remove(folder)
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    signal.alarm(POINT_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def _hang(*_: object) -> None:
+    raise HangError
+
+
+def repeat(section: Section, scenario: str, name: str, options: Options) -> Report:
+    """Try a single point, in this process."""
+    start = time.monotonic()
+    signal.signal(signal.SIGALRM, _hang)
+    point = Point(scenario, name)
+    with scratch_folder(section.name) as scratch:
+        _, error = _set_up((section, scenario, scratch, options.seed))
+        outcome = Outcome(0, [error[1]]) if error else run_point(section, point, scratch, options.seed)
+    return Report(section.name, outcome.tries, 1, [(point, text) for text in outcome.losses],
+                  time.monotonic() - start)
+
+
+def tell(report: Report, seed: int) -> None:
+    """Print the figures of a section and its losses, each with the command that repeats it."""
+    print(f"{report.section:8} {report.points:7} points of {report.planned:7} {len(report.losses):6} losses "
+          f"{report.seconds:7.0f} s", flush=True)
+    for point, text in sorted(report.losses)[:SHOWN]:
+        print(f"  {text}")
+        print(f"    {repeating(report.section, point, seed)}")
+    if len(report.losses) > SHOWN:
+        print(f"  … and {len(report.losses) - SHOWN} more losses")
+    sys.stdout.flush()
+
+
+def repeating(section: str, point: Point, seed: int) -> str:
+    place = f" --point {point.name}" if point.name else ""
+    return f"python -m tests.torture {section} --scenario {point.scenario}{place} --seed {seed}"

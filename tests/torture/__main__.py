@@ -14,10 +14,10 @@ import os
 import sys
 import time
 
-from . import kill
+from . import kill, power
 from .runner import Options, Report, Section, repeat, run_section, tell
 
-SECTIONS: dict[str, Section] = {section.name: section for section in (kill.SECTION,)}
+SECTIONS: dict[str, Section] = {section.name: section for section in (kill.SECTION, power.SECTION)}
 MINUTES = 28.0
 
 

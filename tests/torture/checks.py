@@ -47,7 +47,7 @@ def aftermath(folder: Path, opener: Opener, expected: Expected) -> list[str]:
         _check(folder, opener, expected, losses)
     except Lost as lost:
         losses.append(str(lost))
-    return losses
+    return [loss.replace(f"{folder}/", "") for loss in losses]
 
 
 def _check(folder: Path, opener: Opener, expected: Expected, losses: list[str]) -> None:

@@ -1,8 +1,8 @@
 """Processes that are killed between two calls that change something.
 
 A process is forked from this one, warm and with the code loaded. In it, the functions of ``os`` and the statements of
-SQLite that change a file count down; at zero the process ends as ``kill -9`` ends it: nothing is flushed, no ``finally``
-runs, locks fall.
+SQLite that change a file count down; at zero the process ends as ``kill -9`` ends it: nothing is flushed, no
+``finally`` runs, locks fall.
 """
 
 from __future__ import annotations

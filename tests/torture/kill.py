@@ -7,35 +7,26 @@ that comes next before its fifth.
 from __future__ import annotations
 
 import pickle
+import random
 from functools import lru_cache
 from pathlib import Path
 
-from .checks import Expected, aftermath, attempt
+from .checks import Expected, Lost, aftermath, attempt, check_state
 from .deaths import NEVER, Death, run_killed
 from .reference import Reference, reference_of, settle_in
-from .runner import Outcome, Point, Section
+from .runner import Loss, Outcome, Point, Section, outcome
 from .scenarios import ALL, Scenario
 from .views import difference, look, names_only
 
-EVERY = 5  # of so many deaths of the work one is followed by deaths of whoever finishes it
+EVERY = 3  # of so many deaths of the work one is followed by deaths of whoever finishes it
+AGAIN = 25  # such deaths at most
 
 
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
-    scenario = ALL[name]
-    reference = reference_of(scenario, place)
+    reference = reference_of(ALL[name], place)
     (place / "reference").write_bytes(pickle.dumps(reference))
     points = [Point(name, str(tick)) for tick in range(reference.ticks + 1)]
-    for tick in range(seed % EVERY, reference.ticks, EVERY):
-        points += [Point(name, f"{tick}.{again}", urgent=False) for again in range(_ticks_after(tick, place, scenario))]
-    return points
-
-
-def _ticks_after(tick: int, place: Path, scenario: Scenario) -> int:
-    """How many changing calls the process after a death makes."""
-    folder = place / f"after-{tick}"
-    settle_in(_reference(place).before, folder, scenario)
-    run_killed(tick, lambda: scenario.work(folder))
-    return run_killed(NEVER, lambda: _recover(scenario, folder)).ticks
+    return points + [Point(name, f"{tick}.*", urgent=False) for tick in range(seed % EVERY, reference.ticks, EVERY)]
 
 
 def _recover(scenario: Scenario, folder: Path) -> None:
@@ -52,9 +43,29 @@ def _reference(place: Path) -> Reference:
 
 
 def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
+    first, _, second = point.name.partition(".")
+    if second != "*":
+        return outcome(point, _killed(point, place, folder / "state"))
+    losses: list[Loss] = []
+    ticks = _ticks_after(int(first), place, ALL[point.scenario], folder / "counted")
+    chosen = random.Random(f"{seed} {point.name}").sample(range(ticks), min(ticks, AGAIN))
+    for number, again in enumerate(chosen):
+        nested = point._replace(name=f"{first}.{again}")
+        losses += outcome(nested, _killed(nested, place, folder / f"state-{number}")).losses
+    return Outcome(len(chosen), losses)
+
+
+def _ticks_after(tick: int, place: Path, scenario: Scenario, folder: Path) -> int:
+    """How many changing calls the process after a death makes."""
+    settle_in(_reference(place).before, folder, scenario)
+    run_killed(tick, lambda: scenario.work(folder))
+    return run_killed(NEVER, lambda: _recover(scenario, folder)).ticks
+
+
+def _killed(point: Point, place: Path, state: Path) -> list[str]:
+    """What is lost when the process of the work, and the one after it, are killed."""
     scenario, reference = ALL[point.scenario], _reference(place)
     first, _, second = point.name.partition(".")
-    state = folder / "state"
     settle_in(reference.before, state, scenario)
     death = run_killed(int(first), lambda: scenario.work(state))
     deaths = [death]
@@ -63,7 +74,7 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     losses = [f"fails: {one.error.strip()}" for one in deaths if one.error]
     if not losses:
         losses = _losses(scenario, reference, state, death, finished=len(deaths) > 1)
-    return Outcome(1, [f"killed at {' then '.join(_shown(one, state) for one in deaths)}: {loss}" for loss in losses])
+    return [f"killed at {' then '.join(_shown(one, state) for one in deaths)}: {loss}" for loss in losses]
 
 
 def _losses(scenario: Scenario, reference: Reference, state: Path, death: Death, *, finished: bool) -> list[str]:
@@ -77,8 +88,6 @@ def _losses(scenario: Scenario, reference: Reference, state: Path, death: Death,
 
 def aftermath_before_finish(state: Path, scenario: Scenario, expected: Expected) -> list[str]:
     """What was left by a death must be one of the states; the rest is looked at when the work is finished."""
-    from .checks import Lost, check_state
-
     try:
         check_state("a reader", attempt("a reader", lambda: look(scenario.opener, state)), expected)
     except Lost as lost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -17,7 +18,7 @@ from .checks import remove
 from .scratch import scratch_folder
 
 POINT_SECONDS = 120  # after which a point counts as hanging
-SHOWN = 40  # losses that are printed for a section
+SHOWN = 60  # kinds of losses that are printed for a section
 CHUNK = 4
 
 
@@ -30,13 +31,6 @@ class Options(NamedTuple):
     scenario: str = ""
 
 
-class Outcome(NamedTuple):
-    """The end of one point: how many tries it was, and what was lost."""
-
-    tries: int
-    losses: list[str]
-
-
 class Point(NamedTuple):
     """``urgent``: to be tried before others when time is short."""
 
@@ -45,10 +39,30 @@ class Point(NamedTuple):
     urgent: bool = True
 
 
+class Loss(NamedTuple):
+    """A promise that did not hold at a point, which may be one of several that were tried together."""
+
+    scenario: str
+    point: str
+    text: str
+
+
+class Outcome(NamedTuple):
+    """The end of one point: how many tries it was, and what was lost."""
+
+    tries: int
+    losses: list[Loss]
+
+
+def outcome(point: Point, losses: list[str]) -> Outcome:
+    """The outcome of a point that was one try."""
+    return Outcome(1, [Loss(point.scenario, point.name, text) for text in losses])
+
+
 class Section(NamedTuple):
     """One kind of trial.
 
-    :param set_up: makes in a folder what the points of a scenario need; returns their names and whether they are urgent.
+    :param set_up: makes in a folder what the points of a scenario need; returns them.
     :param run: tries one point in a folder of its own; given the folder of the scenario and the seed.
     :param minutes: its share of half an hour.
     :param alone: each point uses several processes itself.
@@ -66,7 +80,7 @@ class Report(NamedTuple):
     section: str
     points: int
     planned: int
-    losses: list[tuple[Point, str]]
+    losses: list[Loss]
     seconds: float
 
 
@@ -84,17 +98,15 @@ def run_section(section: Section, options: Options, seconds: float) -> Report:
             scenarios = [options.scenario] if options.scenario else list(section.scenarios)
             tasks = [(section, scenario, scratch, options.seed) for scenario in scenarios]
             points: list[Point] = []
-            losses: list[tuple[Point, str]] = []
-            for made, error in pool.imap_unordered(_set_up, tasks):
+            losses: list[Loss] = []
+            for made, failures in pool.imap_unordered(_set_up, tasks):
                 points += made
-                losses += [(Point(error[0], ""), error[1])] if error else []
+                losses += failures
             chosen = choose(points, options)
             runs = ((section, point, scratch, options.seed, start + seconds) for point in chosen)
-            tries = 0
-            for point, outcome in pool.imap_unordered(_run, runs, CHUNK):
-                tries += outcome.tries
-                losses += [(point, text) for text in outcome.losses]
-    return Report(section.name, tries, len(points), losses, time.monotonic() - start)
+            ended = list(pool.imap_unordered(_run, runs, CHUNK))
+    losses += [loss for outcome in ended for loss in outcome.losses]
+    return Report(section.name, sum(outcome.tries for outcome in ended), len(points), losses, time.monotonic() - start)
 
 
 def choose(points: list[Point], options: Options) -> list[Point]:
@@ -105,22 +117,22 @@ def choose(points: list[Point], options: Options) -> list[Point]:
     return ordered[: options.points] if options.points else ordered
 
 
-def _set_up(task: tuple[Section, str, Path, int]) -> tuple[list[Point], tuple[str, str] | None]:
+def _set_up(task: tuple[Section, str, Path, int]) -> tuple[list[Point], list[Loss]]:
     section, scenario, scratch, seed = task
     place = scratch / f"scenario-{scenario}"
     place.mkdir()
     try:
         with _time_limit():
-            return section.set_up(scenario, place, seed), None
+            return section.set_up(scenario, place, seed), []
     except Exception as error:
-        return [], (scenario, f"cannot be tried: {type(error).__name__}: {error}")
+        return [], [Loss(scenario, "", f"cannot be tried: {type(error).__name__}: {error}")]
 
 
-def _run(task: tuple[Section, Point, Path, int, float]) -> tuple[Point, Outcome]:
+def _run(task: tuple[Section, Point, Path, int, float]) -> Outcome:
     section, point, scratch, seed, deadline = task
     if time.monotonic() > deadline:
-        return point, Outcome(0, [])
-    return point, run_point(section, point, scratch, seed)
+        return Outcome(0, [])
+    return run_point(section, point, scratch, seed)
 
 
 def run_point(section: Section, point: Point, scratch: Path, seed: int) -> Outcome:
@@ -130,9 +142,9 @@ def run_point(section: Section, point: Point, scratch: Path, seed: int) -> Outco
         with _time_limit():
             return section.run(point, scratch / f"scenario-{point.scenario}", folder, seed)
     except HangError:
-        return Outcome(1, [f"did not end within {POINT_SECONDS} s"])
+        return outcome(point, [f"did not end within {POINT_SECONDS} s"])
     except Exception as error:  # the harness could not go on: that is no success
-        return Outcome(1, [f"{type(error).__name__}: {error}"])
+        return outcome(point, [f"{type(error).__name__}: {error}"])
     finally:
         remove(folder)
 
@@ -156,24 +168,35 @@ def repeat(section: Section, scenario: str, name: str, options: Options) -> Repo
     signal.signal(signal.SIGALRM, _hang)
     point = Point(scenario, name)
     with scratch_folder(section.name) as scratch:
-        _, error = _set_up((section, scenario, scratch, options.seed))
-        outcome = Outcome(0, [error[1]]) if error else run_point(section, point, scratch, options.seed)
-    return Report(section.name, outcome.tries, 1, [(point, text) for text in outcome.losses],
-                  time.monotonic() - start)
+        _, failures = _set_up((section, scenario, scratch, options.seed))
+        ended = Outcome(0, failures) if failures else run_point(section, point, scratch, options.seed)
+    return Report(section.name, ended.tries, 1, ended.losses, time.monotonic() - start)
 
 
 def tell(report: Report, seed: int) -> None:
     """Print the figures of a section and its losses, each with the command that repeats it."""
     print(f"{report.section:8} {report.points:7} points of {report.planned:7} {len(report.losses):6} losses "
           f"{report.seconds:7.0f} s", flush=True)
-    for point, text in sorted(report.losses)[:SHOWN]:
-        print(f"  {text}")
-        print(f"    {repeating(report.section, point, seed)}")
-    if len(report.losses) > SHOWN:
-        print(f"  … and {len(report.losses) - SHOWN} more losses")
+    kinds = kinds_of(report.losses)
+    for alike in kinds[:SHOWN]:
+        more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""
+        print(f"  {alike[0].scenario}: {alike[0].text}{more}")
+        print(f"    {repeating(report.section, alike[0], seed)}")
+    if len(kinds) > SHOWN:
+        print(f"  … and {len(kinds) - SHOWN} more kinds of losses")
     sys.stdout.flush()
 
 
-def repeating(section: str, point: Point, seed: int) -> str:
-    place = f" --point {point.name}" if point.name else ""
-    return f"python -m tests.torture {section} --scenario {point.scenario}{place} --seed {seed}"
+def kinds_of(losses: list[Loss]) -> list[list[Loss]]:
+    """Losses grouped by their words, numbers and the call they came after left aside; the most frequent kind first."""
+    kinds: dict[str, list[Loss]] = {}
+    for loss in sorted(losses):
+        words = loss.text.partition(": ")[2] or loss.text
+        kinds.setdefault(re.sub(r"[0-9]+", "N", words), []).append(loss)
+    return sorted(kinds.values(), key=len, reverse=True)
+
+
+def repeating(section: str, loss: Loss, seed: int) -> str:
+    """The command that tries a point again."""
+    place = f" --point {loss.point}" if loss.point else ""
+    return f"python -m tests.torture {section} --scenario {loss.scenario}{place} --seed {seed}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,7 @@ class Scenario:
     :param opener: how the folder is opened to look at it.
     :param likeness: what of the objects must be as in a run that nobody disturbs; not resource versions where edits
         from outside are seen before they have one, and only names where UIDs are random.
+    :param traced: the step from which calls are recorded for the loss of power, where steps before it are by hand.
     :param finish: runs the work again after a death, until it is done; returns what is wrong.
     """
 
@@ -45,6 +45,7 @@ class Scenario:
     steps: tuple[Step, ...]
     opener: Opener = open_store
     likeness: Likeness = exactly
+    traced: int | None = None
     finish: Callable[[Path], str] | None = None
 
     @property
@@ -160,7 +161,10 @@ def look(folder: Path) -> None:
 
 
 def remove_index(folder: Path) -> None:
-    shutil.rmtree(folder / OWN)
+    own = folder / OWN
+    for name in os.listdir(own):
+        os.unlink(own / name)
+    own.rmdir()
 
 
 def all_of(*steps: Step) -> Step:
@@ -266,11 +270,13 @@ STORAGE = (
     Scenario("secret", (begin, KEPT, commit(create=lambda: [secret("new", "bmV3")],
                                             update=lambda: [secret("password", "bmV3ZXI=")]))),
     Scenario("hand-made", (begin, KEPT, write("namespaces/default/configmaps/commented.yaml", COMMENTED), look,
-                           commit(update=lambda: [config_map("commented", "2")]))),
-    Scenario("edits", (begin, KEPT, _edit_files, look), likeness=without_revisions),
+                           commit(update=lambda: [config_map("commented", "2")])), traced=4),
+    Scenario("edits", (begin, KEPT, _edit_files, look), likeness=without_revisions, traced=3),
     Scenario("edits-and-commit", (begin, KEPT, _edit_files, commit(create=lambda: [config_map("later")])),
-             likeness=without_revisions),
+             likeness=without_revisions, traced=3),
     Scenario("rebuild", (begin, KEPT, remove_index, look), likeness=without_revisions),
+    Scenario("rebuild-and-commit", (begin, KEPT, remove_index, commit(update=lambda: [config_map("changed", "2")])),
+             likeness=without_revisions),
 )
 COMMANDS = (
     Scenario("init", (settings_only, command("init", "--nodes=3")), open_cluster, finish=_finish_init),
@@ -289,13 +295,15 @@ COMMANDS = (
     Scenario("set-image", (*RUNNING, command("set", "image", "ds/nginx-ds", "*=nginx:1.99")), open_cluster),
     Scenario("set-image-commented", (
         *CLUSTER, write("namespaces/default/daemonsets.apps/nginx-ds.yaml", COMMENTED_SET),
-        command("controller", "--once"), command("set", "image", "ds/nginx-ds", "*=nginx:1.99")), open_cluster),
+        command("controller", "--once"), command("set", "image", "ds/nginx-ds", "*=nginx:1.99")), open_cluster,
+        traced=3),
     Scenario("secret-command", (*CLUSTER, command("create", "secret", "generic", "key", "--from-literal=a=b")),
              open_cluster),
     Scenario("controller-once", (*RUNNING, command("set", "image", "ds/nginx-ds", "*=nginx:1.99"),
                                  command("controller", "--once")), open_cluster),
     Scenario("controller-first", (*CLUSTER, command("apply", "-f", "-", stdin=APPLIED_FILES),
                                   command("controller", "--once")), open_cluster),
-    Scenario("repair", (begin, KEPT, _spoil, command("fsck", "--repair")), likeness=without_revisions),
+    Scenario("repair", (begin, KEPT, _spoil, command("fsck", "--repair")), likeness=without_revisions,
+             traced=3),
 )
 ALL = {scenario.name: scenario for scenario in (*STORAGE, *COMMANDS)}

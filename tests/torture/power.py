@@ -76,9 +76,9 @@ def set_up(name: str, place: Path, seed: int) -> list[Point]:
     for folder in folders:
         for step in before:
             run_step(step, folder)
+    states = states_of(scenario, folders[1], traced)
     _boot[0] = "boot-1"
     recording = record(folders[0], traced)
-    states = states_of(scenario, folders[1], traced)
     (place / "traced").write_bytes(pickle.dumps(Traced(recording, states)))
     return _points(name, recording, seed)
 

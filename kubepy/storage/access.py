@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from kubepy.storage import index, settings
-from kubepy.storage.database import DamagedError, Database, Stamp
-from kubepy.storage.errors import FolderError, LockTimeoutError
+from kubepy.storage.database import DamagedError, Database, Stamp, is_damage
+from kubepy.storage.errors import FolderError, IndexRebuiltError, LockTimeoutError
 from kubepy.storage.folder import Folder
 from kubepy.storage.model import Admit, Object
 
 T = TypeVar("T")
+
+# What reading garbage raises. Any of them may be a defect as well, so the index is looked at before it is blamed.
+_UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError)
 
 
 class Access:
@@ -26,9 +29,11 @@ class Access:
         self.admit = admit
         self.now = now
         self.boot = index.boot_id()
+        self.warn: Callable[[str], None] = lambda _: None
         self._database: Database | None = None
         self._settings: tuple[Stamp, Object] | None = None
         self._unwritable: FolderError | None = None
+        self._told_of_damage = False
 
     def own_path(self, name: str) -> str:
         return os.path.join(self.folder.root, index.OWN, name)
@@ -37,6 +42,19 @@ class Access:
         if self._database is not None:
             self._database.close()
             self._database = None
+
+    def sync(self) -> None:
+        """Make what was committed durable; all of the file system where the index is gone. Raises FolderError."""
+        from kubepy.storage.journal import DONE_NEVERTHELESS, sync_written
+
+        try:
+            with self.errors():
+                if self._database is not None and not self._database.is_replaced():
+                    sync_written(self._database, self.folder)
+                elif os.path.isdir(self.folder.root):
+                    self.folder.sync_all()
+        except FolderError as error:
+            raise FolderError(f"{error} ({DONE_NEVERTHELESS})") from error
 
     # --- opening ---
 
@@ -55,7 +73,7 @@ class Access:
         stamp = settings.check_cluster(self.folder)
         if self._settings is None or self._settings[0] != stamp:
             if self._database is None:
-                self._database = index.open_existing(self.folder.root)
+                self._database = self._open_existing()
             self._settings = stamp, self._read_settings(stamp)
 
     def _read_settings(self, stamp: Stamp) -> Object:
@@ -77,13 +95,26 @@ class Access:
         return self._database
 
     def _open(self) -> Database:
-        self._database = index.open_existing(self.folder.root)
+        self._database = self._open_existing()
         if self._database is None:
             self.try_catch_up()
         if self._database is None:
             self._database = index.open_in_memory(self.folder.root)
             self.take_in()
         return self._database
+
+    def _open_existing(self) -> Database | None:
+        """The index if there is a usable one; damage is told, and the next who may write makes it anew."""
+        try:
+            return index.open_existing(self.folder.root)
+        except DamagedError:
+            self._tell_of_damage()
+            return None
+
+    def _tell_of_damage(self) -> None:
+        if not self._told_of_damage:
+            self._told_of_damage = True
+            self.warn(f"{self.own_path(index.INDEX)} was damaged and is rebuilt from the files")
 
     # --- catching up ---
 
@@ -112,8 +143,10 @@ class Access:
         database = self._open_for_writing()
         try:
             with self.index_errors():
+                database.check_log()
                 self._recover(database, was_left)
         except DamagedError:
+            self._tell_of_damage()
             database = self._create()
             self._recover(database, was_left)
         return database
@@ -128,7 +161,7 @@ class Access:
         if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
             self.close()
         if self._database is None:
-            self._database = index.open_existing(self.folder.root)
+            self._database = self._open_existing()
         return self._database or self._create()
 
     def _create(self) -> Database:
@@ -196,33 +229,42 @@ class Access:
             if is_damage(error):
                 raise DamagedError(str(error)) from error
             raise FolderError(f"{self.own_path(index.INDEX)}: {error}") from error
+        except _UNEXPECTED as error:
+            if self._is_index_damaged():
+                raise DamagedError(str(error)) from error
+            raise
+
+    def _is_index_damaged(self) -> bool:
+        from kubepy.storage.check import damages
+
+        return self._database is not None and any(damages(self._database))
 
     def discard_damaged(self) -> FolderError:
         """For the holder of the lock, when damage shows in mid-work: the next one makes the index anew."""
+        self._tell_of_damage()
         self.close()
         index.discard(self.folder.root)
-        return FolderError(f"{self.own_path(index.INDEX)} was damaged and is made anew from the files: try again")
+        return IndexRebuiltError(f"{self.own_path(index.INDEX)} was damaged and is rebuilt from the files: try again")
+
+    def rebuild(self) -> None:
+        """Make the index anew from the files. For the holder of the lock. Raises FolderError."""
+        with self.errors():
+            self._recover(self._create(), was_left=True)
 
     def _renew(self) -> None:
         """Make the damaged index anew from the files; in memory if another process has the lock."""
         from kubepy.storage.locks import LOCK, Lock
 
+        self._tell_of_damage()
         self.close()
         lock = Lock(self.own_path(LOCK))
         try:
             lock.acquire(0)
         except (LockTimeoutError, FolderError):
-            self._database = index.open_in_memory(self.folder.root)
+            self._database = index.open_in_memory(self.folder.root, empty=True)
             self.take_in()
             return
         try:
             index.discard(self.folder.root)
         finally:
             lock.release()
-
-
-def is_damage(error: Exception) -> bool:
-    """Whether an error says that the index is no sound database, so that making it anew helps."""
-    if isinstance(error, DamagedError):
-        return True
-    return getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
+import stat
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from kubepy.storage.access import Access
 from kubepy.storage.compare import (
     Edited,
     Known,
@@ -17,25 +20,70 @@ from kubepy.storage.compare import (
     digest_of,
     examine,
     known_problem,
+    managers_path,
+    read_managers,
 )
-from kubepy.storage.database import DURABLE, PENDING, WRITTEN, Database, Row
-from kubepy.storage.folder import MANAGED, Folder, UnreadableError, is_own_temporary
+from kubepy.storage.database import DURABLE, PENDING, WRITTEN, DamagedError, Database, Row
+from kubepy.storage.folder import MANAGED, PRIVATE, Folder, UnreadableError, is_own_temporary
 from kubepy.storage.keys import Key, path_of
-from kubepy.storage.manifest import ContentError, parse, to_json
+from kubepy.storage.manifest import ContentError, from_json, managers_of, parse, to_json
 from kubepy.storage.model import DELETED
 from kubepy.storage.survey import survey
 
+if TYPE_CHECKING:
+    from kubepy.storage.access import Access
+
 
 def check(access: Access) -> list[str]:
+    """Every disagreement, a line each. Raises DamagedError where the index cannot be read."""
     database = access.database()
     rows = database.rows()
+    return [
+        *check_index(access, rows),
+        *_check_stamps(access, rows),
+        *(f"{path}: {why}" for path, why in check_managers(access.folder, rows)),
+        *(f"{path}: {why}" for path, why in check_modes(access.folder, rows)),
+    ]
+
+
+def check_index(access: Access, rows: list[Row]) -> list[str]:
+    """What is wrong in the index, so that making it anew from the files mends it."""
+    database = access.database()
     return [
         *_check_database(database),
         *_check_revisions(database, rows),
         *_check_log(database, rows),
-        *_check_stamps(access, rows),
         *_check_contents(access, rows),
     ]
+
+
+def damages(database: Database) -> Iterator[str]:
+    """What in an index no kubepy can have written."""
+    try:
+        yield from _check_database(database)
+        for row in database.rows():
+            if problem := _wrong_types(row):
+                yield problem
+            json.loads(row.json or "null")
+            row.replaced()
+        database.check_log()
+        database.counter("compacted")
+        for entry in database.entries(0):
+            json.loads(entry.json or "null")
+            if not all(isinstance(text, str) for text in entry[1:5]):
+                yield f"an entry of the change log has other types: {entry[:5]}"
+        for _, (stamp, line, why) in database.problems().items():
+            if not all(isinstance(number, int) for number in (*stamp, line)) or not isinstance(why, str):
+                yield "a problem has other types"
+        json.loads(database.value("internal", "settings") or "null")
+    except (DamagedError, sqlite3.Error, TypeError, ValueError, AttributeError) as error:
+        yield str(error)
+
+
+def _wrong_types(row: Row) -> str:
+    texts, numbers = (*row.key, row.replaces, row.managers), (row.revision, *row.stamp, row.racy, row.state)
+    is_sound = all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
+    return "" if is_sound and isinstance(row.digest, bytes) else f"{row[:3]}: a column has another type"
 
 
 def _check_database(database: Database) -> Iterator[str]:
@@ -119,13 +167,44 @@ def _wrong_content(access: Access, row: Row, path: str) -> str:
     return "" if text == row.json else "does not hold the object of the index"
 
 
+def check_managers(folder: Folder, rows: list[Row]) -> Iterator[tuple[str, str]]:
+    """The files of managers that do not hold those of their object's row, or belong to none: path and reason."""
+    paths = {f"{listing.directory.path}/{MANAGED}/{file}" for listing in survey(folder).listings
+             for file in listing.managers}
+    for row in rows:
+        path = managers_path(row.key)
+        if row.json is None or row.expires is not None:
+            continue
+        if path not in paths and managers_of(row.json) is not None:
+            yield path, "is missing: the managers of its object are in the index alone"
+        elif path in paths:
+            managers = from_json(row.json, 0)["metadata"].get("managedFields")
+            if read_managers(folder, row.key) != managers:
+                yield path, "does not hold the managers of its object"
+        paths.discard(path)
+    yield from ((path, "belongs to no object") for path in sorted(paths))
+
+
+def check_modes(folder: Folder, rows: list[Row]) -> Iterator[tuple[str, str]]:
+    """The files of Secrets that others than their owner can read: path and reason."""
+    for row in rows:
+        if row.resource in PRIVATE and row.json is not None:
+            path = path_of(row.key)
+            try:
+                mode = stat.S_IMODE(os.lstat(folder.absolute(path)).st_mode)
+            except OSError:
+                continue  # told by its stamp
+            if mode & 0o077:
+                yield path, f"others can read it (mode {mode:04o})"
+
+
 def check_leftovers(folder: Folder) -> Iterator[str]:
-    """Temporary files that no process works on; for the holder of the lock."""
+    """The paths of temporary files that no process works on; for the holder of the lock."""
     for listing in survey(folder).listings:
         for path in (listing.directory.path, f"{listing.directory.path}/{MANAGED}"):
             if folder.is_directory(path):
                 names = sorted(os.listdir(folder.absolute(path)))
-                yield from (f"{path}/{name}: is left over" for name in names if is_own_temporary(name))
+                yield from (f"{path}/{name}" for name in names if is_own_temporary(name))
 
 
 def _name(row: Row) -> str:

@@ -7,6 +7,7 @@ here when the lock is taken, and the holder of the lock takes the same in for go
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -17,7 +18,8 @@ from kubepy.storage.manifest import ContentError, check_place, parse, to_json
 from kubepy.storage.model import Admit, Object, Problem
 from kubepy.storage.survey import Found, Obstacles, Survey, obstacle_before, survey_of
 
-UNKNOWN = Stamp(0, 0, 0)  # of a problem file that is to be read again
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
+UNKNOWN = Stamp(0, 0, 0, 0)  # of a problem file that is to be read again
 
 
 class Difference(NamedTuple):
@@ -35,6 +37,7 @@ class Same(NamedTuple):
     stamp: Stamp
     digest: bytes
     racy: bool
+    managers: str
 
 
 class Gone(NamedTuple):
@@ -52,6 +55,7 @@ class Edited(NamedTuple):
     stamp: Stamp
     digest: bytes
     racy: bool
+    managers: str
 
 
 class Refused(NamedTuple):
@@ -88,18 +92,19 @@ def compare(rows: Iterable[Row], survey: Survey, folder: Folder, known: Known) -
         listing = by_place.get(row[:2])
         file = encode(row.name) + SUFFIX
         stat = listing.files.pop(file, None) if listing else None
-        if stat and not known.problems and not row.racy and row.json is not None and _has_stamp(row, stat):
+        if (stat and listing and not known.problems and not row.racy and row.json is not None
+                and _has_stamp(row, stat) and not row.managers and not listing.managers):
             continue  # as almost all files are, so this comes first
         if row.expires is not None or not is_settled(row, known):
             continue
         if obstacles and obstacles.before(row.resource, row.namespace):
             continue
-        found = Found(listing.directory, file, stat) if listing and stat else None
+        found = listing.found(file, stat) if listing and stat else None
         if difference := _difference(row, found, folder, known):
             yield difference
     for listing in by_place.values():
         for file, stat in listing.files.items():
-            found = Found(listing.directory, file, stat)
+            found = listing.found(file, stat)
             yield Difference(found.path, found, None)
 
 
@@ -110,17 +115,31 @@ def refusals(obstacles: Obstacles, rows: Iterable[Row]) -> list[Refused]:
 
 
 def _difference(row: Row, found: Found | None, folder: Folder, known: Known) -> Difference | None:
+    if found and not known.same_boot and _is_of_lost_power(row, found):
+        return None
     if row.json is None:  # a tombstone: any file there is new
         return Difference(found.path, found, None) if found else None
     if found is None:
         return Difference(path_of(row.key), None, row)
-    if not _has_stamp(row, found.stat) or (known.problems and found.path in known.problems):
+    if not _has_stamp(row, found.stat) or row.managers != found.managers:
+        return Difference(found.path, found, row)
+    if known.problems and found.path in known.problems:
         return Difference(found.path, found, row)
     return Difference(found.path, found, row) if row.racy and _is_edited(row, found, folder, known) else None
 
 
 def _has_stamp(row: Row, stat: os.stat_result) -> bool:
-    return row.mtime_ns == stat.st_mtime_ns and row.size == stat.st_size and row.inode == stat.st_ino
+    return row.ctime_ns == stat.st_ctime_ns and row.mtime_ns == stat.st_mtime_ns and row.size == stat.st_size \
+        and row.inode == stat.st_ino
+
+
+def _is_of_lost_power(row: Row, found: Found) -> bool:
+    """Tell a file that a power cut left, which the recovery restores or removes, from an edit: an empty one, and the
+    file of a deleted object that is back."""
+    stat = found.stat
+    if not stat.st_size:
+        return True
+    return row.json is None and (row.mtime_ns, row.size, row.inode) == (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
 def _is_edited(row: Row, file: Found, folder: Folder, known: Known) -> bool:
@@ -162,16 +181,16 @@ def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outc
     except UnreadableError as error:
         stamp = UNKNOWN if isinstance(error, DeniedError) else difference.found.stamp
         return _refused(difference, stamp, ContentError(0, str(error)))
-    digest = digest_of(data)
-    if difference.row and digest == difference.row.digest:
-        return Same(difference.row, stamp, digest, racy)
+    digest, managers = digest_of(data), difference.found.managers
+    if difference.row and (digest, managers) == (difference.row.digest, difference.row.managers):
+        return Same(difference.row, stamp, digest, racy, managers)
     try:
         key, text = _load(data, difference, difference.found, folder, stamp, admit)
     except ContentError as error:
         return _refused(difference, UNKNOWN if racy else stamp, error)
     if difference.row and text == difference.row.json:
-        return Same(difference.row, stamp, digest, racy)
-    return Edited(key, difference.row, text, stamp, digest, racy)
+        return Same(difference.row, stamp, digest, racy, managers)
+    return Edited(key, difference.row, text, stamp, digest, racy, managers)
 
 
 def _gone(difference: Difference, folder: Folder) -> Gone | None:
@@ -188,7 +207,7 @@ def _look_again(difference: Difference, folder: Folder) -> Difference | None:
     if survey.obstacles:
         return None
     (listing,) = survey.listings
-    found = [Found(listing.directory, file, stat) for file, stat in listing.files.items()]
+    found = [listing.found(file, stat) for file, stat in listing.files.items()]
     return difference._replace(found=found[0] if found else None)
 
 
@@ -271,4 +290,13 @@ def read_managers(folder: Folder, key: Key) -> object:
     except (FileNotFoundError, UnreadableError, ContentError):
         return None
     managers = content.object.get("managedFields")
-    return managers if isinstance(managers, list) else None
+    return managers if isinstance(managers, list) and all(map(_is_manager, managers)) else None
+
+
+def _is_manager(entry: object) -> bool:
+    """Tell whether an entry has the types of a ManagedFieldsEntry, so that it can be decoded."""
+    if not isinstance(entry, dict):
+        return False
+    texts = [entry.get(field, "") for field in ("manager", "operation", "apiVersion", "fieldsType", "subresource")]
+    return all(isinstance(text, str) for text in texts) and isinstance(entry.get("fieldsV1", {}), dict) \
+        and _TIME(str(entry.get("time") or "1970-01-01T00:00:00Z")) is not None

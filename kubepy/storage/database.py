@@ -3,10 +3,14 @@
 A row of ``objects`` is an object's newest committed state and what is known of its file. ``state`` says how far that
 file is:
 
-    PENDING   committed here, the file not yet replaced; its row is the truth. ``replaces`` is the stamp of the file
-              as it was before, so that whoever finishes the work knows it from an edit by somebody else.
-    WRITTEN   the file is replaced, but may be lost if the machine stops: verified after the next boot
-    DURABLE   the file is known to be on disk
+    PENDING   committed here, the file not yet replaced; the row is the truth
+    WRITTEN   the file is replaced, but its folder entry may be lost if the machine stops: verified after the next boot
+    DURABLE   the file is known to be on disk; from then on the file is the truth
+
+``replaces`` lists the versions of the file that a power cut may bring back: the one that a PENDING row replaces first
+(``-`` when there was none), then those before it that are not known to be gone (:class:`Version`). A DURABLE row has
+none. ``managers`` is the stamp of the object's file of managers, "" without one. ``checksum`` is over what makes the
+object (:func:`checksum`).
 
 A row without ``json`` is a tombstone: the file is to be removed, or was and might come back with a lost power supply.
 """
@@ -16,9 +20,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from kubepy.storage.errors import FolderError
 from kubepy.storage.keys import Key
@@ -27,7 +33,7 @@ DURABLE = 0
 WRITTEN = 1
 PENDING = 2
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA = """
 CREATE TABLE objects (
     id INTEGER PRIMARY KEY,
@@ -38,11 +44,14 @@ CREATE TABLE objects (
     mtime_ns INTEGER NOT NULL DEFAULT 0,
     size INTEGER NOT NULL DEFAULT 0,
     inode INTEGER NOT NULL DEFAULT 0,
+    ctime_ns INTEGER NOT NULL DEFAULT 0,
     digest BLOB NOT NULL DEFAULT x'',
     racy INTEGER NOT NULL DEFAULT 0,
     state INTEGER NOT NULL DEFAULT 0,
     replaces TEXT NOT NULL DEFAULT '',
+    managers TEXT NOT NULL DEFAULT '',
     expires REAL,
+    checksum INTEGER NOT NULL,
     json TEXT,  -- the last column: what lies behind a long one is slow to reach
     UNIQUE (resource, namespace, name)
 );
@@ -62,6 +71,7 @@ CREATE TABLE problems (
     mtime_ns INTEGER NOT NULL,
     size INTEGER NOT NULL,
     inode INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
     line INTEGER NOT NULL,
     why TEXT NOT NULL
 );
@@ -76,15 +86,48 @@ class DamagedError(Exception):
     """The index holds something that it cannot hold; it has to be made anew."""
 
 
+# What SQLite says of a database that is none, is cut short, or lacks a table, a column or a key.
+_DAMAGE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH,
+                     sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB})
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Tell whether an error says that the index is no sound database, so that making it anew helps."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # an error of Python's module itself
+        return "Could not decode to UTF-8" in str(error)
+    return code == sqlite3.SQLITE_IOERR_SHORT_READ or (code & 0xFF) in _DAMAGE
+
+
 class Stamp(NamedTuple):
-    """How a file is known again without reading it."""
+    """How a file is known again without reading it. The change time cannot be set, so an edit always shows in it."""
 
     mtime_ns: int
     size: int
     inode: int
+    ctime_ns: int
 
     def __str__(self) -> str:
-        return f"{self.mtime_ns}:{self.size}:{self.inode}"
+        return f"{self.mtime_ns}:{self.size}:{self.inode}:{self.ctime_ns}"
+
+
+class Version(NamedTuple):
+    """A version of a file that a power cut may bring back, with its inode: the stamp (its change time is not compared,
+    removing the file has moved it) and the digest of its content."""
+
+    mtime_ns: int
+    size: int
+    inode: int
+    digest: bytes
+
+    def __str__(self) -> str:
+        return f"{self.mtime_ns}:{self.size}:{self.inode}:{self.digest.hex()}"
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """Raises ValueError."""
+        mtime_ns, size, inode, digest = text.split(":")
+        return cls(int(mtime_ns), int(size), int(inode), bytes.fromhex(digest))
 
 
 class Row(NamedTuple):
@@ -98,10 +141,12 @@ class Row(NamedTuple):
     mtime_ns: int = 0
     size: int = 0
     inode: int = 0
+    ctime_ns: int = 0
     digest: bytes = b""
     racy: int = 0
     state: int = DURABLE
     replaces: str = ""
+    managers: str = ""
     expires: float | None = None
 
     @property
@@ -110,16 +155,34 @@ class Row(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        return Stamp(self.mtime_ns, self.size, self.inode)
+        return Stamp(self.mtime_ns, self.size, self.inode, self.ctime_ns)
+
+    @property
+    def version(self) -> Version:
+        return Version(self.mtime_ns, self.size, self.inode, self.digest)
+
+    def replaced(self) -> list[Version]:
+        """The versions of the file that a power cut may bring back, newest first."""
+        return [Version.parse(text) for text in self.replaces.split() if text != NO_FILE]
+
+
+NO_FILE = "-"  # in ``replaces``: there was no file
+
+
+def checksum(row: Row) -> int:
+    """The checksum of a row: its key, revision and JSON. What is known of the file is compared with the file anyway."""
+    head = f"{row.resource}/{row.namespace}/{row.name}/{row.revision}/{row.expires}"
+    return zlib.crc32((row.json or "").encode(), zlib.crc32(head.encode()))
 
 
 COLUMNS = ", ".join(Row._fields)
 # Comparing with files needs no JSON; "" keeps a live row apart from a tombstone.
 COLUMNS_WITHOUT_JSON = COLUMNS.replace("json", "CASE WHEN json IS NULL THEN NULL ELSE '' END")
+_WRITTEN_COLUMNS = (*Row._fields, "checksum")
 _UPSERT = f"""
-INSERT INTO objects ({COLUMNS}) VALUES ({", ".join("?" * len(Row._fields))})
+INSERT INTO objects ({", ".join(_WRITTEN_COLUMNS)}) VALUES ({", ".join("?" * len(_WRITTEN_COLUMNS))})
 ON CONFLICT (resource, namespace, name) DO UPDATE SET
-{", ".join(f"{column} = excluded.{column}" for column in Row._fields[3:])}
+{", ".join(f"{column} = excluded.{column}" for column in _WRITTEN_COLUMNS[3:])}
 """
 
 
@@ -228,44 +291,50 @@ class Database:
     # --- objects ---
 
     def row(self, key: Key) -> Row | None:
+        """Raises DamagedError."""
         found = self.connection.execute(
-            f"SELECT {COLUMNS} FROM objects WHERE resource = ? AND namespace = ? AND name = ?", key
+            f"SELECT {COLUMNS}, checksum FROM objects WHERE resource = ? AND namespace = ? AND name = ?", key
         ).fetchone()
-        return Row._make(found) if found else None
+        return _checked(found) if found else None
 
     def outlines(self) -> list[Row]:
         """All rows, tombstones included, in no order; ``json`` is "" where there is some."""
         return self._outlines.all()
 
     def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
-        """The rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key order."""
+        """The rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key order.
+
+        Raises DamagedError."""
         wanted = {"resource": resource, "namespace": namespace}
         given = {column: value for column, value in wanted.items() if value is not None}
         where = " AND ".join(f"{column} = :{column}" for column in given) or "TRUE"
         found = self.connection.execute(
-            f"SELECT {COLUMNS} FROM objects WHERE {where} ORDER BY resource, namespace, name", given
+            f"SELECT {COLUMNS}, checksum FROM objects WHERE {where} ORDER BY resource, namespace, name", given
         )
-        return list(map(Row._make, found))
+        return list(map(_checked, found))
 
-    def unsettled(self, states: tuple[int, ...]) -> list[Row]:
-        """The rows that are PENDING, WRITTEN, or either, in key order."""
+    def pending(self) -> list[Row]:
+        """The rows that are PENDING, in key order. Raises DamagedError."""
+        return self._select(f"state > 0 AND state = {PENDING}")
+
+    def unsynced(self) -> list[tuple[Key, int]]:
+        """The keys and revisions of the rows that are WRITTEN, in no order."""
         found = self.connection.execute(
-            f"SELECT {COLUMNS} FROM objects WHERE state > 0 AND state IN ({', '.join(map(str, states))}) "
-            "ORDER BY resource, namespace, name"
-        )
-        return list(map(Row._make, found))
+            f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = {WRITTEN}")
+        return [(Key(*key), revision) for *key, revision in found]
 
     def expired(self, now: float) -> list[Row]:
+        """Raises DamagedError."""
+        return self._select("expires IS NOT NULL AND expires <= ?", now)
+
+    def _select(self, where: str, *parameters: float) -> list[Row]:
         found = self.connection.execute(
-            f"SELECT {COLUMNS} FROM objects WHERE expires IS NOT NULL AND expires <= ? "
-            "ORDER BY resource, namespace, name",
-            (now,),
-        )
-        return list(map(Row._make, found))
+            f"SELECT {COLUMNS}, checksum FROM objects WHERE {where} ORDER BY resource, namespace, name", parameters)
+        return list(map(_checked, found))
 
     def put(self, rows: Iterable[Row]) -> None:
         rows = list(rows)
-        self.connection.executemany(_UPSERT, rows)
+        self.connection.executemany(_UPSERT, ((*row, checksum(row)) for row in rows))
         self._outlines.put(rows)
 
     def remove(self, keys: Iterable[Key]) -> None:
@@ -273,23 +342,37 @@ class Database:
         self.connection.executemany("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", keys)
         self._outlines.remove(keys)
 
-    def restamp(self, row: Row, stamp: Stamp, digest: bytes, racy: bool) -> None:
-        """The file of a settled row is another one with the same object in it."""
+    def restamp(self, row: Row) -> None:
+        """Store what is known of the file of a row; the object in it is the same."""
         self.connection.execute(
-            "UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, digest = ?, racy = ? "
+            "UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, digest = ?, racy = ?, managers = ? "
             "WHERE resource = ? AND namespace = ? AND name = ?",
-            (*stamp, digest, racy, *row.key),
+            (*row.stamp, row.digest, row.racy, row.managers, *row.key),
         )
-        self._outlines.change(
-            row.key, lambda known: known._replace(**stamp._asdict(), digest=digest, racy=int(racy)))
+        self._outlines.change(row.key, lambda known: known._replace(
+            **row.stamp._asdict(), digest=row.digest, racy=row.racy, managers=row.managers))
 
-    def set_state(self, keys: Iterable[Key], state: int) -> None:
-        keys = list(keys)
+    def mark_written(self, rows: Iterable[Row]) -> None:
+        """Mark PENDING rows WRITTEN, with the change time of their files and the stamps of their managers' files."""
+        rows = list(rows)
         self.connection.executemany(
-            f"UPDATE objects SET state = {state}, replaces = '' WHERE resource = ? AND namespace = ? AND name = ?", keys
+            f"UPDATE objects SET state = {WRITTEN}, ctime_ns = ?, managers = ? "
+            "WHERE resource = ? AND namespace = ? AND name = ?",
+            ((row.ctime_ns, row.managers, *row.key) for row in rows),
         )
-        for key in keys:
-            self._outlines.change(key, lambda known: known._replace(state=state, replaces=""))
+        for row in rows:
+            self._outlines.change(row.key, partial(_as_written, row))
+
+    def mark_durable(self, written: Iterable[tuple[Key, int]]) -> None:
+        """Mark rows DURABLE that are still WRITTEN at the same revision."""
+        written = list(written)
+        self.connection.executemany(
+            f"UPDATE objects SET state = {DURABLE}, replaces = '' WHERE resource = ? AND namespace = ? AND name = ? "
+            f"AND revision = ? AND state = {WRITTEN}",
+            ((*key, revision) for key, revision in written),
+        )
+        for key, revision in written:
+            self._outlines.change(key, partial(_as_durable, revision))
 
     def tombstones(self) -> int:
         (count,) = self.connection.execute("SELECT count(*) FROM objects WHERE json IS NULL").fetchone()
@@ -304,6 +387,12 @@ class Database:
     def log(self, entries: Iterable[LogEntry]) -> None:
         self.connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", entries)
 
+    def check_log(self) -> None:
+        """Raises DamagedError when the change log is ahead of the counter."""
+        (newest,) = self.connection.execute("SELECT max(revision) FROM changes").fetchone()
+        if newest is not None and newest > self.counter("revision"):
+            raise DamagedError(f"the change log has revision {newest}, the counter {self.counter('revision')}")
+
     def entries(self, since: int) -> list[LogEntry]:
         found = self.connection.execute("SELECT * FROM changes WHERE revision > ? ORDER BY revision", (since,))
         return list(map(LogEntry._make, found))
@@ -317,10 +406,11 @@ class Database:
     def problems(self) -> dict[str, tuple[Stamp, int, str]]:
         """Path to the stamp of the file, the line and the reason."""
         found = self.connection.execute("SELECT * FROM problems ORDER BY path")
-        return {path: (Stamp(mtime, size, inode), line, why) for path, mtime, size, inode, line, why in found}
+        return {path: (Stamp(*stamp), line, why) for path, *stamp, line, why in found}
 
     def put_problem(self, path: str, stamp: Stamp, line: int, why: str) -> None:
-        self.connection.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?, ?, ?)", (path, *stamp, line, why))
+        self.connection.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?, ?, ?, ?)",
+                                (path, *stamp, line, why))
 
     def remove_problem(self, path: str) -> None:
         self.connection.execute("DELETE FROM problems WHERE path = ?", (path,))
@@ -351,6 +441,23 @@ class Database:
             self.connection.execute(f"DELETE FROM {table} WHERE name = ?", (name,))
         else:
             self.connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", (name, value))
+
+
+def _as_written(row: Row, known: Row) -> Row:
+    return known._replace(state=WRITTEN, ctime_ns=row.ctime_ns, managers=row.managers)
+
+
+def _as_durable(revision: int, known: Row) -> Row:
+    is_meant = (known.state, known.revision) == (WRITTEN, revision)
+    return known._replace(state=DURABLE, replaces="") if is_meant else known
+
+
+def _checked(found: tuple[Any, ...]) -> Row:
+    """A row as it was selected, its checksum last. Raises DamagedError."""
+    row = Row._make(found[:-1])
+    if found[-1] != checksum(row):
+        raise DamagedError(f"the row of {row.resource} {row.name} has another checksum")
+    return row
 
 
 def identity(path: str) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from collections.abc import Iterable
 
 from kubepy.storage.database import Stamp
 from kubepy.storage.errors import FolderError
@@ -16,11 +17,14 @@ MAX_SIZE = 3 * 1024 * 1024
 TEMPORARY_PREFIX = ".kubepy-"
 TEMPORARY_SUFFIX = ".tmp"
 MANAGED = ".managed"
+PRIVATE = frozenset({"secrets"})  # resources whose files only their owner may read
 
 # A file's mtime comes from the kernel's tick (at most 10 ms) or, on old file systems, from whole seconds, so an edit
 # right after a look can leave the same mtime. Our own files are stamped this much in the past: no later edit can match.
 TICK_NS = 20_000_000
 COARSE_TICK_NS = 2_100_000_000
+
+SYNC_EACH = 16  # files or folders; more are synced by one syncfs
 
 
 class UnreadableError(Exception):
@@ -37,13 +41,19 @@ def shown(path: str) -> str:
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
-    return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+    return Stamp(found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
 
 
 def is_racy(stamp: Stamp, read_ns: int) -> bool:
-    """Whether an edit after a look at ``read_ns`` could leave the same stamp (git: racy index)."""
-    tick = COARSE_TICK_NS if stamp.mtime_ns % 1_000_000_000 == 0 else TICK_NS
-    return stamp.mtime_ns + tick >= read_ns
+    """Tell whether an edit after a look at ``read_ns`` could leave the same stamp (git: racy index).
+
+    It would have to leave both times, so one of them that is old enough is proof.
+    """
+    return all(time_ns + _tick(time_ns) >= read_ns for time_ns in (stamp.mtime_ns, stamp.ctime_ns))
+
+
+def _tick(time_ns: int) -> int:
+    return COARSE_TICK_NS if time_ns % 1_000_000_000 == 0 else TICK_NS
 
 
 def is_own_temporary(file: str) -> bool:
@@ -173,13 +183,27 @@ class Folder:
                 return
             path = path.rpartition("/")[0]
 
-    def sync_directory(self, path: str) -> None:
-        """Make the entries of a folder (of the nearest one there still is) durable."""
-        while path and not self.is_directory(path):
-            path = path.rpartition("/")[0]
-        descriptor = os.open(self.absolute(path), os.O_RDONLY | os.O_DIRECTORY)
+    def sync_directories(self, paths: Iterable[str]) -> None:
+        """Make the entries of folders, and those of the folders above them, durable."""
+        wanted = {part for path in paths for part in ("", *parts_of(path))}
+        if len(wanted) > SYNC_EACH:
+            self.sync_all()
+            return
+        for path in sorted(wanted):
+            try:
+                descriptor = os.open(self.absolute(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # its removal is an entry of the folder above it
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def sync_all(self) -> None:
+        """Make everything on the folder's file system durable (``syncfs``)."""
+        descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(descriptor)
+            _syncfs(descriptor)
         finally:
             os.close(descriptor)
 
@@ -190,15 +214,29 @@ class Folder:
             return
 
     def remove_temporaries(self, path: str) -> None:
-        for name in os.listdir(self._prefix + path):
-            if is_own_temporary(name):
-                self.remove(f"{path}/{name}")
+        """Remove the temporary files in a folder, if it is there."""
+        if self.is_directory(path):
+            for name in os.listdir(self._prefix + path):
+                if is_own_temporary(name):
+                    self.remove(f"{path}/{name}")
 
 
 def parts_of(path: str) -> list[str]:
     """``a``, ``a/b``, ``a/b/c`` of ``a/b/c``."""
     names = path.split("/")
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
+
+
+def _syncfs(descriptor: int) -> None:
+    """Call ``syncfs(2)``, or ``sync`` where the system has none. Raises OSError."""
+    import ctypes
+
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:
+        os.sync()
+    elif syncfs(descriptor) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
 
 
 def _read_all(descriptor: int) -> bytes:

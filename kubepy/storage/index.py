@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 
-from kubepy.storage.database import Database, remove_files
+from kubepy.storage.database import DamagedError, Database, is_damage, remove_files
 from kubepy.storage.errors import FolderError
 
 OWN = ".kubepy"
@@ -25,20 +26,36 @@ def boot_id() -> str | None:
 
 
 def make_own_folder(root: str) -> None:
-    """Make ``.kubepy/``. Raises FolderError."""
+    """Make ``.kubepy/``, or take it from all but its owner: the index holds Secrets. Raises FolderError, also for a
+    symbolic link in it, through which a cloned folder could reach any file of the user."""
     path = os.path.join(root, OWN)
-    if os.path.islink(path):
-        raise FolderError(f"{path} is a symbolic link")
+    if link := own_link(root):
+        raise FolderError(f"{link} is a symbolic link")
     try:
-        os.makedirs(path, exist_ok=True)
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        made = os.stat(path)
+        if stat.S_IMODE(made.st_mode) & 0o077 and made.st_uid == os.geteuid():
+            os.chmod(path, 0o700)
     except OSError as error:
         raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
 
 
+def own_link(root: str) -> str:
+    """The path of a symbolic link that is ``.kubepy/`` or lies in it, "" without one."""
+    path = os.path.join(root, OWN)
+    if os.path.islink(path):
+        return path
+    try:
+        with os.scandir(path) as entries:
+            return next((os.path.join(path, entry.name) for entry in entries if entry.is_symlink()), "")
+    except OSError:  # not there, or not ours: then nothing in it is used
+        return ""
+
+
 def open_existing(root: str) -> Database | None:
-    """The index if there is a sound one of this version that can be used here."""
+    """The index if there is one of this version that can be used here. Raises DamagedError."""
     path = os.path.join(root, OWN, INDEX)
-    if os.path.islink(os.path.dirname(path)) or not os.path.exists(path):
+    if not os.path.exists(path) or own_link(root):
         return None
     try:
         database = Database(path)
@@ -47,8 +64,11 @@ def open_existing(root: str) -> Database | None:
     try:
         if database.is_current():
             return database
-    except sqlite3.Error:  # not a database, damaged, or in a folder where SQLite cannot work
-        pass
+    except sqlite3.Error as error:
+        database.close()
+        if is_damage(error):
+            raise DamagedError(str(error)) from error
+        return None  # in a folder where SQLite cannot work
     database.close()
     return None
 
@@ -68,6 +88,7 @@ def create(root: str) -> Database:
 
 
 def _create_at(path: str) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     database = Database(path)
     try:
         database.create()
@@ -83,31 +104,40 @@ def begin(root: str) -> None:
     lock = Lock(os.path.join(root, OWN, LOCK))
     lock.acquire(LOCK_TIMEOUT)
     try:
-        existing = open_existing(root)
+        existing = _existing_or_none(root)
         database = existing or create(root)
         if existing is None:
             database.set_built()
+            database.set_value("internal", "boot", boot_id() or "")
         database.close()
     finally:
         lock.release()
 
 
-def open_in_memory(root: str) -> Database:
-    """A copy of the index in memory, an empty one if it cannot be copied."""
+def _existing_or_none(root: str) -> Database | None:
+    try:
+        return open_existing(root)
+    except DamagedError:
+        return None
+
+
+def open_in_memory(root: str, *, empty: bool = False) -> Database:
+    """A copy of the index in memory; an empty one if it cannot be copied, or if ``empty``."""
     database = Database(":memory:")
-    if _copy(os.path.join(root, OWN, INDEX), database):
+    if not empty and _copy(os.path.join(root, OWN, INDEX), database):
         return database
     database.close()
-    empty = Database(":memory:")
-    empty.create()
-    return empty
+    new = Database(":memory:")
+    new.create()
+    new.set_value("internal", "boot", boot_id() or "")
+    return new
 
 
 def _copy(path: str, database: Database) -> bool:
     """Copy an index whose log (``-wal``) is all in it; SQLite itself reads none in a folder it cannot write to."""
     from urllib.parse import quote
 
-    if not os.path.isfile(path) or os.path.islink(os.path.dirname(path)) or os.path.exists(f"{path}-wal"):
+    if not os.path.isfile(path) or own_link(os.path.dirname(os.path.dirname(path))) or os.path.exists(f"{path}-wal"):
         return False
     try:
         source = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?immutable=1", uri=True)

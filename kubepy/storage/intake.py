@@ -1,6 +1,6 @@
 """Taking in what other programs did to the files: it becomes revisions and change log entries like any other change.
 
-The files themselves are left as they are.
+The files of objects themselves are left as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kubepy.storage.compare import (
     compare,
     examine,
     known_problem,
+    managers_path,
     refusals,
 )
 from kubepy.storage.database import Database, LogEntry, Row
@@ -68,6 +69,8 @@ class Intake:
             was_problem = set(solved)
             revision = _Revisions(self.database.counter("revision"))
             if is_rebuild:
+                if not self.database.in_memory:
+                    self.folder.sync_all()  # the rows of a new index count as DURABLE
                 revision.last = self._first_revision(len(outcomes))
                 self.database.set_counter("compacted", revision.last)
                 self.database.set_built()
@@ -90,13 +93,16 @@ class Intake:
         elif isinstance(outcome, Edited):
             self._put(_row_of(outcome, revision.next()), MODIFIED if outcome.row else ADDED)
         elif path_of(outcome.row.key) in was_problem:  # lists have left it out: watchers must hear that it is back
-            self._put(_row_again(outcome, revision.next()), MODIFIED)
+            self._put(_restamped(outcome)._replace(revision=revision.next()), MODIFIED)
         else:
-            self.database.restamp(outcome.row, outcome.stamp, outcome.digest, outcome.racy)
+            self.database.restamp(_restamped(outcome))
 
     def _remove(self, row: Row, revision: int) -> None:
         self.database.remove([row.key])
         self.database.log([LogEntry(revision, DELETED, *row.key, row.json)])
+        if row.managers and not self.database.in_memory:  # they are one with their object
+            self.folder.remove(managers_path(row.key))
+            self.folder.remove_empty_managed(path_of(row.key).rpartition("/")[0])
 
     def _put(self, row: Row, change_type: str) -> None:
         self.database.put([row])
@@ -127,9 +133,9 @@ def _order(outcome: Outcome) -> tuple[Key, str]:
 
 
 def _row_of(edited: Edited, revision: int) -> Row:
-    return Row(*edited.key, revision, edited.json, *edited.stamp, edited.digest, int(edited.racy))
+    return Row(*edited.key, revision, edited.json, *edited.stamp, edited.digest, int(edited.racy),
+               managers=edited.managers)
 
 
-def _row_again(same: Same, revision: int) -> Row:
-    stamped = same.row._replace(**same.stamp._asdict())
-    return stamped._replace(revision=revision, digest=same.digest, racy=int(same.racy))
+def _restamped(same: Same) -> Row:
+    return same.row._replace(**same.stamp._asdict(), digest=same.digest, racy=int(same.racy), managers=same.managers)

@@ -1,13 +1,14 @@
 """How a commit reaches the files, and how what was left of one is finished.
 
-    1. stage    new contents go to temporary files in their folders; what cannot be written fails here
+    1. stage    new contents go to temporary files in their folders, and are synced; what cannot be written fails here
     2. record   one SQLite transaction (one fsync): rows PENDING, change log, counter. Now it is committed
-    3. settle   each file is replaced or removed
+    3. settle   each file is replaced or removed, and so is the file of managers beside it
     4. done     a SQLite transaction that need not be on disk: rows WRITTEN
+    5. sync     before the command ends: the entries of the folders are synced, rows DURABLE
 
-A process that dies before 2 leaves temporary files; one that dies after it, or whose disk fills up, leaves PENDING
-rows, which whoever takes the lock next settles. An edit by somebody else in between is seen by its stamp and wins: it
-comes after the commit.
+A file under its final name is always whole, since its content is on disk before it gets the name. A process that dies
+before 2 leaves temporary files; one that dies after it, or whose disk fills up, leaves PENDING rows, which the next
+holder of the lock settles. An edit by somebody else in between is seen by its stamp and wins: it came after the commit.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kubepy.storage.compare import digest_of, managers_path
-from kubepy.storage.database import DURABLE, PENDING, WRITTEN, Database, LogEntry, Row, Stamp
+from kubepy.storage.database import DURABLE, NO_FILE, PENDING, Database, LogEntry, Row, Stamp
 from kubepy.storage.errors import ConflictError, FolderError
-from kubepy.storage.folder import MAX_SIZE, TEMPORARY_PREFIX, TEMPORARY_SUFFIX, Folder
+from kubepy.storage.folder import MANAGED, MAX_SIZE, PRIVATE, SYNC_EACH, TEMPORARY_PREFIX, TEMPORARY_SUFFIX, Folder
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import managers_of, to_file
 from kubepy.storage.survey import obstacle_before
 
-PRIVATE = frozenset({"secrets"})
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
 LOG_SLACK = 5_000
 MAX_TOMBSTONES = 5_000
+MAX_REPLACES = 4_000  # characters of a row's unsynced versions, after which they are synced without waiting
 DONE_NEVERTHELESS = "the change itself is made: the files follow as soon as they can be written"
 
 
@@ -50,14 +51,18 @@ class Commit(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """A PENDING row and the temporary file with its content ("": none)."""
+    """A PENDING row and the temporary files with its content and its managers ("": none)."""
 
     row: Row
     temporary: str
+    managers: str = ""
 
 
 def stage(folder: Folder, row: Row, number: int, *, sync: bool) -> Staged:
-    """Write the content of a row's file beside it, under a name of its own; the row gets its stamp."""
+    """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
+
+    ``sync``: make the contents durable. Raises FolderError for an object that is too large, OSError.
+    """
     assert row.json is not None
     data = to_file(row.json)
     if len(data) > MAX_SIZE:
@@ -67,6 +72,21 @@ def stage(folder: Folder, row: Row, number: int, *, sync: bool) -> Staged:
     mode = 0o600 if row.resource in PRIVATE else 0o666
     stamp, racy = folder.write_temporary(temporary, data, mode, sync=sync)
     return Staged(row._replace(**stamp._asdict(), digest=digest_of(data), racy=int(racy)), temporary)
+
+
+def stage_managers(folder: Folder, row: Row, number: int, *, sync: bool) -> str:
+    """Write the managers of an object that server-side apply has touched to a temporary file; returns its path or "".
+
+    They are kept in a file beside the object's, so that a clone has them too.
+    """
+    data = managers_of(row.json) if row.json is not None else None
+    if data is None:
+        return ""
+    directory = f"{path_of(row.key).rpartition('/')[0]}/{MANAGED}"
+    folder.make_directory(directory)
+    temporary = f"{directory}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
+    folder.write_temporary(temporary, data, 0o666, sync=sync)
+    return temporary
 
 
 class Journal:
@@ -85,8 +105,11 @@ class Journal:
         staged: list[Staged] = []
         try:
             self._make_directories(commit.writes)
+            files = sum(write.json is not None and write.expires is None for write in commit.writes)
             for number, write in enumerate(commit.writes):
-                staged.append(self._stage(write, number))
+                staged.append(self._stage(write, number, sync=files <= SYNC_EACH))
+            if files > SYNC_EACH:
+                self.folder.sync_all()
             self._record(staged, commit, meta)
         except BaseException:
             self._discard(commit.writes)
@@ -110,7 +133,7 @@ class Journal:
             if obstacle := obstacle_before(self.folder, f"{directory}/"):
                 raise FolderError(f"{self.folder.absolute(obstacle.path)}: {obstacle.why}")
 
-    def _stage(self, write: Write, number: int) -> Staged:
+    def _stage(self, write: Write, number: int, *, sync: bool) -> Staged:
         if write.expires is not None:
             row = Row(*write.key, write.revision, write.json, expires=write.expires)
             return Staged(row, "")
@@ -119,16 +142,13 @@ class Journal:
         if write.json is None:
             assert write.before is not None
             return Staged(write.before._replace(revision=write.revision, json=None, state=PENDING), "")
-        replaces = str(before) if before else ""
+        replaces = _replaced_versions(write.before, has_file=before is not None)
+        row = Row(*write.key, write.revision, write.json, state=PENDING, replaces=replaces)
         try:
-            return self._stage_file(write, path, replaces, number)
+            staged = stage(self.folder, row, number, sync=sync)
+            return staged._replace(managers=stage_managers(self.folder, row, number, sync=sync))
         except OSError as error:
             raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
-
-    def _stage_file(self, write: Write, path: str, replaces: str, number: int) -> Staged:
-        assert write.json is not None
-        row = Row(*write.key, write.revision, write.json, state=PENDING, replaces=replaces)
-        return stage(self.folder, row, number, sync=self.boot is None)
 
     def _check_unedited(self, path: str, before: Row | None) -> Stamp | None:
         stamp = self.folder.stamp(path)
@@ -143,6 +163,8 @@ class Journal:
         for directory in sorted(directories):
             if self.folder.is_inside(f"{directory}/"):
                 self.folder.remove_temporaries(directory)
+                self.folder.remove_temporaries(f"{directory}/{MANAGED}")
+                self.folder.remove_empty_managed(directory)
                 self.folder.remove_empty(directory)
 
     def _record(self, staged: Sequence[Staged], commit: Commit, meta: Iterable[tuple[str, str | None]]) -> None:
@@ -157,13 +179,12 @@ class Journal:
     # --- settling ---
 
     def _settle(self, staged: Sequence[Staged]) -> None:
-        files = [one for one in staged if one.row.expires is None]
-        for one in files:
-            settle(self.folder, one, sync=self.boot is None)
-        rows = [one.row for one in files]
-        tidy(self.folder, rows, sync=self.boot is None)
+        rows = [settle(self.folder, one) for one in staged if one.row.expires is None]
+        tidy(self.folder, rows)
         with self.database.write(durable=False):
-            self.database.set_state((row.key for row in rows), DURABLE if self.boot is None else WRITTEN)
+            self.database.mark_written(rows)
+        if self.boot is None or any(len(row.replaces) > MAX_REPLACES for row in rows):
+            sync_written(self.database, self.folder)
 
     def _trim(self) -> None:
         """Keep the change log and the tombstones within bounds."""
@@ -177,10 +198,10 @@ class Journal:
     def _drop_tombstones(self) -> None:
         """Make the removal of files durable; then nothing needs to be known of them any more."""
         rows = [row for row in self.database.outlines() if row.json is None and row.state != PENDING]
-        for directory in sorted({path_of(row.key).rpartition("/")[0] for row in rows}):
-            if obstacle_before(self.folder, f"{directory}/"):
-                return  # some other time
-            self.folder.sync_directory(directory)
+        directories = {path_of(row.key).rpartition("/")[0] for row in rows}
+        if any(obstacle_before(self.folder, f"{directory}/") for directory in directories):
+            return  # some other time
+        self.folder.sync_directories(directories)
         with self.database.write(durable=False):
             self.database.remove(row.key for row in rows)
 
@@ -189,43 +210,72 @@ def _words(error: BaseException) -> str:
     return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
-def settle(folder: Folder, staged: Staged, *, sync: bool) -> None:
-    """Bring the file of a PENDING row to what the row says, unless somebody else edited it since."""
+def _replaced_versions(before: Row | None, *, has_file: bool) -> str:
+    """The versions of a file that a power cut may bring back once it is replaced (``Row.replaces``)."""
+    if before is None:
+        return NO_FILE
+    newest = [str(before.version) if has_file else NO_FILE]
+    if before.state == DURABLE:
+        return newest[0]
+    if not has_file:  # a tombstone whose file may come back
+        newest.append(str(before.version))
+    return " ".join([*newest, *map(str, before.replaced())])
+
+
+def settle(folder: Folder, staged: Staged) -> Row:
+    """Bring the files of a PENDING row to what it says, unless somebody else edited them since; returns the row with
+    the change time and the stamp of managers that they have now. Raises FolderError."""
     row, path = staged.row, path_of(staged.row.key)
     try:
         stamp = folder.stamp(path)
         if row.json is None:
             if stamp == row.stamp and folder.is_inside(path):
                 folder.remove(path)
-        elif stamp is None or str(stamp) == row.replaces:
+        elif stamp is None or row.replaces.startswith(_prefix(stamp)):
             folder.replace(staged.temporary, path)
+            replaced = folder.stamp(path)
+            row = row._replace(ctime_ns=replaced.ctime_ns if replaced else 0)
         else:
             folder.remove(staged.temporary)
-        settle_managers(folder, row, sync=sync)
+        return row._replace(managers=settle_managers(folder, row, staged.managers))
     except OSError as error:
         raise FolderError(f"{folder.absolute(path)}: cannot be replaced: {error.strerror}") from error
 
 
-def settle_managers(folder: Folder, row: Row, *, sync: bool) -> None:
-    """Keep the managers of an object that server-side apply has touched in a file beside it: a clone has them too."""
-    data = managers_of(row.json) if row.json is not None else None
+def _prefix(stamp: Stamp) -> str:
+    """How the text of a Version with this stamp begins."""
+    return f"{stamp.mtime_ns}:{stamp.size}:{stamp.inode}:"
+
+
+def settle_managers(folder: Folder, row: Row, temporary: str) -> str:
+    """Put the staged managers in their place, or remove those of an object that has none; returns their stamp."""
     path = managers_path(row.key)
-    directory = path.rpartition("/")[0]
-    if data is not None:
-        folder.make_directory(directory)
-        temporary = f"{directory}/{TEMPORARY_PREFIX}0{TEMPORARY_SUFFIX}"
-        folder.write_temporary(temporary, data, 0o666, sync=sync)
+    if temporary:
         folder.replace(temporary, path)
-    elif folder.is_directory(directory):
+        return str(folder.stamp(path) or "")
+    if folder.is_directory(path.rpartition("/")[0]):
         folder.remove(path)
+    return ""
 
 
-def tidy(folder: Folder, rows: Iterable[Row], *, sync: bool) -> None:
-    """Remove folders that deletions left empty; ``sync``: make the entries of the others durable."""
+def tidy(folder: Folder, rows: Iterable[Row]) -> None:
+    """Remove folders that deletions left empty."""
     for directory in sorted({path_of(row.key).rpartition("/")[0] for row in rows}):
-        if obstacle_before(folder, f"{directory}/"):
-            continue  # not ours to tidy, whatever is there
-        folder.remove_empty_managed(directory)
-        folder.remove_empty(directory)
-        if sync:
-            folder.sync_directory(directory)
+        if not obstacle_before(folder, f"{directory}/"):  # else not ours to tidy, whatever is there
+            folder.remove_empty_managed(directory)
+            folder.remove_empty(directory)
+
+
+def sync_written(database: Database, folder: Folder) -> None:
+    """Make the folder entries of all WRITTEN files durable, and mark their rows so. No lock is needed for it.
+
+    Raises OSError, sqlite3.Error.
+    """
+    written = database.unsynced()
+    if not written:
+        return
+    directories = {path_of(key).rpartition("/")[0] for key, _ in written}
+    managed = {path for directory in directories if folder.is_directory(path := f"{directory}/{MANAGED}")}
+    folder.sync_directories(directories | managed)
+    with database.write():
+        database.mark_durable(written)

@@ -133,12 +133,14 @@ class Lock:
         try:
             with open(self._holder_path, encoding="utf-8", errors="replace") as file:
                 pid, _, command = file.read().partition("\n")
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return None
         return f"process {pid} ({command})" if pid else None
 
     def _write_holder(self) -> None:
-        with open(self._holder_path, "w", encoding="utf-8", errors="replace") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self._holder_path, flags, 0o600)
+        with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(f"{os.getpid()}\n{_command()}")
 
 

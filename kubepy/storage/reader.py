@@ -1,13 +1,19 @@
 """Looking at a folder: the rows of the index at one revision, corrected by the files that differ from them.
 
 No look waits for a writer. Where a file differs, the lock is taken if it is free at once, to take the edit in for good;
-else the edit is shown from memory. A file that differs because another process has just committed is no edit: then the
-row, read again, is another one, and the snapshot's own state counts.
+else the edit is shown from memory.
+
+The files are looked at first, the rows are read after that. A commit is recorded before its files are replaced, so what
+a commit has done to the files that were looked at stands in the rows. A file that differs from its row all the same was
+either changed by a commit since (then it is, by now, as the row says, or the row is another one), or it was edited from
+outside. Another process may take in such an edit at this very moment; then the newer row with the stamp that was seen
+holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import NamedTuple
 
 from kubepy.storage.access import Access
@@ -26,10 +32,12 @@ from kubepy.storage.compare import (
     refusals,
 )
 from kubepy.storage.database import Database, Row
-from kubepy.storage.keys import Key
+from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import ContentError
 from kubepy.storage.model import Problem
 from kubepy.storage.survey import Survey, survey, survey_of
+
+MAX_PICTURES = 10  # of a folder in which others are busy
 
 RowsOf = Callable[[Database], list[Row]]
 
@@ -42,13 +50,23 @@ class Look(NamedTuple):
     problems: list[Problem]
 
 
+class Verdict(Enum):
+    """How a file that was looked at came to differ from its row."""
+
+    EDITED = auto()  # from outside, and nobody has taken it in yet
+    TAKEN_IN = auto()  # from outside; the row that it has by now holds it
+    COMMITTED = auto()  # the row is newer than the look
+    OVERTAKEN = auto()  # more happened than can be told: look again
+
+
 class _Picture(NamedTuple):
-    """One snapshot compared with the files."""
+    """One snapshot compared with the files. ``taken_in``: rows newer than the snapshot that hold edits from outside."""
 
     revision: int
     rows: list[Row]
     known: Known
     differences: list[Difference]
+    taken_in: list[Row]
     obstacles: list[Refused]
 
 
@@ -78,29 +96,43 @@ class Reader:
         return self._resolve(picture)
 
     def _picture(self, rows_of: RowsOf, find: Callable[[], Survey]) -> _Picture:
+        """Take pictures until one is not overtaken by another process; the last of a few is good enough."""
+        for _ in range(MAX_PICTURES):
+            picture, is_overtaken = self._try_picture(rows_of, find)
+            if not is_overtaken:
+                break
+        return picture
+
+    def _try_picture(self, rows_of: RowsOf, find: Callable[[], Survey]) -> tuple[_Picture, bool]:
         database = self._access.database()
+        found = find()
         with database.snapshot():
             revision = database.counter("revision")
             rows = rows_of(database)
             known = Known(database.problems(), self._access.is_same_boot(database))
-        found = find()
-        differences = [one for one in compare(rows, found, self._folder, known)
-                       if not self._is_explained(one, database)]
-        return _Picture(revision, rows, known, differences, refusals(found.obstacles, rows))
+        judged = [(one, self._judge(one, database)) for one in compare(rows, found, self._folder, known)]
+        differences = [difference for difference, verdict in judged if verdict is Verdict.EDITED]
+        taken_in = [row for one, verdict in judged if verdict is Verdict.TAKEN_IN and (row := self._row_now(one))]
+        picture = _Picture(revision, rows, known, differences, taken_in, refusals(found.obstacles, rows))
+        return picture, any(verdict is Verdict.OVERTAKEN for _, verdict in judged)
 
-    def _is_explained(self, difference: Difference, database: Database) -> bool:
-        """Whether a commit after the snapshot made the difference."""
+    def _row_now(self, difference: Difference) -> Row | None:
         key = difference.row.key if difference.row else _key(difference)
-        if key is None:
-            return False
-        now = database.row(key)
-        if difference.row is None:
-            return now is not None and now.json is not None
-        return now is None or (now.revision, now.state, now.stamp) != (
-            difference.row.revision,
-            difference.row.state,
-            difference.row.stamp,
-        )
+        return self._access.database().row(key) if key else None
+
+    def _judge(self, difference: Difference, database: Database) -> Verdict:
+        """Tell how a difference between a file that was looked at and a row that was read after that came about."""
+        row, found = difference.row, difference.found
+        now = self._row_now(difference)
+        is_same_row = (now is None or now.json is None) if row is None else (
+            now is not None and (now.revision, now.stamp) == (row.revision, row.stamp))
+        if is_same_row:
+            is_as_row_says = row is not None and self._folder.stamp(path_of(row.key)) == row.stamp and \
+                not (found and found.stamp == row.stamp)
+            return Verdict.COMMITTED if is_as_row_says else Verdict.EDITED
+        if now is not None and now.json is not None and found is not None and now.stamp == found.stamp:
+            return Verdict.TAKEN_IN
+        return Verdict.OVERTAKEN
 
     def _is_behind(self, picture: _Picture) -> bool:
         """Whether there is something to finish or to take in."""
@@ -108,10 +140,11 @@ class Reader:
             return True
         if any(one.problem.path not in picture.known.problems for one in picture.obstacles):
             return True
-        return any(not is_settled(row, picture.known) for row in picture.rows)
+        return not picture.known.same_boot or any(not is_settled(row, picture.known) for row in picture.rows)
 
     def _resolve(self, picture: _Picture) -> Look:
         rows = {row.key: row for row in picture.rows if row.json is not None}
+        rows.update((row.key, row) for row in picture.taken_in)
         problems = [one.problem for one in picture.obstacles]
         for difference in picture.differences:
             outcome = known_problem(difference, picture.known) or self._examine(difference)

@@ -57,6 +57,7 @@ class Store:
         self._lock_timeout = lock_timeout
         self._decoder = Decoder()
         self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
+        self._is_unsynced = False
 
     @classmethod
     def initialize(cls, folder: Path | str, settings: Mapping[str, Any]) -> None:
@@ -73,7 +74,27 @@ class Store:
         return self._access.run(self._access.settings)
 
     def close(self) -> None:
-        self._access.close()
+        """Let go of the folder; what was committed is made durable first. Raises FolderError."""
+        try:
+            self.sync()
+        finally:
+            self._access.close()
+
+    def sync(self) -> None:
+        """Make durable on its own what this store has committed: from then on the files are the truth, also after
+        another start of the machine. Until then the index can restore it. Raises FolderError."""
+        if self._is_unsynced:
+            self._access.sync()
+            self._is_unsynced = False
+
+    @property
+    def warn(self) -> Callable[[str], None]:
+        """Called with a line for the user when the index had to be rebuilt."""
+        return self._access.warn
+
+    @warn.setter
+    def warn(self, warn: Callable[[str], None]) -> None:
+        self._access.warn = warn
 
     # --- reading ---
 
@@ -136,9 +157,18 @@ class Store:
 
         try:
             with self._access.locked(0):
-                return self._access.run(lambda: [*check(self._access), *check_leftovers(self._folder)])
+                leftovers = [f"{path}: is left over" for path in check_leftovers(self._folder)]
+                return [*self._access.run(lambda: check(self._access)), *leftovers]
         except (LockTimeoutError, FolderError):  # somebody is writing, or nobody can
             return self._access.run(lambda: check(self._access))
+
+    def repair(self) -> Names:
+        """Put right what can be without guessing; returns what was done, a line each. Raises LockTimeoutError,
+        FolderError."""
+        from kubepy.storage.repair import repair
+
+        with self._access.locked(self._lock_timeout), self._access.errors():
+            return list(repair(self._access))
 
     def _object(self, row: Row) -> Object:
         assert row.json is not None
@@ -180,6 +210,7 @@ class Store:
             if not transaction.is_empty():
                 expired = database.expired(self._now())
                 self._access.check_in_place(database)
+                self._is_unsynced = True
                 Journal(database, self._folder, self._access.boot).commit(transaction.outcome(expired), meta.items())
             elif meta or transaction.revision != database.counter("revision"):
                 # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kubepy.storage.database import Row, Stamp
-from kubepy.storage.folder import Folder, parts_of, stamp_of
+from kubepy.storage.folder import MANAGED, Folder, parts_of, stamp_of
 from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, Key, decode, encode, folder_of, path_of
 
 LINK = "is a symbolic link"
@@ -28,11 +28,12 @@ class Directory(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A file at the place of an object."""
+    """A file at the place of an object, and the stamp of the file of managers beside it ("" without one)."""
 
     directory: Directory
     file: str
     stat: os.stat_result
+    managers: str = ""
 
     @property
     def path(self) -> str:
@@ -44,10 +45,18 @@ class Found(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The object files of a folder by their names."""
+    """The object files of a folder by their names, and the files of managers by theirs."""
 
     directory: Directory
     files: dict[str, os.stat_result]
+    managers: dict[str, os.stat_result]
+
+    def managers_stamp(self, file: str) -> str:
+        stat = self.managers.get(file)
+        return str(stamp_of(stat)) if stat else ""
+
+    def found(self, file: str, stat: os.stat_result) -> Found:
+        return Found(self.directory, file, stat, self.managers_stamp(file))
 
 
 class Obstacle(NamedTuple):
@@ -101,8 +110,11 @@ def survey_of(folder: Folder, key: Key) -> Survey:
     surveyor = _Surveyor(folder)
     directory = Directory(key.resource, key.namespace, folder_of(key.resource, key.namespace))
     found = surveyor.file(path_of(key)) if surveyor.has_folders(directory.path) else None
-    files = {encode(key.name) + SUFFIX: found} if found else {}
-    return Survey([Listing(directory, files)], Obstacles(surveyor.obstacles))
+    file = encode(key.name) + SUFFIX
+    files = {file: found} if found else {}
+    managers = surveyor.managers_file(f"{directory.path}/{MANAGED}/{file}") if found else None
+    listing = Listing(directory, files, {file: managers} if managers else {})
+    return Survey([listing], Obstacles(surveyor.obstacles))
 
 
 def obstacle_before(folder: Folder, path: str) -> Obstacle | None:
@@ -123,22 +135,41 @@ class _Surveyor:
     def listings(self, resource: str | None, namespace: str | None) -> Iterator[Listing]:
         for directory in self._directories(resource, namespace):
             try:
-                yield Listing(directory, self._files(directory.path))
+                yield self._listing(directory)
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
                 self._note(directory.path, error)
 
-    def _files(self, path: str) -> dict[str, os.stat_result]:
-        found: dict[str, os.stat_result] = {}
-        with os.scandir(self._folder.absolute(path)) as entries:
+    def _listing(self, directory: Directory) -> Listing:
+        listing = Listing(directory, {}, {})
+        with os.scandir(self._folder.absolute(directory.path)) as entries:
             for entry in entries:
                 if entry.name.endswith(SUFFIX) and entry.name[0] != ".":
                     try:
-                        found[entry.name] = entry.stat(follow_symlinks=False)
+                        listing.files[entry.name] = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         continue
-        return found
+                elif entry.name == MANAGED:
+                    self._add_managers(listing)
+        return listing
+
+    def _add_managers(self, listing: Listing) -> None:
+        path = f"{listing.directory.path}/{MANAGED}"
+        try:
+            names = os.listdir(self._folder.absolute(path)) if self._folder.is_directory(path) else []
+        except OSError:  # they cost the managers, never the objects
+            return
+        for name in names:
+            if name.endswith(SUFFIX) and name[0] != "." and (stat := self.managers_file(f"{path}/{name}")):
+                listing.managers[name] = stat
+
+    def managers_file(self, path: str) -> os.stat_result | None:
+        """What is at the path of a file of managers; one that cannot be looked at is as good as none."""
+        try:
+            return os.lstat(self._folder.absolute(path))
+        except OSError:
+            return None
 
     def _directories(self, resource: str | None, namespace: str | None) -> Iterator[Directory]:
         """The folders that may hold such objects."""

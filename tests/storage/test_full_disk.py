@@ -59,7 +59,7 @@ class Disk:
                 if sql == "COMMIT" and self.total_changes != getattr(self, "seen", 0) and disk.is_full():
                     raise sqlite3.OperationalError("database or disk is full")
                 done = super().execute("PRAGMA synchronous = OFF" if "synchronous" in sql else sql, *parameters)
-                if sql == "COMMIT":
+                if sql in ("COMMIT", "ROLLBACK"):  # what was rolled back is not written by the next COMMIT
                     self.seen = self.total_changes
                 return done
 

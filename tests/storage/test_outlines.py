@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from kubepy.storage.database import DURABLE, PENDING, WRITTEN, Database, Row, Stamp
+from kubepy.storage.database import PENDING, Database, Row
 from tests.storage.conftest import key
 
 
@@ -38,9 +38,12 @@ def write(database: Database, chance: Random) -> None:
                 case "remove":
                     database.remove([one])
                 case "restamp":
-                    database.restamp(Row(*one, 1, ""), Stamp(number, number, number), b"digest", chance.random() < 0.5)
+                    stamped = Row(*one, 1, "", number, number, number, number, b"digest", managers=str(number))
+                    database.restamp(stamped._replace(racy=chance.randint(0, 1)))
                 case "settle":
-                    database.set_state([one], chance.choice([WRITTEN, DURABLE]))
+                    if row := database.row(one):
+                        database.mark_written([row._replace(ctime_ns=number, managers="m")])
+                        database.mark_durable([(one, row.revision + chance.randint(0, 1))])
         if chance.random() < 0.2:
             raise InterruptedError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -186,7 +187,9 @@ def test_a_folder_that_cannot_be_written_can_be_read(public_folder: Path, has_in
     store = Store(public_folder)
     create(store, config_map("a"), config_map("b"))
     store.close()
-    if not has_index:
+    if has_index:  # that of its owner, who may only read here
+        make_read_only_of_nobody(public_folder / ".kubepy")
+    else:
         shutil.rmtree(public_folder / ".kubepy")
     before = contents(public_folder / ".kubepy")
     with as_nobody():
@@ -205,10 +208,41 @@ def test_a_folder_that_cannot_be_written_can_be_read(public_folder: Path, has_in
         os.seteuid(0)
         file_of(public_folder, "a").chmod(0)
         os.seteuid(65534)
-        unread = [] if has_index else ["cannot be read: Permission denied"]  # what the index knows needs no reading
-        assert [problem.why for problem in Store(public_folder).problems()] == unread
+        assert [problem.why for problem in Store(public_folder).problems()] == ["cannot be read: Permission denied"]
         store.close()
     assert contents(public_folder / ".kubepy") == before
+
+
+def make_read_only_of_nobody(own: Path) -> None:
+    for path in (*own.iterdir(), own):
+        os.chown(path, 65534, 65534)
+        path.chmod(path.stat().st_mode & 0o500)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_another_user_reads_the_cluster_but_no_secrets(public_folder: Path) -> None:
+    store = Store(public_folder)
+    create(store, config_map("a"))
+    create(store, config_map("password"), config_map("old"), resource="secrets")
+    with store.transaction() as transaction:
+        transaction.delete(key("old", resource="secrets"))
+    store.close()
+    with as_nobody():
+        with pytest.raises(PermissionError):
+            (public_folder / ".kubepy/index.db").read_bytes()
+        store = Store(public_folder)
+        assert names(store.list("configmaps").objects) == ["a"]
+        secrets = store.list("secrets")
+        assert (secrets.objects, [problem.why for problem in secrets.problems]) == ([], [
+            "cannot be read: Permission denied"])
+        store.close()
+
+
+def test_an_older_own_folder_that_all_could_read_becomes_private(store: Store, folder: Path) -> None:
+    (folder / ".kubepy").chmod(0o755)
+    create(store, config_map("a"))
+    assert stat.S_IMODE((folder / ".kubepy").stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / ".kubepy/index.db").stat().st_mode) == 0o600
 
 
 def contents(folder: Path) -> dict[str, bytes]:

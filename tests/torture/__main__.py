@@ -14,10 +14,10 @@ import os
 import sys
 import time
 
-from . import kill, power
+from . import kill, power, restart
 from .runner import Options, Report, Section, repeat, run_section, tell
 
-SECTIONS: dict[str, Section] = {section.name: section for section in (kill.SECTION, power.SECTION)}
+SECTIONS: dict[str, Section] = {section.name: section for section in (kill.SECTION, power.SECTION, restart.SECTION)}
 MINUTES = 28.0
 
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from kubepy.storage import index
-
+from . import simulation
 from .checks import Expected, aftermath
-from .deaths import acknowledge_transactions, in_child
-from .reference import INDEX, ScenarioFails, last_line, run_step, states_of
+from .reference import INDEX, run_step, states_of
 from .runner import Loss, Outcome, Point, Section, outcome
 from .scenarios import ALL, CLUSTER, Scenario
 from .scratch import OWN
@@ -28,12 +25,8 @@ from .simulated_disk import (
     NOTHING_LOST,
     ORDER,
     SYNCED,
-    Recorder,
     Recording,
-    VirtualStamps,
     disk_after,
-    lay_out,
-    write_recording,
 )
 from .views import View, in_files, look, open_store
 
@@ -41,9 +34,6 @@ SEEDS = 3  # chances of each cut in the model of what was synced
 EVERY = 11  # of so many cuts one is followed by cuts of the recovery
 AGAIN = 20  # such cuts at most
 END = "end"
-
-_stamps = VirtualStamps()
-_boot = ["boot-0"]
 
 
 class Traced(NamedTuple):
@@ -60,46 +50,20 @@ def _first_traced(scenario: Scenario) -> int:
     return 0 if scenario.opener is open_store else min(len(scenario.steps) - 1, len(CLUSTER))
 
 
-@lru_cache(maxsize=1)
-def install() -> None:
-    """Let this process see simulated stamps and boots."""
-    _stamps.install()
-    index.boot_id = lambda: _boot[0]
-
-
 def set_up(name: str, place: Path, seed: int) -> list[Point]:
-    install()
+    simulation.install()
     scenario = ALL[name]
-    _boot[0] = "boot-0"
+    simulation.boot("boot-0")
     before, traced = scenario.steps[: _first_traced(scenario)], scenario.steps[_first_traced(scenario):]
     folders = place / "recorded", place / "reference"
     for folder in folders:
         for step in before:
             run_step(step, folder)
     states = states_of(scenario, folders[1], traced)
-    _boot[0] = "boot-1"
-    recording = record(folders[0], traced)
+    simulation.boot("boot-1")
+    recording = simulation.record(folders[0], traced)
     (place / "traced").write_bytes(pickle.dumps(Traced(recording, states)))
     return _points(name, recording, seed)
-
-
-def record(folder: Path, steps: tuple[Callable[[Path], None], ...]) -> Recording:
-    """Run steps in a process that records them. Raises ScenarioFails."""
-
-    def run(report: int) -> None:
-        recorder = Recorder(folder)
-        acknowledge_transactions(recorder.acknowledge_transaction)
-        recorder.arm()
-        for step in steps:
-            step(folder)
-            recorder.acknowledge_end()
-        write_recording(recorder.recording(), report)
-
-    status, said = in_child(run)
-    if status:
-        raise ScenarioFails(last_line(said))
-    recording: Recording = pickle.loads(said)
-    return recording
 
 
 def _points(name: str, recording: Recording, seed: int) -> list[Point]:
@@ -125,7 +89,7 @@ def _traced(place: Path) -> Traced:
 
 
 def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
-    install()
+    simulation.install()
     first, _, second = point.name.partition("+")
     if second != "*":
         return outcome(point, _cut(point, place, folder / "state"))
@@ -143,17 +107,16 @@ def _record_recovery(point: Point, place: Path, folder: Path) -> Recording:
     """What the first process after a cut does."""
     scenario = ALL[point.scenario]
     _lay_out(_traced(place).recording, point.name.partition("+")[0], folder)
-    _boot[0] = "boot-2"
-    return record(folder, (lambda recorded: look(scenario.opener, recorded) and None,))
+    simulation.boot("boot-2")
+    return simulation.record(folder, (lambda recorded: look(scenario.opener, recorded) and None,))
 
 
 def _lay_out(recording: Recording, cut: str, folder: Path) -> None:
-    _stamps.clear()
     calls, model, choice = cut.split("/")
     disk = disk_after(recording, _calls(recording, calls), model, choice)
     if calls == END:
         disk = {path: survivor for path, survivor in disk.items() if path.partition("/")[0] != OWN}
-    lay_out(disk, folder, _stamps)
+    simulation.lay_out(disk, folder)
 
 
 def _calls(recording: Recording, calls: str) -> int:
@@ -169,7 +132,7 @@ def _cut(point: Point, place: Path, state: Path) -> list[str]:
         _lay_out(recovery, second, state)
     else:
         _lay_out(traced.recording, first, state)
-    _boot[0] = "boot-3" if second else "boot-2"
+    simulation.boot("boot-3" if second else "boot-2")
     acknowledged = sum(number <= calls for number in traced.recording.transactions)
     if calls >= traced.recording.ends[-1]:
         acknowledged = len(traced.states) - 1

@@ -52,7 +52,6 @@ class Operation(NamedTuple):
     touch: Touch | None = None
     nodes: tuple[int, ...] = ()
     folders: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
     everything: bool = False
 
 
@@ -290,6 +289,7 @@ class Recorder:
         class Connection(sqlite3.Connection):
             path: str | None = None
             changes = 0
+            has_synced = False
 
             def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
                 done = super().execute(sql, *parameters)
@@ -310,7 +310,9 @@ class Recorder:
                 if self.path is not None and (force or self.total_changes != self.changes):
                     self.changes = self.total_changes
                     (level,) = super().execute("PRAGMA synchronous").fetchone()
-                    recorder.on_commit(self.path, self.serialize(), is_durable=level >= 2)
+                    is_durable = level >= 2
+                    recorder.on_commit(self.path, self.serialize(), is_durable, is_durable and not self.has_synced)
+                    self.has_synced = self.has_synced or is_durable
 
             def close(self) -> None:
                 super().close()
@@ -325,19 +327,20 @@ class Recorder:
 
         sqlite3.connect = connect  # type: ignore[assignment]
 
-    def on_commit(self, path: str, data: bytes, *, is_durable: bool) -> None:
-        """Record a transaction; one that is durable syncs the name of the index, too, as SQLite does with its log."""
+    def on_commit(self, path: str, data: bytes, is_durable: bool, is_first_sync: bool) -> None:
+        """Record a transaction. A connection that syncs its log for the first time syncs the log's folder, too
+        (UNIXFILE_DIRSYNC in SQLite's ``os_unix.c``)."""
         if path not in self._tree:
             self._add(path, f"new index {path}", is_index=True)
         node = self._tree[path]
         self._nodes[node] = self._nodes[node]._replace(is_index=True)
-        nodes, names = ((node,), (path,)) if is_durable else ((), ())
         self._record(Operation(f"commit ({'FULL' if is_durable else 'NORMAL'})", touch=self._touch_of(path, node, data),
-                               nodes=nodes, names=names))
+                               nodes=(node,) if is_durable else (),
+                               folders=(path.rpartition("/")[0],) if is_first_sync else ()))
 
     def on_index_closed(self, path: str) -> None:
         if (node := self._tree.get(path)) is not None:
-            self._record(Operation("close of the index", nodes=(node,), names=(path,)))
+            self._record(Operation("close of the index", nodes=(node,)))
 
 
 class RecordedFile:
@@ -402,7 +405,6 @@ def _durable(done: list[Operation], at_start: int) -> _Kept:
     """What the calls after each one have synced; what was there at the start is on the disk."""
     nodes: set[int] = set()
     folders: set[str] = set()
-    synced_names: set[str] = set()
     everything = False
     names, touches = [True] * len(done), [True] * len(done)
     for index in range(len(done) - 1, at_start - 1, -1):
@@ -410,10 +412,8 @@ def _durable(done: list[Operation], at_start: int) -> _Kept:
         everything = everything or operation.everything
         nodes.update(operation.nodes)
         folders.update(operation.folders)
-        synced_names.update(operation.names)
         if not everything:
-            names[index] = all(path.rpartition("/")[0] in folders or path in synced_names
-                               for path, _ in operation.entries)
+            names[index] = all(path.rpartition("/")[0] in folders for path, _ in operation.entries)
             touches[index] = operation.touch is None or operation.touch.node in nodes
     return _Kept(names, touches)
 

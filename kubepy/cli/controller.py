@@ -93,6 +93,7 @@ def _watch(session: Session, given: Invocation) -> None:
         session.say(f"error: {error}")
 
     def settled(summary: Summary) -> None:
+        cluster.store.sync()
         _report(session, given, summary)
         _warn_of_problems(session)
 

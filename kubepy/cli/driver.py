@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from kubepy.cluster.errors import Status
 from kubepy.cluster.reconcile import Context, Informers, Reconciler
 from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, latest, parse
-from kubepy.controllers.manager import POLL_SECONDS, UNWATCHED, Manager
+from kubepy.controllers.manager import GONE, POLL_SECONDS, UNWATCHED, Manager
 from kubepy.storage import LockTimeoutError
 
 if TYPE_CHECKING:
@@ -96,7 +97,12 @@ def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool
     checkpoint = parse(text, NAMES) if of_this_version else latest(text)
     if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
         return None
-    _, changes = cluster.client.changes(checkpoint.revision)
+    try:
+        _, changes = cluster.client.changes(checkpoint.revision)
+    except Status as error:
+        if error.code != GONE:
+            raise
+        return None  # the index was made anew
     return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 
 

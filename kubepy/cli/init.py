@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kubepy.cli.driver import build_manager, holding, settle
-from kubepy.cli.errors import CliError
+from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.missing_nodes import REMEDY
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.session import Session
+from kubepy.cluster.cluster import Cluster
 from kubepy.cluster.meta import Object
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
@@ -25,20 +26,22 @@ def init(session: Session, given: Invocation) -> None:
     """Make a cluster: a new state folder with a default StorageClass, "standard", and as many nodes as asked for.
 
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
-    clock and a seed."""
+    clock and a seed. If it was killed half way, run it again: it finishes what it began."""
     if given.args:
         given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
     if given.nodes < 0:
         raise CliError(f"--nodes={given.nodes} is invalid: must be greater than or equal to 0")
-    if session.has_cluster and not _is_bare(session):
+    if session.has_cluster and not _is_unfinished(session):
         raise CliError(f'there is a cluster in "{session.folder}" already')
+    Cluster.begin(session.folder)
     names = [f"node-{number}" for number in range(1, given.nodes + 1)]
     with session.client.joined():
-        session.client.create("storageclasses.storage.k8s.io", standard_class())
+        _ensure(session, "storageclasses.storage.k8s.io", standard_class())
         for number, name in enumerate(names, 1):
             session.progress.show("making nodes", number, len(names))
-            session.client.create("nodes", new_node(name))
+            _ensure(session, "nodes", new_node(name))
     _settle(session)
+    session.cluster.finish()
     session.print(f"cluster created in {session.folder}")
     session.print("storageclass.storage.k8s.io/standard created")
     for name in names:
@@ -47,14 +50,18 @@ def init(session: Session, given: Invocation) -> None:
         session.say(f"note: there are no nodes, so pods will stay Pending: {REMEDY}")
 
 
-def _is_bare(session: Session) -> bool:
-    from kubepy.cluster.cluster import Cluster
-
+def _is_unfinished(session: Session) -> bool:
     cluster = Cluster.open(session.folder)
     try:
-        return cluster.is_bare()
+        return cluster.is_unfinished()
     finally:
         cluster.close()
+
+
+def _ensure(session: Session, resource: str, obj: Object) -> None:
+    """Create an object unless an earlier run that was killed has created it."""
+    if unless_missing(session.client.get, resource, obj["metadata"]["name"]) is None:
+        session.client.create(resource, obj)
 
 
 def new_node(name: str) -> Object:

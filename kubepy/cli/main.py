@@ -8,7 +8,7 @@ from typing import IO
 import click
 
 from kubepy.cli.commands import COMMANDS, GROUPS
-from kubepy.cli.errors import UnprefixedError, guarded
+from kubepy.cli.errors import UnprefixedError, guarded, is_index_rebuilt
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
@@ -26,10 +26,18 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
         with root.make_context(PROGRAM, list(words), obj=session) as context:
             root.invoke(context)
 
-    try:
-        return guarded(execute, session.say)
-    finally:
-        session.close()
+    def execute_and_close() -> None:
+        try:
+            try:
+                execute()
+            except Exception as error:
+                if not is_index_rebuilt(error):
+                    raise
+                execute()  # nothing of the transaction that met the damage has happened
+        finally:
+            session.close()
+
+    return guarded(execute_and_close, session.say)
 
 
 class Root(Verb):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
+UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
 
 
@@ -54,6 +56,22 @@ class Cluster:
         cluster = cls(folder, lock_timeout)
         cluster.bootstrap()
         return cluster
+
+    @classmethod
+    def begin(cls, folder: Path | str) -> None:
+        """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`. Raises FolderError."""
+        if not os.path.exists(os.path.join(folder, "kubepy.yaml")):
+            Store.initialize(folder, {})
+        store = Store(folder)
+        store.set_meta(UNFINISHED, "yes")
+        store.close()
+
+    def is_unfinished(self) -> bool:
+        """Tell whether the process that began to make this cluster died before it was done."""
+        return self.is_bare() or self.store.meta(UNFINISHED) is not None
+
+    def finish(self) -> None:
+        self.store.set_meta(UNFINISHED, None)
 
     def is_bare(self) -> bool:
         """Whether the folder has nothing but settings so far."""

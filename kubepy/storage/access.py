@@ -29,11 +29,12 @@ class Access:
         self.admit = admit
         self.now = now
         self.boot = index.boot_id()
-        self.warn: Callable[[str], None] = lambda _: None
         self._database: Database | None = None
         self._settings: tuple[Stamp, Object] | None = None
         self._unwritable: FolderError | None = None
-        self._told_of_damage = False
+        self._warn: Callable[[str], None] | None = None
+        self._damage = ""  # the warning of a damaged index
+        self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
     def own_path(self, name: str) -> str:
         return os.path.join(self.folder.root, index.OWN, name)
@@ -77,13 +78,25 @@ class Access:
             self._settings = stamp, self._read_settings(stamp)
 
     def _read_settings(self, stamp: Stamp) -> Object:
-        found = settings.cached(self._database, stamp) if self._database else None
+        found = self._cached_settings(stamp)
         if found is None:
             read_ns = time.time_ns()
             found = settings.read(self.folder)
             if self._database:
                 settings.remember(self._database, stamp, found, read_ns)
         return found
+
+    def _cached_settings(self, stamp: Stamp) -> Object | None:
+        if self._database is None:
+            return None
+        try:
+            with self.index_errors():
+                return settings.cached(self._database, stamp)
+        except DamagedError:
+            self._tell_of_damage()
+            self._damaged = self._database.identity
+            self.close()
+            return None
 
     def _current(self) -> Database | None:
         """The index that is open, if it still is the folder's."""
@@ -106,15 +119,26 @@ class Access:
     def _open_existing(self) -> Database | None:
         """The index if there is a usable one; damage is told, and the next who may write makes it anew."""
         try:
-            return index.open_existing(self.folder.root)
+            database = index.open_existing(self.folder.root)
         except DamagedError:
             self._tell_of_damage()
             return None
+        if database is not None and database.identity == self._damaged:
+            database.close()
+            return None
+        return database
 
     def _tell_of_damage(self) -> None:
-        if not self._told_of_damage:
-            self._told_of_damage = True
-            self.warn(f"{self.own_path(index.INDEX)} was damaged and is rebuilt from the files")
+        if not self._damage:
+            self._damage = f"{self.own_path(index.INDEX)} was damaged and is rebuilt from the files"
+            if self._warn:
+                self._warn(self._damage)
+
+    def set_warn(self, warn: Callable[[str], None]) -> None:
+        """Take what tells the user; damage that has shown already is told now."""
+        self._warn = warn
+        if self._damage:
+            warn(self._damage)
 
     # --- catching up ---
 

@@ -25,6 +25,7 @@ from kubepy.storage.compare import (
 )
 from kubepy.storage.database import DURABLE, PENDING, WRITTEN, DamagedError, Database, Row
 from kubepy.storage.folder import MANAGED, PRIVATE, Folder, UnreadableError, is_own_temporary
+from kubepy.storage.index import INDEX, OWN
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import ContentError, from_json, managers_of, parse, to_json
 from kubepy.storage.model import DELETED
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
 
 
 def check(access: Access) -> list[str]:
-    """Every disagreement, a line each. Raises DamagedError where the index cannot be read."""
+    """Every disagreement, a line each; of an index that is damaged the first damage alone."""
     database = access.database()
+    if damage := next(damages(database), ""):
+        return [f"{OWN}/{INDEX}: {damage}"]
     rows = database.rows()
     return [
         *check_index(access, rows),
@@ -70,12 +73,15 @@ def damages(database: Database) -> Iterator[str]:
         database.counter("compacted")
         for entry in database.entries(0):
             json.loads(entry.json or "null")
-            if not all(isinstance(text, str) for text in entry[1:5]):
+            texts = entry[1:5]
+            if not all(isinstance(text, str) for text in texts) or not (entry.type and entry.resource and entry.name):
                 yield f"an entry of the change log has other types: {entry[:5]}"
         for _, (stamp, line, why) in database.problems().items():
             if not all(isinstance(number, int) for number in (*stamp, line)) or not isinstance(why, str):
                 yield "a problem has other types"
-        json.loads(database.value("internal", "settings") or "null")
+        for table in ("meta", "internal"):
+            for (name,) in database.connection.execute(f"SELECT name FROM {table}").fetchall():
+                database.value(table, name)
     except (DamagedError, sqlite3.Error, TypeError, ValueError, AttributeError) as error:
         yield str(error)
 

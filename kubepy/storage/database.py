@@ -77,8 +77,8 @@ CREATE TABLE problems (
 );
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO counters VALUES ('revision', 0), ('compacted', 0);
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE internal (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE internal (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -432,15 +432,21 @@ class Database:
         self.connection.execute("UPDATE counters SET value = ? WHERE name = ?", (value, name))
 
     def value(self, table: str, name: str) -> str | None:
-        """A value of ``meta`` (the users') or ``internal`` (storage's own)."""
-        found = self.connection.execute(f"SELECT value FROM {table} WHERE name = ?", (name,)).fetchone()
-        return found[0] if found else None
+        """A value of ``meta`` (the users') or ``internal`` (storage's own). Raises DamagedError."""
+        found = self.connection.execute(f"SELECT value, checksum FROM {table} WHERE name = ?", (name,)).fetchone()
+        if found is None:
+            return None
+        value, expected = found
+        if not isinstance(value, str) or zlib.crc32(f"{name}={value}".encode()) != expected:
+            raise DamagedError(f"the value of {name} has another checksum")
+        return value
 
     def set_value(self, table: str, name: str, value: str | None) -> None:
         if value is None:
             self.connection.execute(f"DELETE FROM {table} WHERE name = ?", (name,))
         else:
-            self.connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", (name, value))
+            row = (name, value, zlib.crc32(f"{name}={value}".encode()))
+            self.connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
 
 
 def _as_written(row: Row, known: Row) -> Row:

@@ -57,18 +57,17 @@ def open_existing(root: str) -> Database | None:
     path = os.path.join(root, OWN, INDEX)
     if not os.path.exists(path) or own_link(root):
         return None
+    database = None
     try:
         database = Database(path)
-    except sqlite3.Error:  # a folder, or not ours to read
-        return None
-    try:
         if database.is_current():
             return database
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema
+        raise DamagedError(str(error)) from error
     except sqlite3.Error as error:
-        database.close()
         if is_damage(error):
             raise DamagedError(str(error)) from error
-        return None  # in a folder where SQLite cannot work
+        return None  # not ours to read, or in a folder where SQLite cannot work
     database.close()
     return None
 

@@ -6,6 +6,7 @@ one to take the lock was left by a process that died.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -24,6 +25,7 @@ LOOK_INTERVAL = 0.5  # seconds, between two looks whether the lock has changed h
 MAX_TURNS = 10  # times the patience with one holder is what somebody waits who never has a turn
 # A look at who holds a lock takes it for an instant; taking it "at once" outlasts that.
 AT_ONCE = 0.1  # seconds
+MAX_HOLDER = 1000  # characters
 
 
 class Lock:
@@ -131,10 +133,15 @@ class Lock:
     def describe(self) -> str | None:
         """What the present (or the last, if it died) holder wrote about itself."""
         try:
-            with open(self._holder_path, encoding="utf-8", errors="replace") as file:
-                pid, _, command = file.read().partition("\n")
+            descriptor = os.open(self._holder_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with open(descriptor, encoding="utf-8", errors="replace") as file:
+                pid, _, command = file.read(MAX_HOLDER).partition("\n")
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:  # a symbolic link, which is never followed
+                return None
+            raise
         return f"process {pid} ({command})" if pid else None
 
     def _write_holder(self) -> None:

@@ -93,7 +93,7 @@ def _check_version(version: object, path: str) -> None:
 
 
 def cached(database: Database, stamp: Stamp) -> Object | None:
-    """The settings as the index remembers them from a file with this stamp."""
+    """The settings as the index remembers them from a file with this stamp. Raises DamagedError."""
     text = database.value("internal", "settings")
     if text is None:
         return None

@@ -87,14 +87,9 @@ class Store:
             self._access.sync()
             self._is_unsynced = False
 
-    @property
-    def warn(self) -> Callable[[str], None]:
-        """Called with a line for the user when the index had to be rebuilt."""
-        return self._access.warn
-
-    @warn.setter
-    def warn(self, warn: Callable[[str], None]) -> None:
-        self._access.warn = warn
+    def set_warn(self, warn: Callable[[str], None]) -> None:
+        """Take a function for lines to the user: that a damaged index had to be rebuilt."""
+        self._access.set_warn(warn)
 
     # --- reading ---
 
@@ -157,8 +152,7 @@ class Store:
 
         try:
             with self._access.locked(0):
-                leftovers = [f"{path}: is left over" for path in check_leftovers(self._folder)]
-                return [*self._access.run(lambda: check(self._access)), *leftovers]
+                return [*check(self._access), *(f"{path}: is left over" for path in check_leftovers(self._folder))]
         except (LockTimeoutError, FolderError):  # somebody is writing, or nobody can
             return self._access.run(lambda: check(self._access))
 
@@ -244,6 +238,7 @@ class Store:
         from kubepy.storage.locks import hold
 
         self._access.database()
+        index.make_own_folder(self._folder.root)
         return hold(self._access.own_path(name))
 
     def holder(self, name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -303,3 +304,108 @@ def test_a_field_may_be_named_like_a_word_of_the_language(client: Client) -> Non
     client.create(CRDS, definition({**MOORING, RULES: rules}))
     assert create(client, **{"if": True, "void": "x"})["spec"] == {"if": True, "void": "x"}
     assert refusal(client, name="eve", void="y").endswith('Invalid value: not void]')
+
+
+# --- cost -----------------------------------------------------------------------------------------------------------
+
+ADVICE = ("(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
+          "are declared)")
+AT = f"spec.validation.openAPIV3Schema.properties[spec].{RULES}"
+
+
+def of_numbers(rule: str, **rest: Any) -> Object:
+    numbers = {"type": "array", "items": {"type": "integer"}, **rest}
+    return {"type": "object", "properties": {"numbers": numbers}, RULES: [{"rule": rule}]}
+
+
+def test_definition_with_a_rule_that_can_cost_too_much_is_refused(client: Client) -> None:
+    cubic = "self.numbers.all(a, self.numbers.all(b, self.numbers.all(c, a + b + c > 0)))"
+    with pytest.raises(Status) as error:
+        client.create(CRDS, definition(of_numbers(cubic)))
+    each = f"{AT}[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x {ADVICE}"
+    share = (f"{AT}[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire "
+             "OpenAPIv3 schema")
+    whole = ("spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for "
+             f"entire OpenAPIv3 schema exceeds budget by factor of more than 100x {ADVICE}")
+    assert error.value.message == (
+        f'CustomResourceDefinition.apiextensions.k8s.io "{BOATS}" is invalid: [{each}, {share}, {whole}]')
+    client.create(CRDS, definition(of_numbers(cubic, maxItems=20)))
+
+
+@pytest.mark.parametrize(("most", "factor"), [
+    (1, ""), (1820, ""), (1900, "1.084140"), (3000, "2.7"), (200000, "more than 100"),
+])
+def test_refusal_of_a_rule_tells_how_far_it_goes_over_its_budget(client: Client, most: int, factor: str) -> None:
+    spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=most)
+    if not factor:
+        client.create(CRDS, definition(spec))
+        return
+    with pytest.raises(Status, match=f"estimated rule cost exceeds budget by factor of {factor}x "):
+        client.create(CRDS, definition(spec))
+
+
+def test_cost_of_a_rule_counts_for_every_item_it_runs_on(client: Client) -> None:
+    items: Object = {"type": "array", "items": {"type": "string", RULES: [{"rule": "self.contains('a')"}]}}
+    with pytest.raises(Status, match="estimated rule cost exceeds budget by factor of more than 100x"):
+        client.create(CRDS, definition({"type": "object", "properties": {"names": items}}))
+    items["items"]["maxLength"] = 100
+    client.create(CRDS, definition({"type": "object", "properties": {"names": {**items, "maxItems": 1000}}}))
+
+
+def test_cost_of_a_message_expression_is_limited_too(client: Client) -> None:
+    message = "string(self.numbers.all(a, self.numbers.all(b, true)))"
+    spec = {**of_numbers("true"), RULES: [{"rule": "true", "messageExpression": message}]}
+    with pytest.raises(Status, match=r"\[0\].messageExpression: Forbidden: estimated messageExpression cost exceeds"):
+        client.create(CRDS, definition(spec))
+
+
+def test_object_is_refused_where_a_rule_goes_over_its_limit(client: Client) -> None:
+    rule = "self.lists.all(a, self.lists.all(b, a.all(x, b.all(y, x + y >= 0))))"
+    lists = {"type": "array", "maxItems": 40, "items": {"type": "array", "maxItems": 15, "items": {"type": "integer"}}}
+    spec: Object = {"type": "object", "properties": {"lists": lists, "label": {"type": "string", "maxLength": 5}},
+                    RULES: [{"rule": rule}, {"rule": "self.label == 'x'"}]}
+    client.create(CRDS, definition(spec))
+    start = monotonic()
+    assert refusal(client, label="y", lists=[list(range(15))] * 40) == (
+        "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation "
+        f"rules will be run due to call cost exceeds limit for rule: {rule}")
+    assert monotonic() - start < 10
+    create(client, label="x", lists=[[1, 2]] * 3)
+
+
+def test_rules_of_one_object_share_a_budget(client: Client) -> None:
+    rule = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, self.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
+    spec: Object = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 90_000}},
+                    RULES: [{"rule": rule}] * 13}
+    client.create(CRDS, definition(spec))
+    assert refusal(client, text="a" * 90_000) == (
+        "spec: Invalid value: \"object\": validation failed due to running out of cost budget, no further validation "
+        "rules will be run")
+    create(client, text="a" * 9_000)
+
+
+def test_patterns_that_would_backtrack_are_decided_at_once(client: Client) -> None:
+    spec = {"type": "object", "properties": {
+        "pattern": {"type": "string", "pattern": "^(a+)+$"},
+        "rule": {"type": "string", "maxLength": 100,
+                 RULES: [{"rule": "self.matches('^(a+)+$')", "message": "no match"}]}}}
+    client.create(CRDS, definition(spec))
+    text = "a" * 50 + "b"
+    start = monotonic()
+    assert "should match '^(a+)+$'" in refusal(client, pattern=text)
+    assert refusal(client, rule=text) == f'spec.rule: Invalid value: "{text}": no match'
+    assert monotonic() - start < 1
+    create(client, pattern="a" * 50, rule="a" * 50)
+
+
+def test_update_that_leaves_a_schema_alone_keeps_a_rule_that_costs_too_much(cluster: Cluster, client: Client,
+                                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=3000)
+    with monkeypatch.context() as patched:
+        patched.setattr("kubepy.cluster.validation.definitions.rules.RULE_LIMIT", 10**9)
+        client.create(CRDS, definition(spec))
+    client.patch(CRDS, BOATS, {"spec": {"names": {"shortNames": ["bt"]}}}, MERGE_PATCH)
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {**spec, "description": "new"}}}}
+    changed = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    with pytest.raises(Status, match=r"estimated rule cost exceeds budget by factor of 2\.7x"):
+        client.patch(CRDS, BOATS, {"spec": {"versions": changed}}, MERGE_PATCH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -37,6 +38,11 @@ from kubepy.cluster.values.goregex import GoRegexError, compile_go
     ("^(?P<year>[0-9]{4})-(?<month>[0-9]+)$", ["2026-11"], ["26-11"]),
     (r"^a+?b*?$", ["aab"], ["b"]),
     ("^[+--]$", ["+", ",", "-"], ["."]),
+    (r"^\p{Greek}\p{Any}$", ["αb"], ["ab"]),
+    ("^[(?<]>$", ["(>", "<>"], [">"]),
+    (r"^\Q\C\E$", ["\\C"], ["C"]),
+    ("^\ud800$", ["\udfff", "\ufffd"], ["?"]),
+    (r"^\pL{1000}$", ["é" * 1000], ["é" * 999]),
 ])
 def test_what_matches(pattern: str, matching: list[str], other: list[str]) -> None:
     compiled = compile_go(pattern)
@@ -63,12 +69,41 @@ def test_what_matches(pattern: str, matching: list[str], other: list[str]) -> No
     ("(?<=a)b", "invalid named capture: `(?<=a)b`"),
     (r"(a)\1", r"invalid escape sequence: `\1`"),
     (r"\y", r"invalid escape sequence: `\y`"),
+    ("(?:a{100}){11}?", "invalid repeat count: `{11}?`"),
+    ("a{1001}?", "invalid repeat count: `{1001}`"),
+    (r"\C", r"invalid escape sequence: `\C`"),
+    (r"a\x{", r"invalid escape sequence: `\x{`"),
+    (r"\x{110000}", r"invalid escape sequence: `\x{110000`"),
+    ("(?P<é>a)", "invalid named capture: `(?P<é>`"),
+    ("(?P<n", "invalid named capture: `(?P<n`"),
+    ("(" * 1000 + ")" * 1000, "expression nests too deeply: `" + "(" * 1000 + ")" * 1000 + "`"),
     ("a\\", "trailing backslash at end of expression: ``"),
 ])
 def test_what_go_refuses(pattern: str, why: str) -> None:
     with pytest.raises(GoRegexError) as error:
         compile_go(pattern)
     assert str(error.value) == f"error parsing regexp: {why}"
+
+
+@pytest.mark.parametrize(("pattern", "text", "matches"), [
+    ("[0-9]+", "a1b22c", ["1", "22"]),
+    ("x*", "éxxé", ["", "xx", ""]),
+    ("", "éa", ["", "", ""]),
+    ("é|$", "aé", ["é"]),
+    (".", "a\ud800", ["a", "\ufffd"]),
+])
+def test_find_all_gives_the_matches_that_go_gives(pattern: str, text: str, matches: list[str]) -> None:
+    assert compile_go(pattern).find_all(text) == matches
+    assert compile_go(pattern).find_all(text, 1) == matches[:1]
+    assert compile_go(pattern).find_all(text, 0) == []
+    assert compile_go(pattern).find(text) == matches[0]
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "^(a|a)*$", "^(([a-z])+.)+[A-Z]([a-z])+$"])
+def test_matching_takes_time_linear_in_the_text(pattern: str) -> None:
+    start = monotonic()
+    assert not compile_go(pattern).search("a" * 1_000_000 + "b")
+    assert monotonic() - start < 1
 
 
 def test_a_definition_may_have_the_patterns_that_go_has(client: Client) -> None:

@@ -115,3 +115,53 @@ def test_a_policy_that_cannot_be_read_is_refused(client: Client) -> None:
         'Invalid value: "object.spec >": compilation failed: ERROR: <input>:1:14: Syntax error')
     assert 'spec.validations[1].expression: Invalid value: "1 + 1": must evaluate to bool' in error.value.message
     assert "undeclared reference to 'objekt' (in container '')" in error.value.message
+
+
+# --- cost -----------------------------------------------------------------------------------------------------------
+
+TEXT = "a" * 90_000
+# Each costs 810,000: ten times 9,001 for the text, times 9 for the pattern.
+EXPENSIVE = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, object.data.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
+OVER = EXPENSIVE.replace("[1,", "[0, 1,").replace("10]", "10, 11, 12, 13]")
+ENDED = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+def test_expression_over_its_limit_is_an_error_of_that_expression(client: Client) -> None:
+    policy(client, {"expression": OVER}, {"expression": "false", "message": "second"})
+    assert denial(client, config(text=TEXT)) == (
+        f"expression '{OVER}' resulted in error: operation cancelled: actual cost limit exceeded")
+
+
+def test_policy_out_of_budget_denies_in_the_words_of_upstream(client: Client) -> None:
+    policy(client, {"expression": "false", "message": "first"}, *[{"expression": EXPENSIVE}] * 13)
+    assert denial(client, config(text=TEXT)) == ENDED
+
+
+def test_policy_out_of_budget_that_ignores_failures_lets_through(client: Client) -> None:
+    policy(client, {"expression": "false"}, *[{"expression": EXPENSIVE}] * 13, failurePolicy="Ignore")
+    client.create("configmaps", config(text=TEXT), namespace="default")
+
+
+def test_match_conditions_have_a_budget_of_their_own(client: Client) -> None:
+    conditions = [{"name": f"c{n}", "expression": EXPENSIVE} for n in range(4)]
+    policy(client, {"expression": "false"}, matchConditions=conditions)
+    assert denial(client, config(text=TEXT)) == ENDED
+
+
+def test_variables_are_paid_by_the_expression_that_names_them(client: Client) -> None:
+    names = [f"v{n}" for n in range(13)]
+    variables = [{"name": name, "expression": EXPENSIVE} for name in names]
+    policy(client, {"expression": " && ".join(f"variables.{name}" for name in names)}, variables=variables)
+    assert denial(client, config(text=TEXT)) == ENDED
+
+
+def test_variable_that_fails_is_named(client: Client) -> None:
+    policy(client, {"expression": "variables.v > 0"}, variables=[{"name": "v", "expression": "1 / 0"}])
+    assert denial(client, config()) == ("expression 'variables.v > 0' resulted in error: composited variable \"v\" "
+                                        "fails to evaluate: division by zero")
+
+
+def test_messages_out_of_budget_fail_every_validation(client: Client) -> None:
+    message = f"{EXPENSIVE} ? 'never' : ''"
+    policy(client, *[{"expression": "true", "messageExpression": message}] * 13)
+    assert denial(client, config(text=TEXT)) == f"failed messageExpression: {ENDED}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.storage import Key, LockTimeoutError, Store
+from kubepy.storage import FolderError, Key, LockTimeoutError, Store
 from kubepy.storage.locks import Lock
 
 from .conftest import config_map, create, key, names
@@ -153,3 +153,26 @@ def test_processes_that_write_at_once_lose_nothing(store: Store, folder: Path) -
     assert {change.key for change in store.changes(1) if change.key.resource == "pods"} == {
         Key("pods", "default", name) for name in expected
     }
+
+
+OWN_FILES = ("lock", "lock.holder", "manager.lock", "manager.lock.holder", "index.db", "index.db-wal",
+             "index.db-journal")
+
+
+@pytest.mark.parametrize("name", OWN_FILES)
+def test_link_in_the_own_folder_is_never_followed(folder: Path, tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    own = folder / ".kubepy"
+    (own / name).unlink(missing_ok=True)
+    (own / name).symlink_to(victim)
+    store = Store(folder)
+    assert store.list("configmaps").objects == []
+    with pytest.raises(FolderError, match=rf"{name} is a symbolic link"), store.transaction():
+        pass
+    with pytest.raises(FolderError, match=rf"{name} is a symbolic link"), store.hold("manager.lock"):
+        pass
+    assert store.holder("manager.lock") is None
+    store.close()
+    assert victim.read_text() == "precious"
+    (own / name).unlink()

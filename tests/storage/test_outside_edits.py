@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage import ConflictError, FolderError, Key, Store
+from kubepy.storage import ConflictError, FolderError, Key, Store, reader
 from kubepy.storage.locks import Lock
 from kubepy.storage.yaml import dump
 
@@ -246,3 +246,91 @@ def test_reading_leaves_the_folder_as_it_was(open_store: Callable[..., Store], f
     reader.problems()
     reader.close()
     assert contents() == before
+
+
+def test_edit_with_the_same_size_inode_and_time_is_seen_by_its_change_time(store: Store, folder: Path) -> None:
+    create(store, config_map("a"))
+    path = file_of(folder, "a")
+    stat = path.stat()
+    time.sleep(0.05)  # the change time comes from the kernel's tick
+    with path.open("r+") as file:
+        text = file.read()
+        file.seek(0)
+        file.write(text.replace('"1"', '"2"'))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert (path.stat().st_mtime_ns, path.stat().st_size) == (stat.st_mtime_ns, stat.st_size)
+    with store.transaction() as transaction:
+        assert transaction.get(key("a"))["data"] == {"a": "2"}  # type: ignore[index]
+    assert store.get(key("a"))["data"] == {"a": "2"}  # type: ignore[index]
+
+
+# --- beside another process that takes the edit in at this very moment ---
+
+
+class Meanwhile:
+    """Lets another store act once between a reader's look at the files and its snapshot of the rows, or after that."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], object]) -> None:
+        self.acts = [act]
+        target, name = {"after the look": (reader, "survey"), "after the snapshot": (reader, "compare")}[moment]
+        real = getattr(target, name)
+
+        def late(*arguments: Any) -> Any:
+            done = real(*arguments)
+            self.run()
+            return done
+
+        def early(*arguments: Any) -> Any:
+            self.run()
+            return real(*arguments)
+
+        monkeypatch.setattr(target, name, late if name == "survey" else early)
+
+    def run(self) -> None:
+        if self.acts:
+            self.acts.pop()()
+
+
+@pytest.mark.parametrize("moment", ["after the look", "after the snapshot"])
+@pytest.mark.parametrize("way", ["changed", "new", "removed", "changed and overwritten"])
+def test_edit_that_another_process_takes_in_meanwhile_is_seen(
+    open_store: Callable[..., Store], folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str, way: str
+) -> None:
+    mine, other = open_store(), open_store()
+    create(mine, config_map("a"), config_map("b"))
+
+    def take_in() -> None:
+        with other.transaction() as transaction:
+            if way == "changed and overwritten":
+                assert transaction.get(key("a"))["data"] == {"a": "2"}  # type: ignore[index]
+                transaction.update(key("a"), config_map("a", "3"))
+
+    if way.startswith("changed"):
+        edit(file_of(folder, "a"), '"1"', '"2"')
+    elif way == "new":
+        file_of(folder, "c").write_text(dump(config_map("c")))
+    else:
+        file_of(folder, "a").unlink()
+    Meanwhile(monkeypatch, moment, take_in)
+    listed = {obj["metadata"]["name"]: obj["data"]["a"] for obj in mine.list("configmaps").objects}
+    assert listed == {"changed": {"a": "2", "b": "1"}, "new": {"a": "1", "b": "1", "c": "1"}, "removed": {"b": "1"},
+                      "changed and overwritten": {"a": "3", "b": "1"}}[way]
+
+
+@pytest.mark.parametrize("moment", ["after the look", "after the snapshot"])
+def test_commit_of_another_process_meanwhile_is_seen_whole_or_not_at_all(
+    open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    mine, other = open_store(), open_store()
+    create(mine, config_map("a"), config_map("b"), config_map("c"))
+
+    def commit() -> None:
+        with other.transaction() as transaction:
+            transaction.update(key("a"), config_map("a", "2"))
+            transaction.delete(key("b"))
+            transaction.create(key("d"), config_map("d", "2"))
+
+    Meanwhile(monkeypatch, moment, commit)
+    listed = [(obj["metadata"]["name"], obj["data"]["a"]) for obj in mine.list("configmaps").objects]
+    before, after = [("a", "1"), ("b", "1"), ("c", "1")], [("a", "2"), ("c", "1"), ("d", "2")]
+    assert listed == (after if moment == "after the look" else before)

@@ -5,13 +5,13 @@ Upstream: ``kustomize/api/resource/resource.go``, ``resmap/reswrangler.go``, ``k
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from kubepy.cli.errors import CliError
 from kubepy.cluster.meta import Object, annotations_of, labels_of
+from kubepy.cluster.values.goregex import GoRegexError, compile_go
 
 
 class Id(NamedTuple):
@@ -200,9 +200,9 @@ def _matches(pattern: str, text: str) -> bool:
     if not pattern:
         return True
     try:
-        return re.fullmatch(pattern, text) is not None
-    except re.error as error:
-        raise CliError(f"error parsing regexp: {error}: `{pattern}`") from None
+        return compile_go(f"^(?:{pattern})$").search(text)
+    except GoRegexError as error:
+        raise CliError(str(error)) from None
 
 
 def _matches_labels(selector: str, labels: dict[str, str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError
@@ -10,6 +9,7 @@ from kubepy.cli.kustomization import fieldspecs
 from kubepy.cli.kustomization.fieldspecs import FieldSpec, apply, visit
 from kubepy.cli.kustomization.resources import Resource, Resources
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.goregex import GoRegexError, compile_go
 
 # What keeps its name whatever the prefix: other objects go by it.
 UNRENAMED = (("CustomResourceDefinition", None), ("APIService", "apiregistration.k8s.io"), ("Namespace", None))
@@ -143,10 +143,11 @@ def _visit_containers(node: Any, change: fieldspecs.Change) -> None:
 def changed_image(text: str, image: Object) -> str:
     """The image with the new name, tag or digest, if it is the one that is meant."""
     try:
-        meant = re.fullmatch(f"{image.get('name', '')}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?", text)
-    except re.error:
-        meant = None
-    if not meant:
+        pattern = f"^{image.get('name', '')}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?$"
+        is_meant = compile_go(pattern).search(text)
+    except GoRegexError:
+        is_meant = False
+    if not is_meant:
         return text
     found = split_image(text)
     found = found._replace(name=image.get("newName") or found.name)

@@ -46,7 +46,7 @@ def read(home: str) -> Kubeconfig:
         current = _text(found["current-context"])
         clusters, contexts, users = (_entries(found[f"{kind}s"], kind) for kind in ("cluster", "context", "user"))
         return Kubeconfig(current, clusters, contexts, users)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # the contexts of another user are not ours
         context = {"cluster": FIRST, "user": FIRST}
         return Kubeconfig(FIRST, {FIRST: {}}, {FIRST: context}, {FIRST: {}}, is_chosen=False)
     except OSError as error:
@@ -68,12 +68,15 @@ def _entries(found: list[Entry], kind: str) -> Entries:
 
 
 def write(home: str, config: Kubeconfig) -> None:
-    """Replace the file, which only its owner may read. Raises CliError when it cannot be written."""
+    """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
+    from kubepy.storage import index
+
     path = os.path.join(home, FILE)
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        index.make_own_folder(home)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with open(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
             json.dump(as_object(config), file, indent=2)
             file.write("\n")
         os.replace(temporary, path)

@@ -214,6 +214,7 @@ class Session:
         except NoClusterError:
             raise self._no_cluster(self.folder) from None
         cluster.client.warn = self.warn
+        cluster.store.set_warn(self.warn)
         if self._impersonated:
             cluster.client.requester = self._impersonated
         return cluster

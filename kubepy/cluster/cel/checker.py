@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kubepy.cluster.cel.interpreter import dotted
+from kubepy.cluster.cel.interpreter import dotted, optimized
 from kubepy.cluster.cel.literals import differing, wrong_argument
 from kubepy.cluster.cel.parser import parse
 from kubepy.cluster.cel.syntax import (
@@ -46,12 +46,29 @@ _TYPE_WORDS = frozenset(("bool", "int", "uint", "double", "string", "bytes", "li
                          "optional_type", *TYPE_NAMES.values()))
 
 
+class Resolution(NamedTuple):
+    """The function that a call names, and those of its overloads that fit the types of the arguments."""
+
+    name: str
+    overloads: list[Overload]
+    is_member: bool
+
+
+class Checked(NamedTuple):
+    """A tree as it is written, and by a node's ``id()`` its type and the function that it calls."""
+
+    node: Node
+    types: Mapping[int, Type]
+    calls: Mapping[int, Resolution]
+
+
 class Compiled(NamedTuple):
-    """``type`` is that of the value; ``names`` the variables that the expression uses."""
+    """``node`` is what to evaluate, ``type`` that of the value, ``names`` the variables that the expression uses."""
 
     node: Node
     type: Type
     names: frozenset[str]
+    checked: Checked
 
 
 class CompileError(ValueError):
@@ -72,11 +89,12 @@ def compile_expression(text: str, variables: Variables) -> Compiled:
     checker = _Checker(variables)
     try:
         found = checker.type_of(node, variables)
+        folded = optimized(node)
     except RecursionError:
         raise CompileError(_shown(text, "expression recursion limit exceeded", 0)) from None
     if problems := checker.problems or checker.wrong_literals:
         raise CompileError("\n".join(_shown(text, why, at) for at, why in sorted(problems)))
-    return Compiled(node, found, frozenset(checker.names))
+    return Compiled(folded, found, frozenset(checker.names), Checked(node, checker.types, checker.calls))
 
 
 def _shown(text: str, why: str, at: int) -> str:
@@ -91,6 +109,8 @@ class _Checker:
         self.problems: list[tuple[int, str]] = []
         self.wrong_literals: list[tuple[int, str]] = []  # told if there are no other problems
         self.names: set[str] = set()
+        self.types: dict[int, Type] = {}
+        self.calls: dict[int, Resolution] = {}
         self._globals = variables
 
     def _fail(self, at: int, why: str) -> Type:
@@ -98,6 +118,10 @@ class _Checker:
         return DYN
 
     def type_of(self, node: Node, scope: Variables) -> Type:
+        found = self.types[id(node)] = self._type_of(node, scope)
+        return found
+
+    def _type_of(self, node: Node, scope: Variables) -> Type:
         match node:
             case Literal():
                 return _type_of_value(node.value)
@@ -190,8 +214,10 @@ class _Checker:
     def _resolve(self, node: Call, name: str, args: list[Type], is_member: bool) -> Type:
         if name not in OVERLOADS:
             return self._fail(node.at, f"undeclared reference to '{name}' (in container '')")
-        results = [found for one in OVERLOADS[name]
+        fitting = [(one, found) for one in OVERLOADS[name]
                    if one.is_member == is_member and (found := _result(one, args)) is not None]
+        results = [found for _, found in fitting]
+        self.calls[id(node)] = Resolution(name, [one for one, _ in fitting], is_member)
         if not results:
             shown = ", ".join(map(str, args[is_member:]))
             applied = f"{args[0]}.({shown})" if is_member else f"({shown})"

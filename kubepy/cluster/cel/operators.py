@@ -56,7 +56,7 @@ def _unequal(left: Any, right: Any) -> bool:
     return not equal(left, right)
 
 
-@overload("@in(A, list<A>) -> bool")
+@overload("@in(A, list<A>) -> bool", "@member(A, list<A>) -> bool")
 def _in_list(item: Any, items: list[Any]) -> bool:
     return any(equal(item, one) for one in items)
 

@@ -1,7 +1,8 @@
 """The rules of a schema (``x-kubernetes-validations``) and what they refuse in an object.
 
 Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/cel``. A transition rule, which names ``oldSelf``, holds only
-where there is an old value to compare with; other rules let pass at an update what has not changed.
+where there is an old value to compare with; other rules let pass at an update what has not changed. All rules of an
+object share one cost budget; where it ends, so does the validation.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kubepy.cluster.cel.checker import Compiled, CompileError, compile_expression
-from kubepy.cluster.cel.interpreter import evaluate
+from kubepy.cluster.cel.cost import OUT_OF_BUDGET, BudgetExceeded, CostBudget, CostLimitExceeded
+from kubepy.cluster.cel.interpreter import evaluate_within
 from kubepy.cluster.cel.schemas import type_of_schema, value_of
 from kubepy.cluster.cel.types import BOOL, DYN, STRING, Type, optional_of
-from kubepy.cluster.cel.values import NONE, CelError, OptionalValue
+from kubepy.cluster.cel.values import MAX_MESSAGE, NONE, CelError, OptionalValue
 from kubepy.cluster.errors import FieldError, duplicate, forbidden_field, invalid_value, invalid_without_value, required
 from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.fieldpaths import find_field
 from kubepy.cluster.schema.structural import EMBEDDED, Schema
+from kubepy.cluster.values.goformat import quote
 
 RULES = "x-kubernetes-validations"
-MAX_MESSAGE = 5 * 1024
 ABSENT = object()  # an old value that is not there
 
 
@@ -49,11 +51,20 @@ class RuleProblem(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where in an object: its path, and whether anything around it has an old value that is the same."""
+    """Where in an object: its path, if anything around it has an old value that is the same, and what may be spent."""
 
     path: str
     is_unchanged: bool
+    budget: CostBudget
     is_root: bool = False
+
+
+class _Stopped(Exception):
+    """No further rules are run. ``errors``: why, if the request hears of it."""
+
+    def __init__(self, *errors: FieldError) -> None:
+        super().__init__()
+        self.errors = errors
 
 
 def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> Rule | RuleProblem:
@@ -86,7 +97,14 @@ class RuleSet:
 
     def validate(self, obj: Object, old: Any = ABSENT) -> list[FieldError]:
         """What the rules of the schema, and of everything in it, refuse in an object. ``old``: what it replaces."""
-        return list(self._walk(self._schema, self._schema, obj, old, Place("", is_unchanged=False, is_root=True)))
+        errors: list[FieldError] = []
+        place = Place("", is_unchanged=False, budget=CostBudget(), is_root=True)
+        try:
+            for error in self._walk(self._schema, self._schema, obj, old, place):
+                errors.append(error)
+        except _Stopped as stop:
+            errors.extend(stop.errors)
+        return errors
 
     def _rule(self, source: Object, schema: Schema, is_root: bool) -> Rule | RuleProblem:
         key = id(source), id(schema), is_root
@@ -119,7 +137,7 @@ class RuleSet:
         known = {_key(item, keys): item for item in old if isinstance(item, dict)} if is_map else {}
         for index, item in enumerate(value):
             before = known.get(_key(item, keys), ABSENT) if isinstance(item, dict) else ABSENT
-            at = Place(f"{place.path}[{index}]", place.is_unchanged, bool(items.get(EMBEDDED)))
+            at = place._replace(path=f"{place.path}[{index}]", is_root=bool(items.get(EMBEDDED)))
             yield from self._walk(items, own, item, before, at)
 
     def _walk_map(self, schema: Schema, rules_of: Schema, value: Object, old: Any,
@@ -135,11 +153,13 @@ class RuleSet:
                 path, inner, own = f"{place.path}[{key}]", others, own_others
             else:
                 continue
-            at = Place(path, place.is_unchanged, bool(inner.get(EMBEDDED)))
+            at = place._replace(path=path, is_root=bool(inner.get(EMBEDDED)))
             yield from self._walk(inner, own, value[key], before.get(key, ABSENT), at)
 
     def _check(self, schema: Schema, sources: list[Object], value: Any, old: Any, place: Place) -> Iterator[FieldError]:
         path, kind = place.path or "<nil>", schema.get("type", "")
+        if place.budget.remaining <= 0:
+            raise _Stopped(invalid_value(path, kind, OUT_OF_BUDGET))
         for source in sources:
             rule = self._rule(source, schema, place.is_root)
             if isinstance(rule, RuleProblem):
@@ -150,16 +170,37 @@ class RuleSet:
                 continue
             try:
                 scope = _scope(schema, value, old, is_optional=is_optional, is_root=place.is_root)
-                if evaluate(rule.expression.node, scope) is True:
+                if evaluate_within(rule.expression.node, scope, place.budget) is True:
                     continue
+            except BudgetExceeded:
+                raise _Stopped(invalid_value(path, kind, OUT_OF_BUDGET)) from None
+            except CostLimitExceeded as error:
+                why = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: "
+                raise _Stopped(invalid_value(path, kind, why + rule.text)) from None
             except CelError as error:
                 yield invalid_value(path, kind, _failure(error, rule))
                 continue
             except RecursionError:
                 yield invalid_value(path, kind, _failure(CelError("expression recursion limit exceeded"), rule))
                 continue
-            if rule.is_transition or not place.is_unchanged:
-                yield _refusal(rule, value, kind, _at(place.path, source, schema), _detail(rule, scope))
+            yield from _refused(rule, value, scope, place._replace(path=_at(place.path, source, schema)), kind)
+
+
+def _refused(rule: Rule, value: Any, scope: dict[str, Any], place: Place, kind: str) -> Iterator[FieldError]:
+    """What is said of a value for which the rule does not hold: nothing of one that has not changed."""
+    is_told = rule.is_transition or not place.is_unchanged
+    try:
+        detail = _detail(rule, scope, place.budget)
+    except BudgetExceeded:
+        why = ("messageExpression evaluation failed due to running out of cost budget, no further validation rules "
+               "will be run")
+        raise _Stopped(*[invalid_value(place.path, kind, why)] if is_told else ()) from None
+    except CostLimitExceeded:
+        why = ("no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+               f"{quote(rule.source['messageExpression'])}")
+        raise _Stopped(*[invalid_value(place.path, kind, why)] if is_told else ()) from None
+    if is_told:
+        yield _refusal(rule, value, kind, place.path, detail)
 
 
 def _key(item: Object, keys: Any) -> tuple[str, ...]:
@@ -187,16 +228,18 @@ def _at(path: str, source: Object, schema: Schema) -> str:
     return f"{path}{field}".lstrip(".") or "<nil>"
 
 
-def _detail(rule: Rule, scope: dict[str, Any]) -> str:
-    if rule.message is not None and (found := _message(rule.message, scope)):
+def _detail(rule: Rule, scope: dict[str, Any], budget: CostBudget) -> str:
+    if rule.message is not None and (found := _message(rule.message, scope, budget)):
         return found
     return rule.text if rule.source.get("message") else f"failed rule: {rule.text}"
 
 
-def _message(expression: Compiled, scope: dict[str, Any]) -> str:
+def _message(expression: Compiled, scope: dict[str, Any], budget: CostBudget) -> str:
     """What a messageExpression says; "" if it fails, or says nothing that fits into one line."""
     try:
-        found = evaluate(expression.node, scope)
+        found = evaluate_within(expression.node, scope, budget)
+    except CostLimitExceeded:
+        raise
     except CelError:
         return ""
     text = found.strip() if isinstance(found, str) else ""

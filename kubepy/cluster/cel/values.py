@@ -15,6 +15,7 @@ from urllib.parse import SplitResult
 from kubepy.cluster.values.quantity import Quantity
 
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
+MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression says
 
 
 class CelError(Exception):

@@ -1,209 +1,121 @@
-"""Go's regular expressions (RE2) as Python's: ``pattern`` of schemas and ``matches`` of rules.
+"""Go's regular expressions (RE2): ``pattern`` of schemas, ``matches`` of rules, selectors of kustomizations.
 
-A pattern is read once from left to right, as Go's parser reads it, and refused where and in the words that Go refuses
-it. What RE2 writes otherwise is rewritten: flags in the middle of a group, ``$`` and ``\\z``, ``\\Q…\\E``, classes such
-as ``[[:alpha:]]`` and ``\\p{L}``, names of groups; ``\\d``, ``\\w`` and ``\\s`` are about ASCII. Only whether a text
-matches is asked, so that greediness as a flag (``(?U)``) means nothing. Upstream: ``regexp/syntax/parse.go``.
+google-re2 matches them, in time linear in the text, as Go's ``regexp`` does. Only a few patterns that RE2 takes are
+refused by Go, and its errors have other words: both are seen to here. Upstream: ``regexp/syntax/parse.go``.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any
 
-from kubepy.cluster.values.goregexclass import CLASS_ESCAPES, Reader, category, character, escaped, named_class
-from kubepy.cluster.values.goregexclass import GoRegexError as GoRegexError
+# A pattern may need much memory where Go's does not: RE2 has an instruction for each byte, Go one for each character.
+_MAX_MEMORY = 64 << 20
+_MAX_HEIGHT = 1000
+_MAX_REPEAT = 1000
+# RE2's words → Go's.
+_WORDS = {
+    "missing )": "missing closing )", "missing ]": "missing closing ]", "unexpected )": "unexpected )",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator", "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+    "pattern too large - compile failed": "expression too large",
+}  # fmt: skip
+_COUNTED = re.compile(r"\{(\d+)(?:,(\d+)?)?\}\??")
+_TOKEN = re.compile(r"""
+    \\Q.*?(?:\\E|\Z)                                              # quoted
+  | \\.                                                          # an escape
+  | \[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*+\]                       # a class
+  | \(\?P?<(?P<name>[^>]*)>
+  | .""", re.DOTALL | re.VERBOSE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
-MAX_REPEAT = 1000
-_REPEAT = re.compile(r"\{([0-9]+)(,([0-9]+)?)?\}")
-_FLAGS = re.compile(r"\(\?([imsU]*)(?:(-)([imsU]+))?([:)])")
-_OTHER_PERL = re.compile(r"\(\?[imsU-]*.?", re.DOTALL)
-_NAMED = re.compile(r"\(\?P?<([A-Za-z0-9_]+)>")
-_BOUNDARIES = {"A": r"\A", "b": r"\b", "B": r"\B", "z": r"\Z"}
+
+class GoRegexError(ValueError):
+    """A pattern that Go's ``regexp`` does not compile: the reason, and the part of it that is wrong."""
+
+    def __init__(self, why: str, part: str) -> None:
+        super().__init__(f"error parsing regexp: {why}: `{part}`")
+
+
+class GoRegex:
+    """A compiled pattern. Texts are matched as UTF-8; a lone surrogate counts as U+FFFD, as in a Go string."""
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled = compiled
+
+    def search(self, text: str) -> bool:
+        """Tell whether any part of the text matches."""
+        return self._compiled.search(_encoded(text)) is not None
+
+    def find(self, text: str) -> str | None:
+        """Return the leftmost match."""
+        match = self._compiled.search(_encoded(text))
+        return None if match is None else match[0].decode()
+
+    def find_all(self, text: str, limit: int = -1) -> list[str]:
+        """Return the matches that do not overlap; a negative limit means all. No empty match follows another match."""
+        matches: list[str] = []
+        end = -1
+        for match in self._compiled.finditer(_encoded(text).decode()):
+            if len(matches) == limit:
+                break
+            if match.start() != match.end() or match.start() != end:
+                matches.append(match[0])
+            end = match.end()
+        return matches
 
 
 @lru_cache(maxsize=512)
-def compile_go(pattern: str) -> re.Pattern[str]:
-    """Raises GoRegexError."""
-    translated = _Translation(pattern).result()
+def compile_go(pattern: str) -> GoRegex:
+    """Compile a pattern of Go's syntax. Raises GoRegexError."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = _MAX_MEMORY
     try:
-        return re.compile(translated, re.ASCII)
-    except re.error as error:
-        raise GoRegexError(error.msg, pattern) from None
+        compiled = re2.compile(_encoded(pattern), options)
+    except re2.error as error:
+        raise _error_of(error.args[0].decode(errors="replace"), pattern) from None
+    _refuse_what_go_refuses(pattern)
+    return GoRegex(compiled)
 
 
-class _Group(NamedTuple):
-    """An open group: flags that were set within it, for what is left of it, and whether lines end at ``$``."""
-
-    flags: tuple[str, ...] = ()
-    multiline: bool = False
-
-
-class _Translation:
-    def __init__(self, pattern: str) -> None:
-        self._reader = Reader(pattern)
-        self._groups = [_Group()]
-        self._repeatable = False
-        self._last_repeat = ""  # the pattern from the repetition on that has just been read
-
-    def result(self) -> str:
-        parts = []
-        while self._reader.rest:
-            parts.append(self._next())
-        if len(self._groups) > 1:
-            raise GoRegexError("missing closing )", self._reader.pattern)
-        return "".join(parts) + self._closings()
-
-    def _next(self) -> str:
-        match self._reader.rest[0]:
-            case "(":
-                return self._opening()
-            case ")":
-                return self._closing()
-            case "|":
-                self._reader.skip(1)
-                self._after(repeatable=False)
-                return self._closings() + "|" + "".join(f"(?{one}:" for one in self._groups[-1].flags)
-            case "*" | "+" | "?":
-                return self._repetition(self._reader.rest[0])
-            case "{" if found := _REPEAT.match(self._reader.rest):
-                return self._counted(found)
-        self._after(repeatable=True)
-        return self._atom()
-
-    def _after(self, *, repeatable: bool) -> None:
-        self._repeatable, self._last_repeat = repeatable, ""
-
-    # --- groups -----------------------------------------------------------------------------------------------------
-
-    def _opening(self) -> str:
-        rest, multiline = self._reader.rest, self._groups[-1].multiline
-        if found := _FLAGS.match(rest):
-            return self._flags(found)
-        opening = "("
-        if rest.startswith(("(?P<", "(?<")):
-            opening = self._name(_NAMED.match(rest))
-        elif rest.startswith("(?"):
-            found = _OTHER_PERL.match(rest)
-            raise GoRegexError("invalid or unsupported Perl syntax", found[0] if found else rest)
-        else:
-            self._reader.skip(1)
-        self._groups.append(_Group(multiline=multiline))
-        self._after(repeatable=False)
-        return opening
-
-    def _name(self, found: re.Match[str] | None) -> str:
-        if found is None:
-            named, end, _ = self._reader.rest.partition(">")
-            raise GoRegexError("invalid named capture", named + end)
-        self._reader.skip(found.end())
-        return f"(?P<{found[1]}>" if not found[1][0].isdigit() else "("
-
-    def _flags(self, found: re.Match[str]) -> str:
-        self._reader.skip(found.end())
-        on, off = found[1].replace("U", ""), (found[3] or "").replace("U", "")
-        flags = on + (f"-{off}" if off else "")
-        multiline = "m" in on or (self._groups[-1].multiline and "m" not in off)
-        if found[4] == ":":
-            self._groups.append(_Group(multiline=multiline))
-            self._after(repeatable=False)
-            return f"(?{flags}:"
-        self._groups[-1] = _Group((*self._groups[-1].flags, flags), multiline)
-        self._last_repeat = ""
-        return f"(?{flags}:"
-
-    def _closing(self) -> str:
-        if len(self._groups) == 1:
-            raise GoRegexError("unexpected )", self._reader.pattern)
-        self._reader.skip(1)
-        closings = self._closings()
-        self._groups.pop()
-        self._after(repeatable=True)
-        return closings + ")"
-
-    def _closings(self) -> str:
-        return ")" * len(self._groups[-1].flags)
-
-    # --- repetitions ------------------------------------------------------------------------------------------------
-
-    def _counted(self, found: re.Match[str]) -> str:
-        least, most = int(found[1]), int(found[3] or found[1])
-        if max(least, most) > MAX_REPEAT or least > most:
-            raise GoRegexError("invalid repeat count", found[0])
-        return self._repetition(found[0])
-
-    def _repetition(self, operator: str) -> str:
-        before = self._reader.rest
-        self._reader.skip(len(operator))
-        lazy = "?" if self._reader.take("?") else ""
-        if self._last_repeat:
-            read = len(self._last_repeat) - len(self._reader.rest)
-            raise GoRegexError("invalid nested repetition operator", self._last_repeat[:read])
-        if not self._repeatable:
-            raise GoRegexError("missing argument to repetition operator", operator + lazy)
-        self._last_repeat = before
-        return operator + lazy
-
-    # --- what is repeated -------------------------------------------------------------------------------------------
-
-    def _atom(self) -> str:
-        reader = self._reader
-        if reader.rest.startswith("["):
-            return character_class(reader)
-        if reader.rest.startswith("\\"):
-            return self._escape()
-        found = reader.character()
-        if found == "$":
-            return "(?m:$)" if self._groups[-1].multiline else r"\Z"
-        return found if found in "^." else escaped(found)
-
-    def _escape(self) -> str:
-        reader, following = self._reader, self._reader.rest[1:2]
-        if following in _BOUNDARIES:
-            reader.skip(2)
-            return _BOUNDARIES[following]
-        if following == "Q":
-            reader.skip(2)
-            quoted, _, reader.rest = reader.rest.partition("\\E")
-            return "".join(f"(?:{escaped(one)})" for one in quoted) or "(?:)"
-        if following and following in CLASS_ESCAPES:
-            reader.skip(2)
-            return f"[{CLASS_ESCAPES[following]}]"
-        if following in ("p", "P"):
-            return f"[{category(reader)}]"
-        return escaped(character(reader, whole_class=""))
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text).encode()
 
 
-def character_class(reader: Reader) -> str:
-    """``[…]`` as Python has it. The reader is at its beginning."""
-    whole = reader.rest
-    reader.skip(1)
-    parts = ["[^" if reader.take("^") else "["]
-    first = True
-    while first or not reader.take("]"):
-        parts.append(_member(reader, whole))
-        first = False
-    return "".join(parts) + "]"
+def _error_of(message: str, pattern: str) -> GoRegexError:
+    """RE2's error as Go reports it."""
+    why, _, part = message.partition(": ")
+    if why == "trailing \\":
+        return GoRegexError("trailing backslash at end of expression", "")
+    if why == "invalid UTF-8":  # what RE2 says of an escape that ends too early
+        return GoRegexError("invalid escape sequence", pattern[pattern.rfind("\\"):])
+    if part.startswith("(?<"):
+        return GoRegexError("invalid named capture", pattern[pattern.index(part):])
+    if why == "invalid repetition size" and (count := _COUNTED.fullmatch(part)):
+        least, most = int(count[1]), int(count[2] or count[1])
+        part = part.removesuffix("?") if max(least, most) > _MAX_REPEAT or least > most else part
+    return GoRegexError(_WORDS.get(why, why), part or pattern)
 
 
-def _member(reader: Reader, whole: str) -> str:
-    if (found := named_class(reader)) is not None:
-        return found
-    if reader.rest[:2] in (r"\p", r"\P"):
-        return category(reader)
-    if reader.rest[:1] == "\\" and (found := CLASS_ESCAPES.get(reader.rest[1:2])) is not None:
-        reader.skip(2)
-        return found
-    return _range(reader, whole)
-
-
-def _range(reader: Reader, whole: str) -> str:
-    before = reader.rest
-    first = last = character(reader, whole)
-    if len(reader.rest) >= 2 and reader.rest[0] == "-" and reader.rest[1] != "]":
-        reader.skip(1)
-        last = character(reader, whole)
-    if last < first:
-        raise GoRegexError("invalid character class range", before[:len(before) - len(reader.rest)])
-    return escaped(first) if first == last else f"{escaped(first)}-{escaped(last)}"
+def _refuse_what_go_refuses(pattern: str) -> None:
+    """Raise GoRegexError for what RE2 takes and Go does not: ``\\C``, names beyond ASCII, very deep nesting."""
+    depth = 0
+    for token in _TOKEN.finditer(pattern):
+        text = token[0]
+        if text == "\\C":
+            raise GoRegexError("invalid escape sequence", text)
+        if token["name"] is not None and not re.fullmatch(r"\w+", token["name"], re.ASCII):
+            raise GoRegexError("invalid named capture", text)
+        depth += text.startswith("(") - (text == ")")
+        if depth >= _MAX_HEIGHT:
+            raise GoRegexError("expression nests too deeply", pattern)

@@ -12,7 +12,7 @@ from kubepy.cluster.cel.operators import to_string
 from kubepy.cluster.cel.types import overload
 from kubepy.cluster.cel.values import NONE, CelError, Duration, Format, OptionalValue, Uint, Url
 from kubepy.cluster.schema import formats
-from kubepy.cluster.values.goregex import GoRegexError, compile_go
+from kubepy.cluster.values.goregex import GoRegex, GoRegexError, compile_go
 
 
 @overload("string.contains(string) -> bool")
@@ -181,7 +181,7 @@ def _inner(value: Any) -> str:
 # --- regular expressions --------------------------------------------------------------------------------------------
 
 
-def _compiled(pattern: str) -> Any:
+def _compiled(pattern: str) -> GoRegex:
     try:
         return compile_go(pattern)
     except GoRegexError as error:
@@ -190,19 +190,17 @@ def _compiled(pattern: str) -> Any:
 
 @overload("string.matches(string) -> bool", "matches(string, string) -> bool")
 def _matches(text: str, pattern: str) -> bool:
-    return _compiled(pattern).search(text) is not None
+    return _compiled(pattern).search(text)
 
 
 @overload("string.find(string) -> string")
 def _find(text: str, pattern: str) -> str:
-    found = _compiled(pattern).search(text)
-    return found[0] if found else ""
+    return _compiled(pattern).find(text) or ""
 
 
 @overload("string.findAll(string) -> list<string>", "string.findAll(string, int) -> list<string>")
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [one[0] for one in _compiled(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    return _compiled(pattern).find_all(text, limit)
 
 
 # --- URLs -----------------------------------------------------------------------------------------------------------

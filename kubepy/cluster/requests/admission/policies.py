@@ -1,7 +1,9 @@
 """ValidatingAdmissionPolicies: rules in CEL about any request (``apiserver/pkg/admission/plugin/policy/validating``).
 
 A policy says what must hold of which requests, a binding where that counts and what follows if it does not. Objects are
-seen as they are written; there is no ``authorizer``.
+seen as they are written; there is no ``authorizer``. What an expression may cost is not estimated when the policy is
+created, but counted when it runs: each binding and parameter has one budget for the match conditions and another for
+the validations and their messages.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster.cel.admission import compiled
 from kubepy.cluster.cel.checker import CompileError
-from kubepy.cluster.cel.interpreter import evaluate
-from kubepy.cluster.cel.values import CelError, Record
+from kubepy.cluster.cel.cost import MATCH_CONDITIONS_BUDGET, OUT_OF_BUDGET, BudgetExceeded, CostBudget
+from kubepy.cluster.cel.interpreter import evaluate_within
+from kubepy.cluster.cel.values import MAX_MESSAGE, CelError, Record
 from kubepy.cluster.errors import Cause, Status
 from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.requests.admission.request import Request, refusal
 from kubepy.cluster.selectors.labels import from_label_selector
+from kubepy.cluster.values.goformat import quote
 from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
@@ -25,10 +29,12 @@ CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "I
 
 
 class Decision(NamedTuple):
-    """A denial: why, and the reason that the answer has."""
+    """A denial: why, the reason that the answer has, and of which validation. ``is_error``: one that could not run."""
 
     message: str
     reason: str = "Invalid"
+    position: int = 0
+    is_error: bool = False
 
 
 class ConfigurationError(Exception):
@@ -160,69 +166,125 @@ def _params(kind: Object | None, reference: Object | None, request: Request) -> 
 
 
 class _Variables(Record):
-    """``variables.name``: each is worked out when it is first named."""
+    """``variables.name``: each is worked out when it is first named, out of the budget of what names it."""
 
-    def __init__(self, definitions: list[Object], scope: dict[str, Any]) -> None:
+    def __init__(self, definitions: list[Object], scope: dict[str, Any], budget: CostBudget) -> None:
         super().__init__()
         self._expressions = {one["name"]: one["expression"] for one in definitions}
         self._scope = scope
+        self._budget = budget
 
     def __contains__(self, name: object) -> bool:
         return name in self._expressions
 
     def __missing__(self, name: str) -> Any:
-        self[name] = evaluate(compiled(self._expressions[name]).node, self._scope)
+        try:
+            self[name] = evaluate_within(compiled(self._expressions[name]).node, self._scope, self._budget)
+        except CompileError as error:
+            raise CelError(f"composited variable {quote(name)} fails to compile: {error}") from None
+        except CelError as error:
+            raise CelError(f"composited variable {quote(name)} fails to evaluate: {error}") from None
         return self[name]
 
 
-def _evaluate(spec: Object, param: Object | None, request: Request, operation: str) -> Iterator[Decision]:
+class _Evaluation:
+    """The expressions of a policy that share a budget and variables."""
+
+    def __init__(self, spec: Object, scope: dict[str, Any], budget: CostBudget) -> None:
+        self._budget = budget
+        self._scope = dict(scope)
+        self._scope["variables"] = _Variables(spec.get("variables") or [], self._scope, budget)
+
+    def value_of(self, expression: str) -> Any:
+        """Raises CelError, in the words of the answer, and BudgetExceeded."""
+        try:
+            return evaluate_within(compiled(expression).node, self._scope, self._budget)
+        except (CelError, CompileError) as error:
+            raise CelError(f"expression '{expression}' resulted in error: {error}") from None
+
+
+def _evaluate(spec: Object, param: Object | None, request: Request, operation: str) -> list[Decision]:
     """What the policy denies, in the order of its validations; nothing where its conditions do not hold."""
-    scope = _scope(spec, param, request, operation)
-    fails = spec.get("failurePolicy", "Fail") == "Fail"
+    scope = _scope(param, request, operation)
+    try:
+        if not _conditions_hold(spec, scope):
+            return []
+        budget = CostBudget()
+        decisions = list(_denials(spec, _Evaluation(spec, scope, budget)))
+    except CelError as error:
+        decisions = [Decision(str(error), is_error=True)]
+    except BudgetExceeded:
+        decisions = [Decision(OUT_OF_BUDGET, is_error=True)]
+    else:
+        decisions = _with_messages(spec, decisions, _Evaluation(spec, scope, budget))
+    if spec.get("failurePolicy", "Fail") == "Fail":
+        return decisions
+    return [decision for decision in decisions if not decision.is_error]
+
+
+def _conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
+    """One condition that does not hold is enough. Raises CelError with what else fails, and BudgetExceeded."""
+    evaluation = _Evaluation(spec, scope, CostBudget(MATCH_CONDITIONS_BUDGET))
+    holds, failures = True, []
     for condition in spec.get("matchConditions") or ():
         try:
-            if evaluate(compiled(condition["expression"]).node, scope) is not True:
-                return
-        except (CelError, CompileError) as error:
-            if fails:
-                yield Decision(_error(condition["expression"], error))
-            return
-    for validation in spec.get("validations") or ():
+            holds = evaluation.value_of(condition["expression"]) is True and holds
+        except CelError as error:
+            failures.append(str(error))
+    if holds and failures:
+        raise CelError(failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]")
+    return holds
+
+
+def _denials(spec: Object, evaluation: _Evaluation) -> Iterator[Decision]:
+    """Raises BudgetExceeded."""
+    for index, validation in enumerate(spec.get("validations") or ()):
         try:
-            if evaluate(compiled(validation["expression"]).node, scope) is not True:
-                yield Decision(_message(validation, scope), validation.get("reason") or "Invalid")
-        except (CelError, CompileError) as error:
-            if fails:
-                yield Decision(_error(validation["expression"], error))
+            if evaluation.value_of(validation["expression"]) is not True:
+                yield Decision(_plain_message(validation), validation.get("reason") or "Invalid", index)
+        except CelError as error:
+            yield Decision(str(error), is_error=True, position=index)
 
 
-def _error(expression: str, error: Exception) -> str:
-    return f"expression '{expression}' resulted in error: {error}"
+def _with_messages(spec: Object, decisions: list[Decision], evaluation: _Evaluation) -> list[Decision]:
+    """Every messageExpression is evaluated, needed or not; all validations fail if the budget ends there."""
+    validations = spec.get("validations") or []
+    try:
+        messages = [_message(validation.get("messageExpression"), evaluation) for validation in validations]
+    except BudgetExceeded:
+        failed = {decision.position: decision for decision in decisions if decision.is_error}
+        ended = Decision(f"failed messageExpression: {OUT_OF_BUDGET}", is_error=True)
+        return [failed.get(index, ended) for index in range(len(validations))]
+    return [decision if decision.is_error else
+            decision._replace(message=messages[decision.position] or decision.message) for decision in decisions]
 
 
-def _message(validation: Mapping[str, Any], scope: dict[str, Any]) -> str:
-    if expression := validation.get("messageExpression"):
-        try:
-            found = evaluate(compiled(expression).node, scope)
-        except (CelError, CompileError):
-            found = None  # upstream falls back to the plain message
-        if isinstance(found, str) and found.strip() and "\n" not in found.strip():
-            return found.strip()
+def _message(expression: str | None, evaluation: _Evaluation) -> str:
+    """What a messageExpression says; "" for the plain message instead. Raises BudgetExceeded."""
+    if not expression:
+        return ""
+    try:
+        value = evaluation.value_of(expression)
+    except CelError:
+        return ""
+    text = value.strip() if isinstance(value, str) else ""
+    return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
+
+
+def _plain_message(validation: Mapping[str, Any]) -> str:
     message = str(validation.get("message") or "").strip()
     return message or f"failed expression: {validation['expression'].strip()}"
 
 
-def _scope(spec: Object, param: Object | None, request: Request, operation: str) -> dict[str, Any]:
+def _scope(param: Object | None, request: Request, operation: str) -> dict[str, Any]:
     namespace = None
     if request.target.namespace:
         namespace = request.session.get(Key("namespaces", "", request.target.namespace))
-    scope = {
+    return {
         "object": None if operation == "DELETE" else request.obj,
         "oldObject": request.obj if operation == "DELETE" else request.old,
         "request": _attributes(request, operation), "params": param, "namespaceObject": namespace,
     }
-    scope["variables"] = _Variables(spec.get("variables") or [], scope)
-    return scope
 
 
 def _attributes(request: Request, operation: str) -> Object:

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions (``apiextensions-apiserver/pkg/apis/apiextensions/validation``).
 
 Upstream keeps what all versions have in common at the top of the internal spec, so that an error about the schema of a
-definition with one version is one of ``spec.validation``. CEL rules and CA bundles are not looked into.
+definition with one version is one of ``spec.validation``. CA bundles are not looked into.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
     if old is None and name_of(definition) != f"{spec['names']['plural']}.{spec.get('group', '')}":
         why = 'must be spec.names.plural+"."+spec.group'
         errors.append(invalid_value("metadata.name", name_of(definition), why))
-    _validate_spec(spec, errors)
+    _validate_spec(spec, _schemas_of(old), errors)
     if old is not None:
         _validate_kept(spec, old, errors)
     validate_names(status.get("acceptedNames") or {}, "status.acceptedNames", errors)
@@ -53,7 +53,13 @@ def is_established(definition: Object) -> bool:
 # --- the spec -----------------------------------------------------------------------------------------------------
 
 
-def _validate_spec(spec: Object, errors: Errors) -> None:
+def _schemas_of(definition: Object | None) -> dict[str, Object]:
+    """The schemas of a definition's versions, by their names."""
+    versions = [] if definition is None else definition["spec"].get("versions") or []
+    return {version.get("name", ""): (version.get("schema") or {}).get("openAPIV3Schema") or {} for version in versions}
+
+
+def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors) -> None:
     _validate_group(spec.get("group", ""), errors)
     _validate_word(spec.get("scope", ""), ("Cluster", "Namespaced"), "spec.scope", errors)
     versions = spec.get("versions") or []
@@ -63,13 +69,14 @@ def _validate_spec(spec: Object, errors: Errors) -> None:
     common = _in_common(versions)
     for index, version in enumerate(versions):
         own = {key: value for key, value in version.items() if key not in common}
-        _validate_version(own, version, f"spec.versions[{index}]", errors)
+        _validate_version(own, version, f"spec.versions[{index}]", old_schemas, errors)
     _validate_version_list(versions, common, errors)
     names = spec["names"]
     errors.extend(required(f"spec.names.{field}") for field in ("plural", "singular", "kind", "listKind")
                   if not names.get(field))
     validate_names(names, "spec.names", errors)
-    _validate_content(common, {_COMMON[key]: f"spec.{_COMMON[key]}" for key in common}, versions, errors)
+    places = {_COMMON[key]: f"spec.{_COMMON[key]}" for key in common}
+    _validate_content(common, places, versions, old_schemas, errors)
     _validate_conversion(spec.get("conversion"), bool(spec.get("preserveUnknownFields")), errors)
 
 
@@ -97,7 +104,8 @@ def _validate_word(value: str, allowed: tuple[str, ...], path: str, errors: Erro
         errors.append(not_supported(path, value, allowed))
 
 
-def _validate_version(own: Object, version: Object, path: str, errors: Errors) -> None:
+def _validate_version(own: Object, version: Object, path: str, old_schemas: dict[str, Object],
+                      errors: Errors) -> None:
     """``own`` is the version without what it has in common with the others."""
     if wrong := dns1035_label(version.get("name", "")):
         errors.append(invalid_value(f"{path}.name", version.get("name", ""), ",".join(wrong)))
@@ -106,7 +114,7 @@ def _validate_version(own: Object, version: Object, path: str, errors: Errors) -
         errors.extend(invalid_value(f"{path}.deprecationWarning", warning, why)
                       for why in _wrong_with_warning(warning, bool(version.get("deprecated"))))
     places = {_COMMON[key]: f"{path}.{key}" for key in _COMMON if key in own}
-    _validate_content(own, places, [version], errors)
+    _validate_content(own, places, [version], old_schemas, errors)
 
 
 def _wrong_with_warning(warning: str, deprecated: bool) -> list[str]:
@@ -124,12 +132,15 @@ def _wrong_with_warning(warning: str, deprecated: bool) -> list[str]:
     return wrong
 
 
-def _validate_content(content: Object, places: dict[str, str], versions: list[Object], errors: Errors) -> None:
+def _validate_content(content: Object, places: dict[str, str], versions: list[Object], old_schemas: dict[str, Object],
+                      errors: Errors) -> None:
     """Schema, subresources, columns and selectable fields, of one version or of all. ``places``: their paths."""
     with_status = any("status" in (version.get("subresources") or {}) for version in versions)
     schema = (content.get("schema") or {}).get("openAPIV3Schema")
     if schema is not None:
-        validate_schema(schema, f"{places['validation']}.openAPIV3Schema", errors, with_status=with_status)
+        is_new = old_schemas.get(versions[0].get("name", "")) != schema
+        path = f"{places['validation']}.openAPIV3Schema"
+        validate_schema(schema, path, errors, with_status=with_status, is_new=is_new)
     if scale := (content.get("subresources") or {}).get("scale"):
         _validate_scale(scale, f"{places['subresources']}.scale", errors)
     for index, column in enumerate(content.get("additionalPrinterColumns") or ()):

@@ -38,8 +38,8 @@ class _Place(NamedTuple):
     in_metadata: bool = False
 
 
-def validate_schema(schema: Object, path: str, errors: Errors, *, with_status: bool) -> None:
-    """The whole schema of a version. ``with_status``: the version has a status subresource."""
+def validate_schema(schema: Object, path: str, errors: Errors, *, with_status: bool, is_new: bool = True) -> None:
+    """The whole schema of a version, which has a status subresource or not, and was another before or not."""
     found: Errors = []
     if with_status:
         _validate_status_root(schema, path, found)
@@ -52,7 +52,7 @@ def validate_schema(schema: Object, path: str, errors: Errors, *, with_status: b
     if unsupported and not found:
         found.append(invalid_value(path, "", unsupported))
     if not found:
-        found.extend(_validate_rules(schema, path))
+        found.extend(_validate_rules(schema, path, is_new=is_new))
     errors.extend(found)
 
 
@@ -68,13 +68,13 @@ def _validate_status_root(schema: Object, path: str, errors: Errors) -> None:
         errors.append(invalid_value(path, schema, why))
 
 
-def _validate_rules(schema: Object, path: str) -> list[FieldError]:
-    """Rules that do not compile. Nearly no schema has rules, and the language is only loaded for those that do."""
+def _validate_rules(schema: Object, path: str, *, is_new: bool) -> list[FieldError]:
+    """Rules that do not compile or cost too much. The language is only loaded for schemas that have rules."""
     if RULES not in str(schema):
         return []
     from kubepy.cluster.validation.definitions.rules import validate_rules
 
-    return validate_rules(schema, path)
+    return validate_rules(schema, path, limits_each=is_new)
 
 
 # --- one schema and those below it --------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ import os
 import sys
 import time
 
-from . import kill, power, restart
+from . import damage, kill, power, restart
 from .runner import Options, Report, Section, repeat, run_section, tell
 
-SECTIONS: dict[str, Section] = {section.name: section for section in (kill.SECTION, power.SECTION, restart.SECTION)}
+SECTIONS: dict[str, Section] = {section.name: section for section in (
+    kill.SECTION, power.SECTION, restart.SECTION, damage.SECTION)}
 MINUTES = 28.0
 
 

@@ -14,11 +14,11 @@ import os
 import sys
 import time
 
-from . import damage, kill, power, restart
+from . import damage, edits, kill, linear, power, restart
 from .runner import Options, Report, Section, repeat, run_section, tell
 
 SECTIONS: dict[str, Section] = {section.name: section for section in (
-    kill.SECTION, power.SECTION, restart.SECTION, damage.SECTION)}
+    kill.SECTION, power.SECTION, restart.SECTION, damage.SECTION, edits.SECTION, linear.SECTION)}
 MINUTES = 28.0
 
 

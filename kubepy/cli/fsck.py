@@ -21,7 +21,8 @@ kubepy --state /srv/lab/state fsck
 kubepy fsck --repair
 """)
 def fsck(session: Session, given: Invocation) -> None:
-    """Check the state folder: files that cannot be objects, and whether files and index agree.
+    """Check the state folder: files that cannot be objects, folders without their namespace, and whether files and
+    index agree.
 
     Exits with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is
     never changed: edit or remove it."""
@@ -30,7 +31,7 @@ def fsck(session: Session, given: Invocation) -> None:
     if given.repair:
         for line in session.cluster.store.repair():
             session.print(line)
-    problems = session.cluster.problems()
+    problems = [*session.cluster.problems(), *session.cluster.folders_without_namespace()]
     for problem in problems:
         session.print(str(problem))
     disagreements = session.cluster.store.check()

@@ -120,8 +120,12 @@ class Client:
         """Raises NotFound."""
         resource, _, version = resource.partition("/")
         target = self._server.target(resource, namespace, name, version)
-        reader = self._batch.transaction if self._batch else self._store
-        found = reader.get(target.key)
+        if self._batch:
+            found = self._batch.transaction.get(target.key)
+        else:
+            found, problem = self._store.find(target.key)
+            if problem:
+                self.warn(self._store.describe(problem))
         if found is None:
             raise errors.not_found(resource, name)
         return self._seen_in(target, version, found) if version else found

@@ -12,6 +12,7 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.server import Server
 from kubepy.cluster.scheme import Resource, Scheme
 from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
+from kubepy.storage.keys import encode, path_of
 
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
@@ -24,8 +25,8 @@ class Cluster:
     """Open with :meth:`open`; everything is lazy, so that opening costs next to nothing."""
 
     def __init__(self, folder: Path | str, lock_timeout: float) -> None:
-        self.store = Store(folder, admit=self._admit, volatile={"events": EVENTS_LAST}, now=self._now,
-                           lock_timeout=lock_timeout)  # for fsck and the composition root only
+        self.store = Store(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
+                           now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
         settings = self.store.settings()
         self.clock = Clock(_fixed_time(settings))
         self.ids = Ids(settings.get("seed"))
@@ -90,16 +91,34 @@ class Cluster:
         """Files that cannot be objects."""
         return self.store.problems()
 
+    def folders_without_namespace(self) -> list[Problem]:
+        """Folders of objects whose namespace is not there, as a clone or a merge can leave them."""
+        from kubepy.cluster.values.goformat import quote
+
+        listed = self.store.list("namespaces")
+        unreadable = {problem.path for problem in listed.problems}
+        known = {namespace["metadata"]["name"] for namespace in listed.objects}
+        missing = [name for name in self.store.namespaces()
+                   if name not in known and path_of(Key("namespaces", "", name)) not in unreadable]
+        return [Problem(f"namespaces/{encode(name)}", 0, f"holds objects, but there is no namespace {quote(name)}: run "
+                        f"'kubepy create namespace {name}', bring its file back, or remove this folder")
+                for name in missing]
+
     def close(self) -> None:
         self.store.close()
 
     def _now(self) -> float:
         return self.clock.now().timestamp()
 
-    def _admit(self, key: Key, obj: Object, modified: float) -> Object:
+    def _admit(self, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
         from kubepy.cluster.requests.handwritten import complete
 
-        return complete(self._server, key, obj, modified)
+        return complete(self._server, key, obj, modified, old)
+
+    def _removed(self, key: Key, obj: Object, now: float) -> Object | None:
+        from kubepy.cluster.requests.handwritten import removed
+
+        return removed(key, obj, now)
 
     def _definition_of(self, resource: Resource) -> Object:
         return self.client.get(CRDS, resource.key)

@@ -22,7 +22,7 @@ from kubepy.storage.errors import (
     StorageError,
 )
 from kubepy.storage.keys import Key
-from kubepy.storage.model import Change, Problem, Snapshot
+from kubepy.storage.model import Change, EditError, Problem, Snapshot
 from kubepy.storage.store import Store
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "Change",
     "CompactedError",
     "ConflictError",
+    "EditError",
     "ExistsError",
     "FolderError",
     "IndexRebuiltError",

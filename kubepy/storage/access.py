@@ -13,7 +13,8 @@ from kubepy.storage import index, settings
 from kubepy.storage.database import DamagedError, Database, Stamp, is_damage
 from kubepy.storage.errors import FolderError, IndexRebuiltError, LockTimeoutError
 from kubepy.storage.folder import Folder
-from kubepy.storage.model import Admit, Object
+from kubepy.storage.keys import Key
+from kubepy.storage.model import Admit, Object, Removal
 
 T = TypeVar("T")
 
@@ -24,9 +25,10 @@ _UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticErr
 class Access:
     """One process's way to a folder: the open index, found again or made anew whenever it is not what it was."""
 
-    def __init__(self, folder: Folder, admit: Admit | None, now: Callable[[], float]) -> None:
+    def __init__(self, folder: Folder, admit: Admit | None, removal: Removal | None, now: Callable[[], float]) -> None:
         self.folder = folder
         self.admit = admit
+        self._removal = removal
         self.now = now
         self.boot = index.boot_id()
         self._database: Database | None = None
@@ -179,7 +181,8 @@ class Access:
         from kubepy.storage.recovery import Recovery
 
         Recovery(database, self.folder, self.boot).run(unclean=was_left)
-        self.take_in()
+        if self.take_in():
+            Recovery(database, self.folder, self.boot).run(unclean=False)
 
     def _open_for_writing(self) -> Database:
         if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
@@ -193,13 +196,19 @@ class Access:
         self._database = index.create(self.folder.root)
         return self._database
 
-    def take_in(self) -> None:
-        """Take in edits from outside; for the holder of the lock, or for an index in memory."""
+    def take_in(self) -> bool:
+        """Take in edits from outside; for the holder of the lock, or for an index in memory. Returns whether there are
+        PENDING rows now."""
         from kubepy.storage.intake import Intake
 
         assert self._database is not None
         same_boot = self.is_same_boot(self._database)
-        Intake(self._database, self.folder, self.admit, self.now()).run(same_boot=same_boot)
+        intake = Intake(self._database, self.folder, self.admit, self.retain, self.now())
+        return intake.run(same_boot=same_boot)
+
+    def retain(self, key: Key, obj: Object) -> Object | None:
+        """What remains of an object whose file was removed while there are files in the namespace of its name."""
+        return self._removal(key, obj, self.now()) if self._removal else None
 
     def try_catch_up(self) -> bool:
         """Catch up unless somebody else has the lock, or this process cannot write here."""

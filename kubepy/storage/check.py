@@ -76,8 +76,8 @@ def damages(database: Database) -> Iterator[str]:
             texts = entry[1:5]
             if not all(isinstance(text, str) for text in texts) or not (entry.type and entry.resource and entry.name):
                 yield f"an entry of the change log has other types: {entry[:5]}"
-        for _, (stamp, line, why) in database.problems().items():
-            if not all(isinstance(number, int) for number in (*stamp, line)) or not isinstance(why, str):
+        for stamp, told in database.problems().values():
+            if not all(isinstance(number, int) for number in (*stamp, told.line)) or not isinstance(told.why, str):
                 yield "a problem has other types"
         for table in ("meta", "internal"):
             for (name,) in database.connection.execute(f"SELECT name FROM {table}").fetchall():
@@ -134,7 +134,8 @@ def _check_stamps(access: Access, rows: list[Row]) -> Iterator[str]:
     database = access.database()
     known = Known(database.problems(), access.is_same_boot(database))
     for difference in compare(rows, survey(access.folder), access.folder, known):
-        outcome = known_problem(difference, known) or examine(difference, access.folder, access.admit)
+        outcome = known_problem(difference, known) or examine(
+            difference, access.folder, access.admit, access.retain)
         if outcome is not None and not isinstance(outcome, Same | Refused):
             yield f"{difference.path}: {_difference_words(outcome)}"
 

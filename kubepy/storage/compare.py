@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from kubepy.storage.database import WRITTEN, Row, Stamp
+from kubepy.storage.database import WRITTEN, KnownProblems, Row, Stamp
 from kubepy.storage.folder import MANAGED, DeniedError, Folder, UnreadableError, shown
 from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
 from kubepy.storage.manifest import ContentError, check_place, parse, to_json
-from kubepy.storage.model import Admit, Object, Problem
-from kubepy.storage.survey import Found, Obstacles, Survey, obstacle_before, survey_of
+from kubepy.storage.model import Admit, EditError, Object, Problem
+from kubepy.storage.survey import Found, Obstacles, Survey, obstacle_before, survey, survey_of
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
 UNKNOWN = Stamp(0, 0, 0, 0)  # of a problem file that is to be read again
+NO_PROBLEM = Problem("", 0, "")
 
 
 class Difference(NamedTuple):
@@ -46,6 +47,13 @@ class Gone(NamedTuple):
     row: Row
 
 
+class Retained(NamedTuple):
+    """The file of the row was removed, but the object is not gone yet: it is written again as ``json``."""
+
+    row: Row
+    json: str
+
+
 class Edited(NamedTuple):
     """A file holds another object than the row, or one that has none."""
 
@@ -66,7 +74,8 @@ class Refused(NamedTuple):
     row: Row | None
 
 
-Outcome = Same | Gone | Edited | Refused
+Outcome = Same | Gone | Retained | Edited | Refused
+Retain = Callable[[Key, Object], Object | None]  # a Removal at the present time
 
 
 class Known(NamedTuple):
@@ -74,7 +83,7 @@ class Known(NamedTuple):
     to have their file (not when the machine was started anew since). ``refresh``: racy stamps that no longer are
     racy count as differences too, so that they are taken anew."""
 
-    problems: dict[str, tuple[Stamp, int, str]]
+    problems: KnownProblems
     same_boot: bool
     refresh: bool = False
 
@@ -160,12 +169,13 @@ def known_problem(difference: Difference, known: Known) -> Refused | None:
     """The problem of a file that is known and unchanged."""
     if difference.found is None or not known.problems:
         return None
-    path = shown(difference.path)
-    stamp, line, why = known.problems.get(path, (UNKNOWN, 0, ""))
-    return Refused(Problem(path, line, why), stamp, difference.row) if stamp == difference.found.stamp else None
+    stamp, problem = known.problems.get(shown(difference.path), (UNKNOWN, NO_PROBLEM))
+    return Refused(problem, stamp, difference.row) if stamp == difference.found.stamp else None
 
 
-def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outcome | None:
+def examine(
+    difference: Difference, folder: Folder, admit: Admit | None, retain: Retain | None = None
+) -> Outcome | None:
     """Read a file that differs. None: there is neither file nor row (any more), or something is in the way now."""
     if difference.found is None:
         looked = _look_again(difference, folder)
@@ -173,11 +183,11 @@ def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outc
             return None
         difference = looked
     if difference.found is None:
-        return Gone(difference.row) if difference.row else None
+        return _removed(difference.row, folder, retain) if difference.row else None
     try:
         data, stamp, racy = folder.read(difference.path)
     except FileNotFoundError:
-        return _gone(difference, folder)
+        return _gone(difference, folder, retain)
     except UnreadableError as error:
         stamp = UNKNOWN if isinstance(error, DeniedError) else difference.found.stamp
         return _refused(difference, stamp, ContentError(0, str(error)))
@@ -193,10 +203,25 @@ def examine(difference: Difference, folder: Folder, admit: Admit | None) -> Outc
     return Edited(key, difference.row, text, stamp, digest, racy, managers)
 
 
-def _gone(difference: Difference, folder: Folder) -> Gone | None:
+def _gone(difference: Difference, folder: Folder, retain: Retain | None) -> Outcome | None:
     """What was there a moment ago is not; unless a link took the place of its folder, it was removed."""
     is_hidden = obstacle_before(folder, difference.path) is not None
-    return Gone(difference.row) if difference.row and not is_hidden else None
+    return _removed(difference.row, folder, retain) if difference.row and not is_hidden else None
+
+
+def _removed(row: Row, folder: Folder, retain: Retain | None) -> Outcome:
+    """Ask whether the object is gone with its file where there are files in the namespace of its name."""
+    if retain is None or row.namespace or not row.json or not has_files(folder, row.name):
+        return Gone(row)
+    from json import loads
+
+    kept = retain(row.key, loads(row.json))
+    return Gone(row) if kept is None else Retained(row, to_json(kept))
+
+
+def has_files(folder: Folder, namespace: str) -> bool:
+    """Whether there are files of objects in a namespace."""
+    return any(listing.files for listing in survey(folder, namespace=namespace).listings)
 
 
 def _look_again(difference: Difference, folder: Folder) -> Difference | None:
@@ -212,7 +237,8 @@ def _look_again(difference: Difference, folder: Folder) -> Difference | None:
 
 
 def _refused(difference: Difference, stamp: Stamp, error: ContentError) -> Refused:
-    return Refused(Problem(shown(difference.path), error.line, error.why), stamp, difference.row)
+    problem = Problem(shown(difference.path), error.line, error.why, error.keeps_object)
+    return Refused(problem, stamp, difference.row)
 
 
 def _load(
@@ -225,6 +251,11 @@ def _load(
     key = check_place(content.object, expected, place, found.path, content.line)
     try:
         return key, to_json(complete(key, content.object, difference.row, folder, stamp, admit))
+    except EditError as error:
+        from kubepy.storage.yaml.lines import line_of
+
+        line = line_of(data.decode(), error.field) or content.line
+        raise ContentError(line, str(error), keeps_object=True) from None
     except ValueError as error:
         raise ContentError(content.line, str(error)) from None
 
@@ -248,22 +279,24 @@ def complete(
     metadata.pop("resourceVersion", None)
     if key.namespace:
         metadata["namespace"] = key.namespace
-    old = _old_metadata(row)
-    if "uid" not in metadata and "uid" in old:  # a manifest written by hand, edited again
-        metadata["uid"] = old["uid"]
-        metadata.setdefault("creationTimestamp", old.get("creationTimestamp"))
-    if managers := _managers(key, metadata, old, folder):
+    old = _old_object(row, metadata)
+    for field in ("uid", "creationTimestamp"):  # a manifest written by hand, edited again
+        if old and field in old["metadata"] and not metadata.get(field):
+            metadata[field] = old["metadata"][field]
+    if managers := _managers(key, metadata, old["metadata"] if old else {}, folder):
         metadata["managedFields"] = managers
-    return admit(key, obj, stamp.mtime_ns / 1e9) if admit else obj
+    return admit(key, obj, stamp.mtime_ns / 1e9, old) if admit else obj
 
 
-def _old_metadata(row: Row | None) -> Object:
+def _old_object(row: Row | None, metadata: Object) -> Object | None:
+    """The object of a row, unless a file with this metadata holds another one: of another uid."""
     if row is None or not row.json:
-        return {}
+        return None
     from json import loads
 
-    metadata: Object = loads(row.json)["metadata"]
-    return metadata
+    old: Object = loads(row.json)
+    uid = old["metadata"].get("uid")
+    return old if metadata.get("uid") in (None, "", uid) else None
 
 
 def _managers(key: Key, metadata: Object, old: Object, folder: Folder) -> object:

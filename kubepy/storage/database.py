@@ -28,12 +28,13 @@ from typing import Any, NamedTuple
 
 from kubepy.storage.errors import FolderError
 from kubepy.storage.keys import Key
+from kubepy.storage.model import Problem
 
 DURABLE = 0
 WRITTEN = 1
 PENDING = 2
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 SCHEMA = """
 CREATE TABLE objects (
     id INTEGER PRIMARY KEY,
@@ -73,7 +74,8 @@ CREATE TABLE problems (
     inode INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL,
     line INTEGER NOT NULL,
-    why TEXT NOT NULL
+    why TEXT NOT NULL,
+    keeps_object INTEGER NOT NULL
 );
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO counters VALUES ('revision', 0), ('compacted', 0);
@@ -128,6 +130,9 @@ class Version(NamedTuple):
         """Raises ValueError."""
         mtime_ns, size, inode, digest = text.split(":")
         return cls(int(mtime_ns), int(size), int(inode), bytes.fromhex(digest))
+
+
+KnownProblems = dict[str, tuple[Stamp, Problem]]
 
 
 class Row(NamedTuple):
@@ -403,14 +408,15 @@ class Database:
 
     # --- problems ---
 
-    def problems(self) -> dict[str, tuple[Stamp, int, str]]:
-        """Path to the stamp of the file, the line and the reason."""
+    def problems(self) -> KnownProblems:
+        """Path to the stamp of the file and the problem."""
         found = self.connection.execute("SELECT * FROM problems ORDER BY path")
-        return {path: (Stamp(*stamp), line, why) for path, *stamp, line, why in found}
+        return {path: (Stamp(*stamp), Problem(path, line, why, bool(keeps)))
+                for path, *stamp, line, why, keeps in found}
 
-    def put_problem(self, path: str, stamp: Stamp, line: int, why: str) -> None:
-        self.connection.execute("INSERT OR REPLACE INTO problems VALUES (?, ?, ?, ?, ?, ?, ?)",
-                                (path, *stamp, line, why))
+    def put_problem(self, problem: Problem, stamp: Stamp) -> None:
+        values = problem.path, *stamp, *problem[1:]
+        self.connection.execute(f"INSERT OR REPLACE INTO problems VALUES ({', '.join('?' * len(values))})", values)
 
     def remove_problem(self, path: str) -> None:
         self.connection.execute("DELETE FROM problems WHERE path = ?", (path,))

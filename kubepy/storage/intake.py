@@ -5,7 +5,7 @@ The files of objects themselves are left as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from kubepy.storage.compare import (
     Difference,
@@ -14,6 +14,8 @@ from kubepy.storage.compare import (
     Known,
     Outcome,
     Refused,
+    Retain,
+    Retained,
     Same,
     compare,
     examine,
@@ -21,7 +23,7 @@ from kubepy.storage.compare import (
     managers_path,
     refusals,
 )
-from kubepy.storage.database import Database, LogEntry, Row
+from kubepy.storage.database import PENDING, Database, KnownProblems, LogEntry, Row
 from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Admit
@@ -34,14 +36,19 @@ class Intake:
     :param now: the cluster's time in seconds, from which an index made anew counts on.
     """
 
-    def __init__(self, database: Database, folder: Folder, admit: Admit | None, now: float) -> None:
+    def __init__(self, database: Database, folder: Folder, admit: Admit | None, retain: Retain | None,
+                 now: float) -> None:
         self.database = database
         self.folder = folder
         self.admit = admit
+        self.retain = retain
         self.now = now
 
-    def run(self, *, same_boot: bool) -> None:
-        """``same_boot``: the machine was not started anew since the index was last recovered."""
+    def run(self, *, same_boot: bool) -> bool:
+        """Returns whether it left PENDING rows: files that were removed and are to be written again.
+
+        ``same_boot``: the machine was not started anew since the index was last recovered.
+        """
         problems = self.database.problems()
         known = Known(problems, same_boot=same_boot, refresh=True)
         rows = self.database.outlines()
@@ -51,12 +58,14 @@ class Intake:
         news = [one for one in outcomes if not _is_known(one, problems)]
         is_rebuild = not self.database.is_built()
         if news or is_rebuild or problems.keys() - current:
-            self._record(news, problems.keys() - current, is_rebuild=is_rebuild)
+            self._record(news, problems, current, is_rebuild=is_rebuild)
+        return any(isinstance(one, Retained) for one in news)
 
     def _outcomes(self, differences: Iterable[Difference], known: Known) -> list[Outcome]:
         found: list[Outcome] = []
         for difference in sorted(differences, key=lambda one: one.path):
-            outcome = known_problem(difference, known) or examine(self._with_json(difference), self.folder, self.admit)
+            outcome = known_problem(difference, known) or examine(
+                self._with_json(difference), self.folder, self.admit, self.retain)
             if outcome is not None:
                 found.append(outcome)
         return found
@@ -64,9 +73,11 @@ class Intake:
     def _with_json(self, difference: Difference) -> Difference:
         return difference._replace(row=self.database.row(difference.row.key)) if difference.row else difference
 
-    def _record(self, outcomes: list[Outcome], solved: Iterable[str], *, is_rebuild: bool) -> None:
+    def _record(self, outcomes: list[Outcome], problems: KnownProblems, current: set[str], *,
+                is_rebuild: bool) -> None:
+        """``problems``: those before, by path; ``current``: the paths of those there are now."""
         with self.database.write():
-            was_problem = set(solved)
+            left_out = {path for path, (_, problem) in problems.items() if not problem.keeps_object}
             revision = _Revisions(self.database.counter("revision"))
             if is_rebuild:
                 if not self.database.in_memory:
@@ -75,8 +86,8 @@ class Intake:
                 self.database.set_counter("compacted", revision.last)
                 self.database.set_built()
             for outcome in sorted(outcomes, key=_order):
-                self._record_one(outcome, revision, was_problem)
-            for path in was_problem:
+                self._record_one(outcome, revision, left_out)
+            for path in problems.keys() - current:
                 self.database.remove_problem(path)
             self.database.set_counter("revision", revision.last)
 
@@ -85,14 +96,18 @@ class Intake:
         from then is never taken for one of now. Milliseconds go by faster than revisions."""
         return max(count, int(self.now * 1000))
 
-    def _record_one(self, outcome: Outcome, revision: _Revisions, was_problem: set[str]) -> None:
+    def _record_one(self, outcome: Outcome, revision: _Revisions, left_out: set[str]) -> None:
         if isinstance(outcome, Refused):
-            self.database.put_problem(outcome.problem.path, outcome.stamp, outcome.problem.line, outcome.problem.why)
+            self.database.put_problem(outcome.problem, outcome.stamp)
+            if outcome.problem.keeps_object and outcome.row and outcome.problem.path in left_out:
+                self._put(outcome.row._replace(revision=revision.next()), MODIFIED)  # it is in lists again
         elif isinstance(outcome, Gone):
             self._remove(outcome.row, revision.next())
+        elif isinstance(outcome, Retained):
+            self._retain(outcome, revision)
         elif isinstance(outcome, Edited):
             self._put(_row_of(outcome, revision.next()), MODIFIED if outcome.row else ADDED)
-        elif path_of(outcome.row.key) in was_problem:  # lists have left it out: watchers must hear that it is back
+        elif path_of(outcome.row.key) in left_out:  # lists have left it out: watchers must hear that it is back
             self._put(_restamped(outcome)._replace(revision=revision.next()), MODIFIED)
         else:
             self.database.restamp(_restamped(outcome))
@@ -103,6 +118,13 @@ class Intake:
         if row.managers and not self.database.in_memory:  # they are one with their object
             self.folder.remove(managers_path(row.key))
             self.folder.remove_empty_managed(path_of(row.key).rpartition("/")[0])
+
+    def _retain(self, outcome: Retained, revision: _Revisions) -> None:
+        row = outcome.row._replace(json=outcome.json, state=PENDING, replaces="")
+        if outcome.json == outcome.row.json:
+            self.database.put([row])
+        else:
+            self._put(row._replace(revision=revision.next()), MODIFIED)
 
     def _put(self, row: Row, change_type: str) -> None:
         self.database.put([row])
@@ -118,12 +140,8 @@ class _Revisions:
         return self.last
 
 
-def _is_known(outcome: Outcome, problems: Mapping[str, object]) -> bool:
-    return isinstance(outcome, Refused) and problems.get(outcome.problem.path) == (
-        outcome.stamp,
-        outcome.problem.line,
-        outcome.problem.why,
-    )
+def _is_known(outcome: Outcome, problems: KnownProblems) -> bool:
+    return isinstance(outcome, Refused) and problems.get(outcome.problem.path) == (outcome.stamp, outcome.problem)
 
 
 def _order(outcome: Outcome) -> tuple[Key, str]:

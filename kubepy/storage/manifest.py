@@ -23,12 +23,14 @@ _MERGE_MARKER = re.compile(rb"^(?:<{7,}|>{7,}|\|{7,}) ", re.MULTILINE)
 
 
 class ContentError(Exception):
-    """The content of a file cannot be an object: the line (0: the whole file) and why."""
+    """The content of a file cannot be an object: the line (0: the whole file), why, and whether the object that the
+    file had before counts as it last was."""
 
-    def __init__(self, line: int, why: str) -> None:
+    def __init__(self, line: int, why: str, *, keeps_object: bool = False) -> None:
         super().__init__(why)
         self.line = line
         self.why = why
+        self.keeps_object = keeps_object
 
 
 class Content(NamedTuple):

@@ -10,8 +10,13 @@ from kubepy.storage.keys import CLUSTER, NAMESPACES, Key
 Object = dict[str, Any]
 Objects = list[Object]
 # Looks at an object read from a file that another program wrote: returns it complete, raises ValueError if the file
-# cannot hold it (a kind that is not its folder's). A pure function of (key, object, file mtime in seconds).
-Admit = Callable[[Key, Object, float], Object]
+# cannot hold it (a kind that is not its folder's) and EditError if the object cannot become this. A pure function of
+# (key, object, file mtime in seconds, the object last taken in under the key: None if there is none or it has another
+# uid). Every look derives the same again, so admit(file, admit(file, old)) == admit(file, old).
+Admit = Callable[[Key, Object, float, Object | None], Object]
+# Asked when the file of an object is removed while there are files in the namespace of its name: the object as it is
+# after that, or None if it is gone. A pure function of (key, the object, the cluster's time in seconds).
+Removal = Callable[[Key, Object, float], Object | None]
 
 _FILE_DEPTHS = {CLUSTER: 2, NAMESPACES: 3}  # how many folders a file of an object is in
 ADDED = "ADDED"
@@ -19,15 +24,25 @@ MODIFIED = "MODIFIED"
 DELETED = "DELETED"
 
 
+class EditError(ValueError):
+    """An edit that turns an object into something that it cannot become. ``field``: the path of the field to blame."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(why)
+        self.field = field
+
+
 class Problem(NamedTuple):
     """A file in the folder that cannot be an object: its path relative to the folder, a line (0: none), and why.
 
-    Or what keeps a whole folder of objects from being read.
+    Or what keeps a whole folder of objects from being read. ``keeps_object``: the object of the file counts as it last
+    was (an immutable field was edited); it cannot be written until the file is put right.
     """
 
     path: str
     line: int
     why: str
+    keeps_object: bool = False
 
     @property
     def is_folder(self) -> bool:

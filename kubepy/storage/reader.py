@@ -24,6 +24,7 @@ from kubepy.storage.compare import (
     Known,
     Outcome,
     Refused,
+    Retained,
     compare,
     examine,
     is_settled,
@@ -156,7 +157,7 @@ class Reader:
         if difference.row and not difference.row.json:
             full = self._access.database().row(difference.row.key)
             difference = difference._replace(row=full)
-        return examine(difference, self._folder, self._access.admit)
+        return examine(difference, self._folder, self._access.admit, self._access.retain)
 
 
 def _key(difference: Difference) -> Key | None:
@@ -174,7 +175,9 @@ def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revi
         rows[outcome.key] = Row(*outcome.key, known, outcome.json)
     elif isinstance(outcome, Gone):
         rows.pop(outcome.row.key, None)
+    elif isinstance(outcome, Retained):
+        rows[outcome.row.key] = Row(*outcome.row.key, outcome.row.revision, outcome.json)
     elif isinstance(outcome, Refused):
         problems.append(outcome.problem)
-        if outcome.row:
+        if outcome.row and not outcome.problem.keeps_object:
             rows.pop(outcome.row.key, None)

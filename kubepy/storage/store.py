@@ -16,7 +16,7 @@ from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key
 from kubepy.storage.manifest import Decoder
-from kubepy.storage.model import Admit, Change, Object, Problem, Snapshot
+from kubepy.storage.model import Admit, Change, Object, Problem, Removal, Snapshot
 from kubepy.storage.reader import Reader
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Store:
 
     :param folder: the state folder.
     :param admit: see :data:`Admit`; None admits everything.
+    :param removal: see :data:`Removal`; None: every object is gone with its file.
     :param volatile: resources that live in ``.kubepy/`` only, and for how many seconds (events: 3600).
     :param now: the cluster's time in seconds since the epoch, for ``volatile``.
     :param lock_timeout: seconds that a transaction waits for one other process to let go of the folder's lock.
@@ -45,6 +46,7 @@ class Store:
         folder: Path | str,
         *,
         admit: Admit | None = None,
+        removal: Removal | None = None,
         volatile: Mapping[str, float] | None = None,
         now: Callable[[], float] | None = None,
         lock_timeout: float = 30.0,
@@ -52,7 +54,7 @@ class Store:
         self._volatile = dict(volatile or {})
         self._folder = Folder(os.fspath(folder), frozenset(self._volatile))
         self._now = now or time.time
-        self._access = Access(self._folder, admit, self._now)
+        self._access = Access(self._folder, admit, removal, self._now)
         self._reader = Reader(self._access)
         self._lock_timeout = lock_timeout
         self._decoder = Decoder()
@@ -95,14 +97,19 @@ class Store:
 
     def get(self, key: Key) -> Object | None:
         """Raises FolderError where the object's file cannot be one."""
-        return self._access.run(lambda: self._get(key))
+        return self.find(key)[0]
 
-    def _get(self, key: Key) -> Object | None:
+    def find(self, key: Key) -> tuple[Object | None, Problem | None]:
+        """The same with the problem of a file whose object counts as it last was."""
+        return self._access.run(lambda: self._find(key))
+
+    def _find(self, key: Key) -> tuple[Object | None, Problem | None]:
         look = self._reader.look_at(key)
-        if look.problems:
-            raise FolderError(self._folder.absolute(str(look.problems[0])))
+        problem = look.problems[0] if look.problems else None
+        if problem and not problem.keeps_object:
+            raise FolderError(self._folder.absolute(str(problem)))
         row = look.rows.get(key)
-        return self._object(row) if row and self._is_alive(row) else None
+        return (self._object(row) if row and self._is_alive(row) else None), problem
 
     def list(self, resource: str, namespace: str | None = None) -> Snapshot:
         return self._access.run(lambda: self._list(resource, namespace))
@@ -119,6 +126,11 @@ class Store:
         """The resources of which there are objects, sorted."""
         look = self._access.run(lambda: self._reader.look())
         return sorted({row.resource for row in look.rows.values() if self._is_alive(row)})
+
+    def namespaces(self) -> Names:
+        """The namespaces in which there are objects with a file, sorted."""
+        look = self._access.run(lambda: self._reader.look())
+        return sorted({row.namespace for row in look.rows.values() if row.namespace and row.expires is None})
 
     def changes(self, since: int) -> Changes:
         """What changed after a revision, oldest first, edits from outside included; several changes of one object may
@@ -144,6 +156,8 @@ class Store:
     def describe(self, problem: Problem) -> str:
         """A problem with the whole path of its file, and what follows from it, as warnings have it."""
         consequence = "its objects count as they last were" if problem.is_folder else "this file is left out"
+        if problem.keeps_object:
+            consequence = "the object counts as it last was"
         return f"{self._folder.absolute(str(problem))}: {consequence}"
 
     def check(self) -> Names:
@@ -249,4 +263,4 @@ class Store:
 
 
 def _problems(database: Database) -> Problems:
-    return [Problem(path, line, why) for path, (_, line, why) in database.problems().items()]
+    return [problem for _, problem in database.problems().values()]

@@ -76,7 +76,7 @@ class Transaction:
 
     def get(self, key: Key) -> Object | None:
         """Raises FolderError where the object's file cannot be one."""
-        self._check_file(key)
+        self._check_file(key, reading=True)
         return self._object(key, self._entry(key))
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
@@ -107,7 +107,7 @@ class Transaction:
         if row and row.json is None:
             self._tombstones[key] = row
         entry = self._entries[key] = _Entry(row)
-        if entry.json is not None and not (self._problems and path_of(key) in self._problems):
+        if entry.json is not None and not (self._problems and self._is_left_out(key)):
             self._keys.setdefault(key.resource, set()).add(key)
         return entry
 
@@ -116,12 +116,17 @@ class Transaction:
             entry.object = self._decoder.object(key, entry.json, entry.revision)
         return entry.object
 
-    def _check_file(self, key: Key) -> None:
+    def _is_left_out(self, key: Key) -> bool:
+        problem = self._problems.get(path_of(key))
+        return problem is not None and not problem.keeps_object
+
+    def _check_file(self, key: Key, *, reading: bool = False) -> None:
         if not self._problems:
             return
         if obstacle := self._obstacles.before(key.resource, key.namespace):
             raise FolderError(f"{self._folder.absolute(obstacle.path)}: {obstacle.why}")
-        if problem := self._problems.get(path_of(key)):
+        problem = self._problems.get(path_of(key))
+        if problem and not (reading and problem.keeps_object):
             raise FolderError(self._folder.absolute(str(problem)))
 
     # --- writing ---

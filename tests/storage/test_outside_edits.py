@@ -139,7 +139,7 @@ def test_an_edited_object_keeps_its_managers_while_its_uid_is_the_same(store: St
 
 
 def test_a_manifest_by_hand_keeps_what_admission_gave_it(open_store: Callable[..., Store], folder: Path) -> None:
-    def admit(key: Key, obj: dict[str, Any], mtime: float) -> dict[str, Any]:
+    def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
         obj["metadata"].setdefault("uid", f"uid at {mtime}")
         obj["metadata"].setdefault("creationTimestamp", "now")
         return obj
@@ -159,6 +159,85 @@ def test_a_manifest_by_hand_keeps_what_admission_gave_it(open_store: Callable[..
     assert second["data"] == {"a": "b"}
     assert store.check() == []
     path.unlink()
+
+
+def test_admission_is_given_the_object_last_taken_in(open_store: Callable[..., Store], folder: Path) -> None:
+    known: list[Any] = []
+
+    def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
+        known.append(old and old["data"]["a"])
+        return obj
+
+    store = open_store(admit=admit)
+    create(store, config_map("a", uid="1"))
+    edit(file_of(folder, "a"), 'a: "1"', 'a: "2"')
+    store.get(key("a"))
+    edit(file_of(folder, "a"), 'a: "2"', 'a: "3"')
+    store.get(key("a"))
+    edit(file_of(folder, "a"), 'uid: "1"', 'uid: "2"')
+    store.get(key("a"))
+    file_of(folder, "b").write_text(dump(config_map("b")))
+    store.get(key("b"))
+    assert known == ["1", "2", None, None]
+
+
+# --- removed, and not gone yet ---
+
+
+def end(key: Key, obj: dict[str, Any], now: float) -> dict[str, Any] | None:
+    """Objects without namespace are only marked when their file is removed, until they have no "hold"."""
+    return {**obj, "ended": now} if obj.get("hold") else None
+
+
+@pytest.fixture
+def holding(open_store: Callable[..., Store]) -> Store:
+    store = open_store(removal=end, now=lambda: 7.0)
+    create(store, {"metadata": {"name": "shop"}, "hold": True}, resource="namespaces")
+    create(store, config_map("a", namespace="shop"))
+    return store
+
+
+SHOP = Key("namespaces", "", "shop")
+
+
+def file_of_shop(folder: Path) -> Path:
+    return folder / "cluster/namespaces/shop.yaml"
+
+
+def test_removed_file_of_an_object_that_stays_is_written_again(holding: Store, folder: Path) -> None:
+    file_of_shop(folder).unlink()
+    assert holding.get(SHOP) == {"metadata": {"name": "shop", "resourceVersion": "3"}, "hold": True, "ended": 7.0}
+    assert told(holding, 2) == [("MODIFIED", "shop")]
+    assert "ended: 7" in file_of_shop(folder).read_text()
+    with holding.transaction() as transaction:
+        transaction.update(SHOP, {"metadata": {"name": "shop"}})
+    file_of_shop(folder).unlink()
+    assert holding.get(SHOP) is None
+
+
+def test_removed_file_is_taken_in_and_written_to_in_one_transaction(holding: Store, folder: Path) -> None:
+    file_of_shop(folder).unlink()
+    with holding.transaction() as transaction:
+        ended = transaction.get(SHOP)
+        assert ended is not None
+        transaction.update(SHOP, {**ended, "seen": True})
+    assert "seen: true" in file_of_shop(folder).read_text()
+
+
+def test_removed_file_is_gone_where_the_namespace_has_no_files(holding: Store, folder: Path) -> None:
+    file_of_shop(folder).unlink()
+    shutil.rmtree(folder / "namespaces/shop")
+    assert holding.get(SHOP) is None
+    assert told(holding, 2) == [("DELETED", "a"), ("DELETED", "shop")]
+    assert not file_of_shop(folder).exists()
+
+
+def test_reader_beside_a_writer_shows_a_removed_object_that_stays(holding: Store, folder: Path) -> None:
+    with locked_by_another(folder):
+        file_of_shop(folder).unlink()
+        assert holding.get(SHOP) == {"metadata": {"name": "shop", "resourceVersion": "1"}, "hold": True, "ended": 7.0}
+        assert names(holding.list("namespaces").objects) == ["shop"]
+        assert not file_of_shop(folder).exists()
 
 
 def test_git_checkout_takes_the_cluster_back(store: Store, folder: Path) -> None:

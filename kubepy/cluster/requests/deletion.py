@@ -39,7 +39,7 @@ def delete(server: Server, session: Session, target: Target, options: DeleteOpti
     old = session.require(target.key)
     _validate(target, old, options)
     admission.validate_deletion(server, session, target, old)
-    if target.resource.key == "namespaces" and (kept := _namespace_kept(old, options, server.clock.now())) is not None:
+    if target.resource.key == "namespaces" and (kept := namespace_kept(old, options, server.clock.now())) is not None:
         return session.update(target.key, kept, old)
     state = _definition_to_clean_up(old, server.clock.now()) if target.resource.key == CRDS else old
     deletion = decide(server.strategy(target.resource), state, options, server.clock.now())
@@ -110,7 +110,7 @@ def _wanted_finalizer(present: list[str], policy: str, default: str) -> list[str
     return there or ([ORPHAN] if default == "Orphan" else [])
 
 
-def _namespace_kept(old: Object, options: DeleteOptions, now: datetime) -> Object | None:
+def namespace_kept(old: Object, options: DeleteOptions, now: datetime) -> Object | None:
     """A namespace as a deletion leaves it, or None if nothing holds it any more.
 
     The first deletion only marks it Terminating; it goes when spec.finalizers is empty (namespace/storage).

@@ -1,39 +1,74 @@
 """Objects that an editor, git or another program wrote into the state folder: made complete, or refused.
 
-A pure function of (key, object, file mtime), so that every reader of the folder sees the same object. The file itself
-stays as it was written until the object next changes.
+Everything here is a pure function, so that every reader of the folder sees the same object. The file itself stays as it
+was written until the object next changes. An edit of an object that is known goes through what an update through the
+API goes through (``registry/rest/update.go``), but for what the file has the last word on: status and deletion.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 from kubepy.cluster import errors
 from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object
+from kubepy.cluster.errors import FieldError
+from kubepy.cluster.meta import Object, is_being_deleted
+from kubepy.cluster.requests.admission.namespaces import IMMORTAL_NAMESPACES
 from kubepy.cluster.requests.decoding import decode_request
+from kubepy.cluster.requests.options import DeleteOptions
 from kubepy.cluster.scheme import Resource
-from kubepy.storage import Key
+from kubepy.cluster.strategies.strategy import Strategy, restore
+from kubepy.cluster.validation.fields import semantically_equal
+from kubepy.storage import EditError, Key
 
 if TYPE_CHECKING:
     from kubepy.cluster.requests.server import Server
 
 # The uid of an object whose file has none is made from its key within this space: the same on every machine.
 _UIDS = uuid.UUID("6f0f2f6c-5f1d-5f59-9b1c-6b1f0e2f7a01")
+_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
-def complete(server: Server, key: Key, obj: Object, modified: float) -> Object:
-    """The object of a file. ``modified``: the file's mtime in seconds. Raises ValueError if the file cannot hold it."""
+def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
+    """The object of a file. ``modified``: the file's mtime in seconds; ``old``: the object as it was known before.
+
+    Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
+    """
     resource = server.scheme.built_in(key.resource)
-    if resource is None:  # a custom resource, or of a kind whose definition is gone: kept as it is
-        return _with_metadata(key, obj, modified)
+    if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
+        custom = _with_metadata(key, obj, modified)
+        return custom if old is None else _edited_custom(custom, old)
     _check_kind(resource, key, obj)
-    completed = _decoded(server, resource, _with_metadata(key, obj, modified))
-    if not obj.get("status") and not completed["metadata"].get("generation"):
-        _begin(server, resource, completed)
-    return completed
+    has_status = bool(obj.get("status"))
+    try:
+        completed = _decoded(server, resource, _with_metadata(key, obj, modified), has_status=has_status)
+    except errors.Status as status:
+        raise ValueError(status.message) from None
+    if old is None:
+        return completed
+    try:
+        return _edited(server.strategy(resource), completed, old, has_status=has_status)
+    except errors.Status as status:
+        raise EditError(next((cause.field for cause in status.causes), ""), status.message) from None
+
+
+def removed(key: Key, obj: Object, now: float) -> Object | None:
+    """An object after its file was removed while there are objects in the namespace of its name; None: it is gone.
+
+    A namespace is deleted as by a request: Terminating until the namespace controller has deleted what is in it. Those
+    that may not be deleted come back, as a kube-apiserver makes them again.
+    """
+    if key.resource != "namespaces":
+        return None
+    if key.name in IMMORTAL_NAMESPACES:
+        return obj
+    from kubepy.cluster.requests.deletion import namespace_kept
+
+    return namespace_kept(obj, DeleteOptions(), datetime.fromtimestamp(now, UTC))
 
 
 def _check_kind(resource: Resource, key: Key, obj: Object) -> None:
@@ -58,16 +93,144 @@ def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
     return {**obj, "metadata": {**metadata, **made}}
 
 
-def _decoded(server: Server, resource: Resource, obj: Object) -> Object:
-    try:
-        return decode_request(server, resource, obj, "Ignore")
-    except errors.Status as status:
-        raise ValueError(status.message) from None
+def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: bool) -> Object:
+    """Raises Status."""
+    decoded = decode_request(server, resource, obj, "Ignore")
+    if not has_status and not decoded["metadata"].get("generation"):
+        _begin(server.strategy(resource), decoded)
+    return decoded
 
 
-def _begin(server: Server, resource: Resource, obj: Object) -> None:
+def _begin(strategy: Strategy, obj: Object) -> None:
     """Without a generation or a status it was never created through the API: it begins its life as if it now were."""
-    strategy = server.strategy(resource)
     strategy.prepare_for_create(obj)
     if strategy.has_generation:
         obj["metadata"]["generation"] = 1
+
+
+# --- edits --------------------------------------------------------------------------------------------------------
+
+
+def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -> Object:
+    """The object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
+
+    ``has_status``: the file has a status of its own, which is taken; without one the old status stays, except where the
+    edit brings back an object that was being deleted.
+    """
+    is_brought_back = is_being_deleted(old) and not is_being_deleted(new)
+    if "status" in strategy.resource.subresources and not has_status and not is_brought_back:
+        restore(new, old, "status")
+    if _without(new, "managedFields") == _without(old, "managedFields"):
+        return new
+    before = dict(old)
+    restore(before, new, "status")
+    strategy.prepare_for_edit(new, before)
+    if _without(new, "generation", "managedFields", status=False) != \
+            _without(old, "generation", "managedFields", status=False):
+        _validate(strategy, new, old)
+    if strategy.has_generation:
+        _raise_generation(new, old, spec_changed=strategy.spec_changed(new, old))
+    if strategy.has_observer and new.get("status") != old.get("status"):
+        _doubt_observation(new)
+    return new
+
+
+def _edited_custom(new: Object, old: Object) -> Object:
+    """The same for a custom resource: without its definition only status is known to be no part of its spec."""
+    if not new.get("status"):
+        restore(new, old, "status")
+    contents = ({**one, "metadata": None, "status": None} for one in (new, old))
+    _raise_generation(new, old, spec_changed=next(contents) != next(contents))
+    return new
+
+
+def _without(obj: Object, *fields: str, status: bool = True) -> Object:
+    """An object without some fields of its metadata, and without its status."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in fields}
+    return {name: value for name, value in {**obj, "metadata": metadata}.items() if status or name != "status"}
+
+
+def _raise_generation(new: Object, old: Object, *, spec_changed: bool) -> None:
+    """Beyond every number that was ever told of the object, also by a file from another branch.
+
+    The generation of a changed spec is one that nobody can have observed.
+    """
+    known = [_number(one["metadata"].get("generation")) for one in (new, old)]
+    if spec_changed:
+        known += [_number(_observed(one)) for one in (new, old)]
+    if generation := max(known) + spec_changed:
+        new["metadata"]["generation"] = generation
+
+
+def _observed(obj: Object) -> Any:
+    status = obj.get("status")
+    return status.get("observedGeneration") if isinstance(status, dict) else None
+
+
+def _number(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+def _doubt_observation(obj: Object) -> None:
+    """A status that was not written by this cluster's controllers tells of other pods: they have to look again."""
+    if (observed := _number(_observed(obj))) == 0:
+        return
+    status = {name: value for name, value in obj["status"].items() if name != "observedGeneration"}
+    if (observed := min(observed, obj["metadata"].get("generation", 0) - 1)) > 0:
+        status["observedGeneration"] = observed
+    obj["status"] = status
+
+
+# --- validation ---------------------------------------------------------------------------------------------------
+
+
+def _validate(strategy: Strategy, new: Object, old: Object) -> None:
+    """Raises EditError."""
+    from kubepy.cluster.requests.updating import validation_errors
+
+    before = {**old, "metadata": dict(old["metadata"])}
+    for field in (*_DELETION, "creationTimestamp"):
+        restore(before["metadata"], new["metadata"], field)
+    if strategy.assigned and old.get("spec"):
+        taken_back = set(strategy.assigned) - (new.get("spec") or {}).keys()
+        before["spec"] = {name: value for name, value in old["spec"].items() if name not in taken_back}
+    if wrong := validation_errors(strategy, new, before):
+        words = dict.fromkeys(str(error).partition("\n")[0] for error in wrong)
+        raise EditError(_edited_field(wrong, new, before), "; ".join(words))
+
+
+def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
+    """The field to blame: the first with an error that was edited itself; where an error is about the whole spec, the
+    place in it that was edited."""
+    edits = list(_edits(new, old, ""))
+    error = next((one for one in wrong if any(edit.startswith(one.field) for edit in edits)), wrong[0])
+    if error.field != "spec":
+        return error.field
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    # Upstream's words name the fields that may change.
+    fixed = {name for name in spec.keys() | old_spec.keys() if f"'{name}'" not in error.text}
+    return _difference({name: spec.get(name) for name in fixed}, {name: old_spec.get(name) for name in fixed}, "spec")
+
+
+def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
+    """The paths of all values that differ and hold no others."""
+    steps = _steps(new, old, path)
+    if not steps and not semantically_equal(new, old):
+        yield path.removeprefix(".")
+    for step in steps:
+        yield from _edits(step[1], step[2], step[0])
+
+
+def _steps(new: Any, old: Any, path: str) -> list[tuple[str, Any, Any]]:
+    """The paths of the values in two containers of one sort, and the values."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        return [(f"{path}.{name}", new.get(name), old.get(name)) for name in sorted(new.keys() | old.keys())]
+    if isinstance(new, list) and isinstance(old, list):
+        return [(f"{path}[{index}]", *pair) for index, pair in enumerate(zip_longest(new, old))]
+    return []
+
+
+def _difference(new: Any, old: Any, path: str) -> str:
+    """The path of the innermost value that holds all differences of two values."""
+    edited = [step for step in _steps(new, old, path) if not semantically_equal(step[1], step[2])]
+    return _difference(edited[0][1], edited[0][2], edited[0][0]) if len(edited) == 1 else path

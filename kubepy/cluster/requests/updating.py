@@ -166,6 +166,12 @@ def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> 
 
 
 def _validate(strategy: Strategy, new: Object, old: Object, subresource: str) -> None:
+    if wrong := validation_errors(strategy, new, old, subresource):
+        raise errors.invalid(strategy.resource.qualified_kind, new["metadata"].get("name", ""), wrong)
+
+
+def validation_errors(strategy: Strategy, new: Object, old: Object, subresource: str = "") -> list[FieldError]:
+    """Everything that is wrong with an update (``ValidateUpdate``)."""
     resource, metadata = strategy.resource, new["metadata"]
     wrong: list[FieldError] = validate_common(metadata, namespaced=resource.namespaced)
     wrong += validate_object_meta_update(metadata, old["metadata"])
@@ -175,8 +181,7 @@ def _validate(strategy: Strategy, new: Object, old: Object, subresource: str) ->
         wrong += strategy.validate_subresource_update(new, old, subresource)
     else:
         wrong += strategy.validate_update(new, old)
-    if wrong:
-        raise errors.invalid(resource.qualified_kind, metadata.get("name", ""), wrong)
+    return wrong
 
 
 def is_finalized(strategy: Strategy, new: Object, old: Object) -> bool:

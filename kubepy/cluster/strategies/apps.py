@@ -16,6 +16,7 @@ class WorkloadStrategy(Strategy):
 
     has_status = True
     has_generation = True
+    has_observer = True
 
     def prepare_for_create(self, obj: Object) -> None:
         super().prepare_for_create(obj)
@@ -68,6 +69,12 @@ class DaemonSetStrategy(WorkloadStrategy):
         super().prepare_for_update(obj, old)
         changed = not semantically_equal(template_of(obj), template_of(old))
         _set_template_generation(obj, _template_generation(old) + changed)
+
+    def prepare_for_edit(self, obj: Object, old: Object) -> None:
+        """A file from another branch may have counted further."""
+        counted = {**old, "metadata": dict(old["metadata"])}
+        _set_template_generation(counted, max(_template_generation(obj), _template_generation(old)))
+        self.prepare_for_update(obj, counted)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)

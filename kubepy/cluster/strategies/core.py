@@ -75,6 +75,7 @@ def _label_with_name(obj: Object) -> None:
 class NodeStrategy(Strategy):
     """A node's status comes with its creation (its kubelet writes it); an ordinary update keeps the old one."""
 
+    assigned = ("podCIDR", "podCIDRs", "providerID")
     selectable = ("spec.unschedulable",)
 
     def default(self, obj: Object) -> None:

@@ -15,6 +15,7 @@ from kubepy.cluster.validation.fields import semantically_equal
 class PodStrategy(Strategy):
     has_status = True
     has_generation = True
+    assigned = ("nodeName",)
     selectable = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
                   "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName")
     selectable_aliases = MappingProxyType({"spec.host": "spec.nodeName"})

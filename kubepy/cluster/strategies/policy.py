@@ -11,6 +11,7 @@ from kubepy.cluster.validation.fields import semantically_equal
 class PodDisruptionBudgetStrategy(Strategy):
     has_status = True
     has_generation = True
+    has_observer = True
     allow_unconditional_update = False
 
     def empty_status(self) -> Object:

@@ -34,14 +34,19 @@ def allocate_on_create(service: Object, others: Iterable[Object]) -> None:
 
 def allocate_on_update(service: Object, old: Object, others: Iterable[Object]) -> None:
     """The same for an update: what was allocated and left out now is kept."""
-    _keep_allocated(service, old)
-    _normalize_cluster_ips(service, old)
-    _init_ip_families(service, old)
+    keep_allocated(service, old)
     others = [one for one in others if one["metadata"].get("uid") != old["metadata"].get("uid")]
     gets_address = old["spec"].get("type") == "ExternalName" and service["spec"].get("type") != "ExternalName"
     if gets_address and not is_headless(service):
         _allocate_cluster_ip(service, others)
     _allocate_node_ports(service, old, others)
+
+
+def keep_allocated(service: Object, old: Object) -> None:
+    """Keep what was allocated and is left out now. Raises Invalid."""
+    _patch_allocated(service, old)
+    _normalize_cluster_ips(service, old)
+    _init_ip_families(service, old)
 
 
 def _refuse(service: Object, errors: list[FieldError]) -> Status:
@@ -57,7 +62,7 @@ def _start(service: Object, what: str, size: int) -> int:
 # --- what is kept -------------------------------------------------------------------------------------------------
 
 
-def _keep_allocated(service: Object, old: Object) -> None:
+def _patch_allocated(service: Object, old: Object) -> None:
     """``patchAllocatedValues``: who replaces a Service need not know what was allocated."""
     spec, old_spec = service["spec"], old["spec"]
     if "ExternalName" not in (spec.get("type"), old_spec.get("type")):

@@ -40,6 +40,14 @@ class ServiceStrategy(Strategy):
         super().prepare_for_update(obj, old)
         _drop_type_dependent_fields(obj, old)
 
+    def prepare_for_edit(self, obj: Object, old: Object) -> None:
+        """Keep what was allocated and the file leaves out; drop what its type cannot have, whatever it was before."""
+        from kubepy.cluster.strategies.service_allocation import keep_allocated
+
+        keep_allocated(obj, old)
+        _drop_type_dependent_fields(obj, {**obj, "spec": {**obj["spec"], "type": "LoadBalancer"}})
+        self.prepare_for_update(obj, old)
+
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         restore(obj, old, "spec")
 

@@ -9,6 +9,7 @@ from kubepy.cluster.strategies.strategy import Strategy, restore
 
 class PersistentVolumeClaimStrategy(Strategy):
     has_status = True
+    assigned = ("storageClassName", "volumeName")
 
     def default(self, obj: Object) -> None:
         from kubepy.cluster.defaults.storage import default_claim

@@ -36,6 +36,9 @@ class Strategy:
     ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
     ``is_answered``: a create is a question; ``answer`` answers it, and nothing is stored.
     ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
+    ``assigned``: fields of the spec that the cluster fills in after creation and no update takes back; a file from
+    before (``git checkout``) is without them.
+    ``has_observer``: a controller here writes ``status.observedGeneration`` of the kind.
     ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
     ``selectable_aliases``: old names of such fields.
     """
@@ -45,6 +48,8 @@ class Strategy:
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
     is_answered: ClassVar[bool] = False
+    assigned: ClassVar[tuple[str, ...]] = ()
+    has_observer: ClassVar[bool] = False
     selectable: tuple[str, ...] = ()
     selectable_aliases: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
@@ -103,6 +108,13 @@ class Strategy:
         """What an update keeps from the old object (status)."""
         if self.has_status:
             restore(obj, old, "status")
+
+    def prepare_for_edit(self, obj: Object, old: Object) -> None:
+        """The same for an object read from its edited file; ``old`` has the status that the object is to have.
+
+        Unlike ``prepare_for_update`` it must be idempotent: with the result as ``old`` it gives the result again.
+        """
+        self.prepare_for_update(obj, old)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         """What a status update keeps: everything but status (and metadata that the server allows to change)."""

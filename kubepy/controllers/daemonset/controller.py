@@ -23,7 +23,14 @@ from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.manage import Changes, FailedPodBackoff
 from kubepy.controllers.daemonset.placement import Placements
-from kubepy.controllers.daemonset.pods import HASH_LABEL, new_pod, pinned, target_node
+from kubepy.controllers.daemonset.pods import (
+    HASH_LABEL,
+    is_generation_reused,
+    new_pod,
+    pinned,
+    target_node,
+    without_template_generation,
+)
 from kubepy.controllers.daemonset.status import new_status
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
@@ -151,7 +158,9 @@ class DaemonSetController:
         ledger = self._claim_pods(daemon_set)
         revisions = self._construct_history(daemon_set, ledger)
         situation = Situation(key, daemon_set, labels_of(revisions.current).get(HASH_LABEL, ""), ledger)
-        ledger.look(daemon_set, self._placements.everywhere(daemon_set), situation.hash, self._clock.now())
+        is_reused = is_generation_reused(daemon_set, revisions.old)
+        judged = without_template_generation(daemon_set) if is_reused else daemon_set
+        ledger.look(judged, self._placements.everywhere(daemon_set), situation.hash, self._clock.now())
         if not self._expectations.are_satisfied(key):
             self._write_status(situation, observed=False)
             return

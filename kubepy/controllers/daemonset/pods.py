@@ -51,6 +51,26 @@ def template_generation(daemon_set: Object) -> str | None:
     return str(int(text)) if text.removeprefix("-").isdecimal() else None
 
 
+def is_generation_reused(daemon_set: Object, old_revisions: Iterable[Object]) -> bool:
+    """Whether another template was recorded under the present template generation in this DaemonSet's life.
+
+    An API server counts on with every template; in a state folder whose index is new, a file that was edited by hand
+    has the number of the template before. Revisions older than the DaemonSet are another one's, adopted by it.
+    """
+    generation, begin = template_generation(daemon_set), _made(daemon_set)
+    return any(template_generation(one) == generation and _made(one) > begin for one in old_revisions)
+
+
+def _made(obj: Object) -> tuple[str, str]:
+    return obj["metadata"].get("creationTimestamp", ""), uid_of(obj)
+
+
+def without_template_generation(daemon_set: Object) -> Object:
+    """The DaemonSet as it is judged when only the hash tells which pods are of the present template."""
+    annotations = {name: text for name, text in annotations_of(daemon_set).items() if name != GENERATION_ANNOTATION}
+    return {**daemon_set, "metadata": {**daemon_set["metadata"], "annotations": annotations}}
+
+
 def is_updated(pod: Object, hash_: str, generation: str | None) -> bool:
     """Whether a pod is of the present template, by its hash or by the older generation label (``IsPodUpdated``)."""
     labels = labels_of(pod)

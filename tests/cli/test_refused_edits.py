@@ -1,0 +1,172 @@
+"""Edits that no update could make: the file is a problem with its line, and the object counts as it last was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Kubepy
+
+MANIFESTS = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: ds}
+spec:
+  selector: {matchLabels: {app: ds}}
+  template:
+    metadata: {labels: {app: ds}}
+    spec: {containers: [{name: c, image: "app:1"}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: "app:1"}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: "app:1"}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "app:1"}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: pod}
+spec: {containers: [{name: c, image: "app:1", command: [sleep]}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: fixed}
+immutable: true
+data: {a: b}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: who}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+"""
+
+# The file, what is replaced by what, the line that is blamed (by a text in it), and a part of the words.
+EDITS = {
+    "selector of a DaemonSet": ("daemonsets.apps/ds", "      app: ds\n  template", "      app: other\n  template",
+                                "selector:", "spec.selector: Invalid value: "
+                                '{"matchLabels":{"app":"other"}}: field is immutable'),
+    "selector of a Deployment": ("deployments.apps/web", "      app: web\n  strategy", "      app: other\n  strategy",
+                                 "selector:", "field is immutable"),
+    "claim template": ("statefulsets.apps/db", "storage: 1Gi", "storage: 2Gi", "storage: 2Gi",
+                       "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', "),
+    "template of a Job": ("jobs.batch/job", "- image: app:1", "- image: app:2", "template:", "field is immutable"),
+    "command of a Pod": ("pods/pod", "- sleep", "- wake", "- wake", "pod updates may not change fields other than"),
+    "address of a Service": ("services/front", "clusterIP: 10.", "clusterIP: 11.", "  - 10.",
+                             "may not change once set"),
+    "data of an immutable ConfigMap": ("configmaps/fixed", "a: b", "a: c", "data:",
+                                       "data: Forbidden: field is immutable when `immutable` is set"),
+    "role of a binding": ("rolebindings.rbac.authorization.k8s.io/who", "name: reader", "name: writer", "roleRef:",
+                          "cannot change roleRef"),
+    "number that is out of range": ("deployments.apps/web", "replicas: 1\n  revision", "replicas: -1\n  revision",
+                                    "replicas: -1", "spec.replicas: Invalid value: -1: must be greater than or equal"),
+    "label that is none": ("configmaps/fixed", "  name: fixed", "  labels:\n    a: a b\n  name: fixed", "labels:",
+                           "metadata.labels: Invalid value"),
+}
+
+
+def names(kubepy: Kubepy, place: str) -> str:
+    return kubepy("get", place.partition("/")[0], "-o", "name").out
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS.keys())
+def test_refused_edit_is_named_with_its_line_and_changes_nothing(kubepy: Kubepy, folder: Path,
+                                                                 edit: tuple[str, str, str, str, str]) -> None:
+    place, old, new, blamed, words = edit
+    assert kubepy("apply", "-f", "-", stdin=MANIFESTS).status == 0
+    kubepy("controller", "--once", "-q")
+    path = f"namespaces/default/{place}.yaml"
+    file = folder / "state" / path
+    sound, before, listed = file.read_text(), kubepy("get", place, "-o", "yaml").out, names(kubepy, place)
+    assert sound.count(old) == 1, sound
+    file.write_text(sound.replace(old, new))
+    broken = file.read_text()
+    line = next(number for number, text in enumerate(broken.splitlines(), 1) if blamed in text)
+
+    found = kubepy("fsck")
+    assert found.status == 1
+    assert found.out.startswith(f"{path}:{line}: ")
+    assert words in found.out
+    assert found.out.count("\n") == 1
+    got = kubepy("get", place, "-o", "yaml")
+    assert got.out == before
+    warning = f"Warning: state/{found.out.rstrip()}: the object counts as it last was\n"
+    assert got.err == warning
+    assert kubepy("get", place.partition("/")[0]).err == warning
+    assert names(kubepy, place) == listed
+    written = kubepy("annotate", place.replace("/", " ").split()[0], place.rpartition("/")[2], "a=b")
+    assert written.status == 1
+    assert f"{path}:{line}: " in written.err
+    kubepy("controller", "--once", "-q")
+    assert file.read_text() == broken
+
+    file.write_text(sound)
+    assert kubepy("fsck").out == "state: no problems\n"
+    again = kubepy("get", place, "-o", "yaml")
+    assert (again.out, again.err) == (before, "")
+
+
+def test_controllers_go_on_with_an_object_whose_file_is_refused(bare: Kubepy, folder: Path) -> None:
+    kubepy = bare
+    kubepy("init", "--nodes=1")
+    kubepy("create", "deployment", "web", "--image=app:1", "--replicas=2")
+    kubepy("controller", "--once", "-q")
+    file = folder / "state/namespaces/default/deployments.apps/web.yaml"
+    file.write_text(file.read_text().replace("image: app:1", "image: app:2").replace("replicas: 2", "replicas: -2", 1))
+    kubepy("delete", "pods", "--all")
+    kubepy("controller", "--once", "-q")
+    images = kubepy("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].image}").out
+    assert images == "app:1 app:1"
+    file.write_text(file.read_text().replace("replicas: -2", "replicas: 3"))
+    kubepy("controller", "--once", "-q")
+    images = kubepy("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].image}").out
+    assert images == "app:2 app:2 app:2"
+    assert kubepy("fsck").out == "state: no problems\n"
+
+
+def test_refused_file_that_is_removed_is_a_deletion(kubepy: Kubepy, folder: Path) -> None:
+    kubepy("create", "deployment", "web", "--image=app:1")
+    file = folder / "state/namespaces/default/deployments.apps/web.yaml"
+    file.write_text(file.read_text().replace("replicas: 1", "replicas: -1"))
+    assert kubepy("fsck").status == 1
+    file.unlink()
+    assert kubepy("get", "deploy").err == "No resources found in default namespace.\n"
+    assert kubepy("fsck").out == "state: no problems\n"
+
+
+def test_refused_file_of_another_uid_is_another_object(kubepy: Kubepy, folder: Path) -> None:
+    kubepy("create", "deployment", "web", "--image=app:1")
+    file = folder / "state/namespaces/default/deployments.apps/web.yaml"
+    text = file.read_text().replace("app: web", "app: other")
+    lines = ["  uid: 11111111-1111-4111-8111-111111111111" if line.startswith("  uid: ") else line
+             for line in text.splitlines()]
+    file.write_text("\n".join(lines) + "\n")
+    assert kubepy("fsck").out == "state: no problems\n"
+    assert kubepy("get", "deploy", "web", "-o", "jsonpath={.spec.selector.matchLabels.app}").out == "other"

@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeVar
 
 from kubepy.storage import Key
 
+from .scenarios import Scenario
 from .scratch import OWN, Image, capture, contents, restore
-from .views import Likeness, Object, Opener, View, difference, exactly, in_files, look, paths_below
+from .views import Likeness, Object, Opener, View, difference, exactly, in_files, look, names_only, paths_below
 
 T = TypeVar("T")
 
@@ -38,6 +39,24 @@ class Expected(NamedTuple):
     states: list[View | None]
     acknowledged: int
     likeness: Likeness = exactly
+
+
+def scenario_losses(scenario: Scenario, folder: Path, expected: Expected) -> list[str]:
+    """As :func:`aftermath`; work that is to be run again until it is done is run again before the last look."""
+    if scenario.finish is None:
+        return aftermath(folder, scenario.opener, expected)
+    try:
+        check_state("a reader", attempt("a reader", lambda: look(scenario.opener, folder)), expected)
+        if wrong := attempt("work, run again,", lambda: scenario.finish(folder)):
+            return [wrong]
+        seen = attempt("a reader", lambda: look(scenario.opener, folder))
+    except Lost as lost:
+        return [str(lost)]
+    final = expected.states[-1]
+    assert final is not None
+    if told := difference(names_only(final.objects), names_only(seen.objects if seen else {})):
+        return [f"run again, the work was not finished: {told}"]
+    return aftermath(folder, scenario.opener, Expected([seen], 0))
 
 
 def aftermath(folder: Path, opener: Opener, expected: Expected) -> list[str]:

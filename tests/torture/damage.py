@@ -330,15 +330,19 @@ KINDS: dict[str, tuple[Damage, int, bool]] = {
 # --- trying it ---
 
 
-def set_up(name: str, place: Path, seed: int) -> list[Point]:
-    folder = place / "base"
+def share(scratch: Path) -> None:
+    """Make the folder whose index is to be damaged."""
+    folder = scratch / "base"
     for step in STEPS:
         run_step(step, folder)
     opened = _opened(folder)
     view = look(open_cluster, folder)
     assert view is not None
     assert not view.problems
-    (place / "base.image").write_bytes(pickle.dumps(Base(capture(folder), opened, in_files(view.objects))))
+    (scratch / "base.image").write_bytes(pickle.dumps(Base(capture(folder), opened, in_files(view.objects))))
+
+
+def set_up(name: str, place: Path, seed: int) -> list[Point]:
     firsts = list(FIRST)
     return [Point(name, f"{number}/{firsts[(number + seed) % len(firsts)]}") for number in range(KINDS[name][1])]
 
@@ -354,15 +358,15 @@ def _opened(folder: Path) -> Image:
     return image
 
 
-@lru_cache(maxsize=4)
-def _base(place: Path) -> Base:
-    base: Base = pickle.loads((place / "base.image").read_bytes())
+@lru_cache(maxsize=1)
+def _base(scratch: Path) -> Base:
+    base: Base = pickle.loads((scratch / "base.image").read_bytes())
     return base
 
 
 def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     damage, _, is_open = KINDS[point.scenario]
-    base = _base(place)
+    base = _base(place.parent)
     text, _, first = point.name.partition("/")
     state = folder / "state"
     restore(base.opened if is_open else base.closed, state)
@@ -421,4 +425,4 @@ def _mended(state: Path) -> Iterator[str]:
         yield f"fsck after fsck --repair: {again}"
 
 
-SECTION = Section("damage", tuple(KINDS), set_up, run, minutes=2)
+SECTION = Section("damage", tuple(KINDS), set_up, run, minutes=3, share=share)

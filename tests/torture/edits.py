@@ -148,7 +148,7 @@ OTHERS: dict[str, tuple[Work, ...]] = {"readers": (_take_in,) * 3, "writers": (_
 @contextmanager
 def _at_work(folder: Path, scratch: Path, point: Point, seed: int) -> Iterator[list[str]]:
     """Other processes that work until the end of the block; then the list has what went wrong in them."""
-    way, _, others = point.scenario.partition("-and-")
+    way, _, others = point.scenario.rpartition("-and-")
     stop = scratch / "stop"
     children = [_start(work, (folder, way, random.Random(f"{seed} {point.name} {number}")), stop,
                        scratch / f"failed-{number}") for number, work in enumerate(OTHERS[others])]
@@ -188,7 +188,7 @@ def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     state = folder / "state"
     begin(state)
     commit(create=lambda: [_object(name, 0, "0") for name in (*NAMES, *PAIR)])(state)
-    editor = _Editor(state, WAYS[point.scenario.partition("-and-")[0]], random.Random(f"{seed} {point.name}"))
+    editor = _Editor(state, WAYS[point.scenario.rpartition("-and-")[0]], random.Random(f"{seed} {point.name}"))
     with _at_work(state, folder, point, seed) as failures:
         for number in range(1, EDITS + 1):
             editor.edit(number)
@@ -237,5 +237,5 @@ def _final(state: Path, editor: _Editor) -> Iterator[str]:
     store.close()
 
 
-SECTION = Section("edits", tuple(f"{way}-and-{others}" for way in WAYS for others in OTHERS), set_up, run, minutes=2,
+SECTION = Section("edits", tuple(f"{way}-and-{others}" for way in WAYS for others in OTHERS), set_up, run, minutes=1.5,
                   alone=True)

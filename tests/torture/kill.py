@@ -11,12 +11,12 @@ import random
 from functools import lru_cache
 from pathlib import Path
 
-from .checks import Expected, Lost, aftermath, attempt, check_state
+from .checks import Expected, scenario_losses
 from .deaths import NEVER, Death, run_killed
 from .reference import Reference, reference_of, settle_in
 from .runner import Loss, Outcome, Point, Section, outcome
 from .scenarios import ALL, Scenario
-from .views import difference, look, names_only
+from .views import look
 
 EVERY = 3  # of so many deaths of the work one is followed by deaths of whoever finishes it
 AGAIN = 25  # such deaths at most
@@ -73,43 +73,13 @@ def _killed(point: Point, place: Path, state: Path) -> list[str]:
         deaths.append(run_killed(int(second), lambda: _recover(scenario, state)))
     losses = [f"fails: {one.error.strip()}" for one in deaths if one.error]
     if not losses:
-        losses = _losses(scenario, reference, state, death, finished=len(deaths) > 1)
+        acknowledged = len(reference.states) - 1 if death.done else death.acknowledged
+        losses = scenario_losses(scenario, state, Expected(reference.states, acknowledged, scenario.likeness))
     return [f"killed at {' then '.join(_shown(one, state) for one in deaths)}: {loss}" for loss in losses]
-
-
-def _losses(scenario: Scenario, reference: Reference, state: Path, death: Death, *, finished: bool) -> list[str]:
-    acknowledged = len(reference.states) - 1 if death.done else death.acknowledged
-    expected = Expected(reference.states, acknowledged, scenario.likeness)
-    if scenario.finish is None:
-        return aftermath(state, scenario.opener, expected)
-    losses = [] if finished else aftermath_before_finish(state, scenario, expected)
-    return losses or _finish(scenario, scenario.finish, state, reference)
-
-
-def aftermath_before_finish(state: Path, scenario: Scenario, expected: Expected) -> list[str]:
-    """What was left by a death must be one of the states; the rest is looked at when the work is finished."""
-    try:
-        check_state("a reader", attempt("a reader", lambda: look(scenario.opener, state)), expected)
-    except Lost as lost:
-        return [str(lost)]
-    return []
-
-
-def _finish(scenario: Scenario, finish: object, state: Path, reference: Reference) -> list[str]:
-    assert callable(finish)
-    if wrong := finish(state):
-        return [wrong]
-    final, seen = reference.states[-1], look(scenario.opener, state)
-    assert final is not None
-    if seen is None:
-        return ["there is no cluster after the work was finished"]
-    if told := difference(names_only(final.objects), names_only(seen.objects)):
-        return [f"run again, the work was not finished: {told}"]
-    return aftermath(state, scenario.opener, Expected([seen], 0))
 
 
 def _shown(death: Death, state: Path) -> str:
     return death.at.replace(f"{state}/", "") if death.killed else "its end"
 
 
-SECTION = Section("kill", tuple(ALL), set_up, run, minutes=14)
+SECTION = Section("kill", tuple(ALL), set_up, run, minutes=13)

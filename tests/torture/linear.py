@@ -215,4 +215,4 @@ def _check_counter(state: Path, words: list[Words]) -> Iterator[str]:
     store.close()
 
 
-SECTION = Section("linear", ("undisturbed", "killed"), set_up, run, minutes=1.5, alone=True)
+SECTION = Section("linear", ("undisturbed", "killed"), set_up, run, minutes=1, alone=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import simulation
-from .checks import Expected, aftermath
+from .checks import Expected, scenario_losses
 from .reference import INDEX, run_step, states_of
 from .runner import Loss, Outcome, Point, Section, outcome
 from .scenarios import ALL, CLUSTER, Scenario
@@ -28,7 +28,7 @@ from .simulated_disk import (
     Recording,
     disk_after,
 )
-from .views import View, in_files, look, open_store
+from .views import View, contents_only, in_files, look, names_only, open_store
 
 SEEDS = 3  # chances of each cut in the model of what was synced
 EVERY = 11  # of so many cuts one is followed by cuts of the recovery
@@ -137,10 +137,10 @@ def _cut(point: Point, place: Path, state: Path) -> list[str]:
     if calls >= traced.recording.ends[-1]:
         acknowledged = len(traced.states) - 1
     likeness = scenario.likeness
-    if not (state / INDEX).exists():
+    if likeness not in (names_only, contents_only) and not (state / INDEX).exists():
         likeness = in_files
     last = traced.recording.operations[calls - 1].call if calls else "nothing"
-    losses = aftermath(state, scenario.opener, Expected(traced.states, acknowledged, likeness))
+    losses = scenario_losses(scenario, state, Expected(traced.states, acknowledged, likeness))
     return [f"cut after {last}: {loss}" for loss in losses]
 
 

@@ -360,12 +360,16 @@ CHANGES: dict[str, tuple[Changing, tuple[str, ...], bool]] = {
 # --- trying it ---
 
 
-def set_up(name: str, place: Path, seed: int) -> list[Point]:
+def share(scratch: Path) -> None:
+    """Let the commands run whose files are then changed."""
     simulation.install()
+    simulation.boot("boot-1")
     for size, steps in HISTORIES.items():
-        simulation.boot("boot-1")
-        recording = simulation.record(place / size, steps)
-        (place / f"{size}.history").write_bytes(pickle.dumps(_history(recording)))
+        recording = simulation.record(scratch / size, steps)
+        (scratch / f"{size}.history").write_bytes(pickle.dumps(_history(recording)))
+
+
+def set_up(name: str, place: Path, seed: int) -> list[Point]:
     _, targets, needs_boot = CHANGES[name]
     return [Point(name, f"{size}/{target}/{first}/{boots}") for size in HISTORIES for target in targets
             for first in FIRST for boots in range(1 if needs_boot else 0, 3)]
@@ -385,7 +389,7 @@ def _read_history(path: Path) -> History:
 def run(point: Point, place: Path, folder: Path, seed: int) -> Outcome:
     simulation.install()
     size, target, first, boots = point.name.split("/")
-    history = _read_history(place / f"{size}.history")
+    history = _read_history(place.parent / f"{size}.history")
     simulation.boot("boot-1")
     if boots == "2":
         history = _started_once(history, folder / "started")
@@ -491,4 +495,4 @@ def _short(data: bytes | None) -> str:
     return "nothing" if data is None else repr(data[:60])
 
 
-SECTION = Section("restart", tuple(CHANGES), set_up, run, minutes=1)
+SECTION = Section("restart", tuple(CHANGES), set_up, run, minutes=2, share=share)

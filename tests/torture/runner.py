@@ -23,12 +23,12 @@ CHUNK = 4
 
 
 class Options(NamedTuple):
-    """What the command line asks for. ``points`` 0: as many as there is time for."""
+    """What the command line asks for. ``points`` 0: as many as there is time for; no ``scenarios``: all of them."""
 
     seed: int
     jobs: int
     points: int = 0
-    scenario: str = ""
+    scenarios: tuple[str, ...] = ()
 
 
 class Point(NamedTuple):
@@ -65,6 +65,7 @@ class Section(NamedTuple):
     :param set_up: makes in a folder what the points of a scenario need; returns them.
     :param run: tries one point in a folder of its own; given the folder of the scenario and the seed.
     :param minutes: its share of half an hour.
+    :param share: makes, once, what the scenarios have in common; given the folder in which theirs are.
     :param alone: each point uses several processes itself.
     """
 
@@ -74,12 +75,12 @@ class Section(NamedTuple):
     run: Callable[[Point, Path, Path, int], Outcome]
     minutes: float
     alone: bool = False
+    share: Callable[[Path], None] | None = None
 
 
 class Report(NamedTuple):
     section: str
     points: int
-    planned: int
     losses: list[Loss]
     seconds: float
 
@@ -95,8 +96,9 @@ def run_section(section: Section, options: Options, seconds: float) -> Report:
         jobs = 1 if section.alone else options.jobs
         with multiprocessing.get_context("fork").Pool(jobs, initializer=signal.signal,
                                                       initargs=(signal.SIGALRM, _hang)) as pool:
-            scenarios = [options.scenario] if options.scenario else list(section.scenarios)
-            tasks = [(section, scenario, scratch, options.seed) for scenario in scenarios]
+            if section.share:
+                pool.apply(section.share, (scratch,))
+            tasks = [(section, scenario, scratch, options.seed) for scenario in options.scenarios or section.scenarios]
             points: list[Point] = []
             losses: list[Loss] = []
             for made, failures in pool.imap_unordered(_set_up, tasks):
@@ -106,7 +108,7 @@ def run_section(section: Section, options: Options, seconds: float) -> Report:
             runs = ((section, point, scratch, options.seed, start + seconds) for point in chosen)
             ended = list(pool.imap_unordered(_run, runs, CHUNK))
     losses += [loss for outcome in ended for loss in outcome.losses]
-    return Report(section.name, sum(outcome.tries for outcome in ended), len(points), losses, time.monotonic() - start)
+    return Report(section.name, sum(outcome.tries for outcome in ended), losses, time.monotonic() - start)
 
 
 def choose(points: list[Point], options: Options) -> list[Point]:
@@ -168,15 +170,17 @@ def repeat(section: Section, scenario: str, name: str, options: Options) -> Repo
     signal.signal(signal.SIGALRM, _hang)
     point = Point(scenario, name)
     with scratch_folder(section.name) as scratch:
+        if section.share:
+            section.share(scratch)
         _, failures = _set_up((section, scenario, scratch, options.seed))
         ended = Outcome(0, failures) if failures else run_point(section, point, scratch, options.seed)
-    return Report(section.name, ended.tries, 1, ended.losses, time.monotonic() - start)
+    return Report(section.name, ended.tries, ended.losses, time.monotonic() - start)
 
 
 def tell(report: Report, seed: int) -> None:
     """Print the figures of a section and its losses, each with the command that repeats it."""
-    print(f"{report.section:8} {report.points:7} points of {report.planned:7} {len(report.losses):6} losses "
-          f"{report.seconds:7.0f} s", flush=True)
+    print(f"{report.section:8} {report.points:7} points {len(report.losses):6} losses {report.seconds:7.0f} s",
+          flush=True)
     kinds = kinds_of(report.losses)
     for alike in kinds[:SHOWN]:
         more = f" (and {len(alike) - 1} more like it)" if len(alike) > 1 else ""

@@ -20,7 +20,17 @@ from kubepy.storage import Key, Store
 from kubepy.storage.yaml import dump
 
 from .scratch import OWN
-from .views import Likeness, Opener, exactly, in_files, names_only, open_cluster, open_store, without_revisions
+from .views import (
+    Likeness,
+    Opener,
+    contents_only,
+    exactly,
+    in_files,
+    names_only,
+    open_cluster,
+    open_store,
+    without_revisions,
+)
 
 SETTINGS = {"clock": "2026-09-21T14:13:20Z", "seed": 7}
 LONG_AGO = 1_780_000_000 * 10**9  # the mtime of files written by hand, ns
@@ -247,12 +257,18 @@ def _finish_init(folder: Path) -> str:
 
 
 def _spoil(folder: Path) -> None:
-    """Leave what ``fsck --repair`` has to do: a secret that others may read, managers of nothing, a bad sidecar."""
+    """Leave what ``fsck --repair`` has to do: a secret that others may read, managers of nothing, bad managers."""
     os.chmod(file_of(folder, "password", resource="secrets"), 0o644)
-    managed = folder / "namespaces/default/configmaps/.managed"
+    managed = folder / "namespaces/default/services/.managed"
     (managed / "nobody.yaml").write_text("managedFields: []\n")
-    (managed / "managed.yaml").write_text("managedFields: [\n")
-    (folder / "namespaces/default/configmaps/.kubepy-7.tmp").write_text("left")
+    (managed / "web.yaml").write_text("managedFields: [\n")
+
+
+def _finish_repair(folder: Path) -> str:
+    """Repair again, after which nothing may be wrong. Returns what is."""
+    kubepy(folder, "fsck", "--repair")
+    done = kubepy(folder, "fsck")
+    return f"fsck after fsck --repair ended with {done.status}: {done}" if done.status else ""
 
 
 STORAGE = (
@@ -318,7 +334,9 @@ COMMANDS = (
                                  command("controller", "--once")), open_cluster),
     Scenario("controller-first", (*CLUSTER, command("apply", "-f", "-", stdin=APPLIED_FILES),
                                   command("controller", "--once")), open_cluster),
-    Scenario("repair", (begin, KEPT, _spoil, command("fsck", "--repair")), likeness=without_revisions,
-             traced=3),
+    Scenario("repair", (*CLUSTER, command("apply", "--server-side", "-f", "-", stdin=SERVER_SIDE),
+                        command("create", "secret", "generic", "password", "--from-literal=a=b"), _spoil,
+                        command("fsck", "--repair")),
+             open_cluster, likeness=contents_only, traced=5, finish=_finish_repair),
 )
 ALL = {scenario.name: scenario for scenario in (*STORAGE, *COMMANDS)}

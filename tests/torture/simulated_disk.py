@@ -120,8 +120,7 @@ class Recorder:
         self._arm_files()
         self._arm_open()
         self._arm_sqlite()
-        if hasattr(Folder, "sync_all"):
-            self._arm_sync_all()
+        self._arm_sync_all()
 
     def _note_start(self) -> None:
         for directory, folders, files in os.walk(self._prefix):
@@ -272,14 +271,13 @@ class Recorder:
             self._on_touched("open, truncated,", path, True)
 
     def _arm_sync_all(self) -> None:
-        recorder, real = self, Folder.sync_all  # type: ignore[attr-defined]
+        recorder, real = self, Folder.sync_all
 
-        def sync_all(folder: Folder, *arguments: Any, **options: Any) -> Any:
-            done = real(folder, *arguments, **options)
+        def sync_all(folder: Folder) -> None:
+            real(folder)
             recorder._record(Operation("syncfs", everything=True))
-            return done
 
-        Folder.sync_all = sync_all  # type: ignore[attr-defined]
+        Folder.sync_all = sync_all  # type: ignore[method-assign]
 
     # --- the index ---
 

@@ -78,6 +78,12 @@ def in_files(objects: Objects) -> Objects:
             for key, obj in objects.items() if not key.startswith(f"{VOLATILE}/")}
 
 
+def contents_only(objects: Objects) -> Objects:
+    """What files hold, managers left aside: a bad file of managers may cost them."""
+    return {key: {**obj, "metadata": _without(obj["metadata"], ("managedFields",))}
+            for key, obj in in_files(objects).items()}
+
+
 def _not_in_files(obj: Object) -> tuple[str, ...]:
     managers = obj["metadata"].get("managedFields") or []
     is_applied = any(manager.get("operation") == "Apply" for manager in managers)

@@ -421,15 +421,16 @@ def _by_chance(durable: _Kept, chance: random.Random) -> _Kept:
 
 
 def _names(done: list[Operation], survives: list[bool]) -> dict[str, int]:
-    """The names on the disk: those of a folder that did not survive are gone with it."""
+    """The names on the disk. What is in a folder is gone with its name, or never there without it."""
     tree: dict[str, int] = {}
     for operation, is_there in zip(done, survives, strict=True):
         for path, node in operation.entries if is_there else ():
-            if node is None:
-                if not any(other.startswith(f"{path}/") for other in tree):
-                    tree.pop(path, None)
-            elif "/" not in path or tree.get(path.rpartition("/")[0]) == FOLDER:
-                tree[path] = node
+            if node is not None:
+                if "/" not in path or tree.get(path.rpartition("/")[0]) == FOLDER:
+                    tree[path] = node
+            elif tree.pop(path, None) == FOLDER:
+                for inside in [other for other in tree if other.startswith(f"{path}/")]:
+                    del tree[inside]
     return tree
 
 

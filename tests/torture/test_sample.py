@@ -105,6 +105,21 @@ def test_disk_of_what_was_synced_holds_it(tmp_path: Path) -> None:
     assert _held(disk) == {"a/synced": b"new content", "a/lost": b""}
 
 
+def test_folder_that_was_removed_for_good_takes_with_it_what_was_in_it(tmp_path: Path) -> None:
+    _written(tmp_path)
+
+    def remove(folder: Path) -> None:
+        for name in ("synced", "lost"):
+            os.unlink(folder / "a" / name)
+        os.rmdir(folder / "a")
+
+    recording = record(tmp_path, (remove, _sync))
+    unlinked, removed, end = 2, 3, len(recording.operations)
+    assert "a/lost" in disk_after(recording, unlinked, SYNCED, "none")
+    assert "a/lost" in disk_after(recording, removed, SYNCED, "none")
+    assert disk_after(recording, end, SYNCED, "none") == {}
+
+
 def test_older_version_comes_back_with_its_inode_and_time(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("old")

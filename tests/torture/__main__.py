@@ -29,7 +29,7 @@ SAMPLE: dict[str, tuple[int, tuple[str, ...]]] = {
                     "set-image")),
     "restart": (160, ()),
     "damage": (40, ()),
-    "edits": (8, ("rename-and-readers", "truncate-and-readers", "remove-and-add-and-readers", "rename-and-writers")),
+    "edits": (8, ("rename-and-readers", "truncate-and-readers", "remove-and-add-and-readers", "in-place-and-readers")),
     "linear": (8, ()),
 }
 

@@ -12,6 +12,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import printable
 
 FLAGS = [
     string("api-group", help="Limit to resources in the specified API group."),
@@ -39,7 +40,7 @@ kubepy api-resources -o wide
 def api_resources(session: Session, given: Invocation) -> None:
     """Print the supported API resources."""
     if given.args:
-        given.usage_error(f"unexpected arguments: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
     if given.output not in ("", *FORMATS):
         raise no_printer(given.output, FORMATS)
     if given.sort_by not in ("", "name", "kind"):
@@ -100,7 +101,7 @@ kubepy api-versions | grep -x apps/v1
 def api_versions(session: Session, given: Invocation) -> None:
     """Print the supported API versions, in the form of "group/version"."""
     if given.args:
-        given.usage_error(f"unexpected arguments: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
     versions = {f"{one.group}/{version}".lstrip("/") for one in session.scheme
                 for version in (one.version, *one.other_versions)}
     for version in sorted(versions):

@@ -21,6 +21,8 @@ from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import printable
 
 FLAGS = [
     integer("min", default=-1, bits=32, help="The lower limit for the number of pods that can be set by the "
@@ -137,14 +139,15 @@ def _target(name: str, text: str) -> Object:
 
     if text.endswith("%"):
         percent = text.removesuffix("%")
-        if not percent.isdigit():
+        utilization = int_or_none(percent, 32)
+        if utilization is None or utilization < 0:
             raise CliError(f"invalid percentage value: {percent}")
-        return {"type": "Utilization", "averageUtilization": int(percent)}
+        return {"type": "Utilization", "averageUtilization": utilization}
     quantity = _with_unit(name, text)
     try:
         return {"type": "AverageValue", "averageValue": str(parse_quantity(quantity))}
     except QuantityError:
-        raise CliError(f"invalid resource {name} value: {text}") from None
+        raise CliError(printable(f"invalid resource {name} value: {text}")) from None
 
 
 def _with_unit(name: str, text: str) -> str:

@@ -16,6 +16,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 RESOURCE = "certificatesigningrequests.certificates.k8s.io"
 
@@ -101,7 +102,7 @@ def judged(session: Session, info: Info, verdict: Verdict, *, force: bool) -> Ob
         conditions = (request.get("status") or {}).get("conditions") or []
         said = [one["type"] for one in conditions]
         if verdict.opposite in said:
-            raise CliError(f'certificate signing request "{info.name}" is already {verdict.opposite}')
+            raise CliError(f"certificate signing request {quote(info.name)} is already {verdict.opposite}")
         if verdict.condition in said and not force:
             return request
         if verdict.condition not in said:

@@ -14,6 +14,7 @@ from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import NOTHING, Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable
 
 # Each resource of a namespace that is dumped, with the name of its file.
 DUMPED = (("events", "events"), ("replicationcontrollers", "replication-controllers"), ("services", "services"),
@@ -40,7 +41,7 @@ kubepy cluster-info dump --output-directory=/tmp/dump
 def cluster_info(session: Session, given: Invocation) -> None:
     """Display the folder that is the cluster."""
     session.require_cluster()
-    session.print(f"Kubernetes control plane is running at file://{os.path.abspath(session.folder)}\n")
+    session.print(f"Kubernetes control plane is running at file://{printable(os.path.abspath(session.folder))}\n")
     session.print("To further debug and diagnose cluster problems, use 'kubepy cluster-info dump'.")
 
 
@@ -67,7 +68,7 @@ def dump(session: Session, given: Invocation) -> None:
             with _output(session, given, os.path.join(namespace, pod["metadata"]["name"], "logs.txt")):
                 _print_logs(session, pod)
     if given.output_directory not in ("", "-"):
-        session.print(f"Cluster info dumped to {given.output_directory}")
+        session.print(f"Cluster info dumped to {printable(given.output_directory)}")
 
 
 def _namespaces(session: Session, given: Invocation) -> list[str]:

@@ -71,6 +71,13 @@ kubepy config get-contexts
 # Commands work on the folder and in the namespace of this context
 kubepy config use-context staging
 """
+_GIT_EXAMPLES = """
+# Let git merge and compare the objects in ./state
+kubepy git setup
+
+# After a merge that stopped: settle what needs nobody's decision
+kubepy git resolve
+"""
 _PLUGIN_EXAMPLES = """
 # Every program on the PATH whose name begins with kubepy-
 kubepy plugin list
@@ -161,6 +168,15 @@ AUTH: dict[str, Entry] = {
     "reconcile": Entry("kubepy.cli.auth.reconcile:reconcile", "Give roles and bindings what files describe"),
     "whoami": Entry("kubepy.cli.auth.access:whoami", "Check self subject attributes"),
 }
+GIT: dict[str, Entry] = {
+    "setup": Entry("kubepy.cli.git.setup:setup", "Set up the git repository that the state folder lies in"),
+    "resolve": Entry("kubepy.cli.git.resolve:resolve", "Settle conflicts over removed files of objects"),
+    "refresh": Entry("kubepy.cli.git.refresh:refresh", "Tell git of files that are as committed but for their status"),
+    "merge-file": Entry("kubepy.cli.git.merging:merge_file", "Merge two versions of an object's file (git's merge "
+                        "driver)"),
+    "diff-text": Entry("kubepy.cli.git.text:diff_text", "Print an object with the paths of fields (git's textconv)"),
+    "filter": Entry("kubepy.cli.git.filtering:filter_", "Leave out what the system writes (git's filter process)"),
+}
 PLUGIN: dict[str, Entry] = {
     "list": Entry("kubepy.cli.plugins.command:list_", "List the programs on the PATH that are plugins"),
 }
@@ -224,11 +240,12 @@ COMMANDS: dict[str, Entry] = {
     "init": Entry("kubepy.cli.init:init", "Make a cluster: a new state folder"),
     "controller": Entry("kubepy.cli.controller:controller", "Run controllers, scheduler and simulated kubelets"),
     "fsck": Entry("kubepy.cli.fsck:fsck", "Check the state folder"),
+    "git": Entry("", "Keep the state folder in a git repository", (), GIT, help_on_stdout=True, examples=_GIT_EXAMPLES),
     "__complete": Entry("kubepy.cli.completion.candidates:complete", ""),
 }
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "State Folder Commands": ("init", "controller", "fsck"),
+    "State Folder Commands": ("init", "controller", "fsck", "git"),
     "Basic Commands (Beginner)": ("create", "expose", "run", "set"),
     "Basic Commands (Intermediate)": ("explain", "get", "edit", "delete"),
     "Deploy Commands": ("rollout", "scale", "autoscale"),

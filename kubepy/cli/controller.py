@@ -17,6 +17,7 @@ from kubepy.cluster.clock import format_time
 from kubepy.cluster.reconcile import Key
 from kubepy.controllers.manager import POLL_SECONDS
 from kubepy.controllers.summary import Due, Summary, SyncFailure
+from kubepy.quoting import printable
 
 FLAGS = [
     boolean("once", help="Work until nothing is left to do now, then exit."),
@@ -41,7 +42,7 @@ def controller(session: Session, given: Invocation) -> None:
 
     Prints a line for each object that changed. What falls due later, and what went wrong, is said on stderr."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     if given.once == given.watch:
         given.usage_error("give one of --once and --watch")
     if given.quiet_for < 0:
@@ -138,8 +139,7 @@ def _signals() -> Iterator[list[int]]:
 def _report(session: Session, given: Invocation, summary: Summary) -> None:
     if not given.quiet:
         for change in summary.changes():
-            printed = session.scheme.by_key(change.key.resource).printed_name
-            session.print(f"{printed}/{change.key.name} {change.verb}")
+            session.print(printable(f"{change.printed_name} {change.verb}"))
         session.stdout.flush()
     if given.v or given.changed("v"):
         for failure in summary.failures:

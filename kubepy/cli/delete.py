@@ -24,6 +24,7 @@ from kubepy.cli.runtime.infos import Info, Result, printed_kind
 from kubepy.cli.runtime.output import SUFFIXES
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import printable, quote
 
 IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
              "resource may continue to run on the cluster indefinitely.")
@@ -127,7 +128,8 @@ def propagation_policy(session: Session, cascade: str) -> str:
     try:
         meant = "background" if parse_bool(cascade) else "orphan"
     except ValueError:
-        raise CliError(f'invalid cascade value ({cascade}). Must be "background", "foreground", or "orphan"') from None
+        raise CliError(f'invalid cascade value ({printable(cascade)}). Must be "background", "foreground", or '
+                       '"orphan"') from None
     session.say(f"warning: --cascade={cascade} is deprecated (boolean value) and can be replaced with "
                 f"--cascade={meant}.")
     return POLICIES[meant]
@@ -191,8 +193,8 @@ def print_deleted(session: Session, info: Info, options: Options) -> None:
         session.print(info.printed_name)
         return
     done = "force deleted" if options.grace == 0 else "deleted"
-    place = f" from {info.namespace} namespace" if info.resource.namespaced else ""
-    session.print(f'{printed_kind(info.resource)} "{info.name}" {done}{place}{SUFFIXES[options.dry_run]}')
+    place = f" from {printable(info.namespace)} namespace" if info.resource.namespaced else ""
+    session.print(f"{printed_kind(info.resource)} {quote(info.name)} {done}{place}{SUFFIXES[options.dry_run]}")
 
 
 def wait_until_gone(session: Session, infos: list[Info], timeout: float) -> None:

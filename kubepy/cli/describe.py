@@ -12,6 +12,7 @@ from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object, name_of, uid_of
+from kubepy.quoting import printable
 
 EXAMPLES = """
     # Everything about a DaemonSet
@@ -47,7 +48,7 @@ def describe(session: Session, given: Invocation) -> None:
     session.print("\n\n".join(description(session, info, with_events) for info in infos), end="")
     if not infos and not errors:
         session.say("No resources found" if given.all_namespaces else
-                    f"No resources found in {session.namespace} namespace.")
+                    f"No resources found in {printable(session.namespace)} namespace.")
     raise_together(errors)
 
 

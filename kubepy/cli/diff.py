@@ -35,6 +35,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_folder
 from kubepy.cluster.client import NO_OPTIONS
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable, quote
 
 FLAGS = [
     *filename_flags("contains the configuration to diff"),
@@ -70,7 +71,7 @@ def diff(session: Session, given: Invocation) -> None:
 def run(session: Session, given: Invocation) -> None:
     """Raises SilentExit(1) for differences; other errors are of any kind that commands raise."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     require_files(given)
     if given.force_conflicts and not given.server_side:
         raise CliError("--force-conflicts only works with --server-side")
@@ -194,11 +195,11 @@ def run_program(session: Session, before: str, after: str) -> int:
     try:
         done = subprocess.run(words, check=False, stdout=None if _has_file(session) else subprocess.PIPE)
     except FileNotFoundError:
-        raise CliError(f'failed to run "{words[0]}": executable file not found in $PATH') from None
+        raise CliError(f"failed to run {quote(words[0])}: executable file not found in $PATH") from None
     if done.stdout:
         session.print(done.stdout.decode(), end="")
     if done.returncode > 1:
-        raise CliError(f'failed to run "{words[0]}": exit status {done.returncode}')
+        raise CliError(f"failed to run {quote(words[0])}: exit status {done.returncode}")
     return done.returncode
 
 

@@ -17,6 +17,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from kubepy.quoting import quote
+
 if TYPE_CHECKING:
     from kubepy.cluster.errors import Status
 
@@ -121,7 +123,7 @@ def with_source(error: Exception, action: str, source: str) -> Exception:
     """The error with ``error when creating "file": `` before its message (``AddSourceToErr``)."""
     if not source or not is_expected(error):
         return error
-    return prefixed(error, f'error when {action} "{source}": ')
+    return prefixed(error, f"error when {action} {quote(source)}: ")
 
 
 def prefixed(error: Exception, prefix: str) -> Exception:
@@ -167,7 +169,7 @@ def message_for(error: BaseException) -> str:
 def _invalid(status: Status) -> str:
     """``The DaemonSet "x" is invalid: …``; several causes go on lines of their own."""
     kind = status.kind.partition(".")[0]
-    head = f'The {kind} "{status.name}" is invalid' if kind or status.name else "The request is invalid"
+    head = f"The {kind} {quote(status.name)} is invalid" if kind or status.name else "The request is invalid"
     if not (kind or status.name or status.causes) and status.message:
         head += f": {status.message}"
     causes = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes))

@@ -15,6 +15,7 @@ from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cli.watch import POLL_SECONDS
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.meta import Object, namespace_of
+from kubepy.quoting import quote
 
 FLAGS = [
     all_namespaces_flag(),
@@ -69,8 +70,8 @@ def field_selector(session: Session, subject: str) -> str:
     resource = session.scheme.find(parts[0])
     if resource is None:
         name, dot, group = parts[0].partition(".")
-        place = f' in group "{group}"' if dot else ""
-        raise UnprefixedError(f'the server doesn\'t have a resource type "{name}"{place}')
+        place = f" in group {quote(group)}" if dot else ""
+        raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}{place}")
     warn_of_short_name(session, parts[0])
     return (f"involvedObject.kind={resource.kind},involvedObject.apiVersion={resource.api_version},"
             f"involvedObject.name={parts[1]}")

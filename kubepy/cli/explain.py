@@ -14,6 +14,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.wordwrap import wrap
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import printable, quote
 
 FLAGS = [
     boolean("recursive", "R", help="Print the fields of fields."),
@@ -54,7 +55,7 @@ def _check_format(output: str) -> None:
     if output == "plaintext-openapiv2":
         raise CliError("the format plaintext-openapiv2 is not supported: use plaintext")
     if output != "plaintext":
-        raise CliError(f"unrecognized format: {output}")
+        raise CliError(printable(f"unrecognized format: {output}"))
 
 
 # --- what is asked for --------------------------------------------------------------------------------------------
@@ -68,7 +69,7 @@ def target(session: Session, word: str) -> tuple[Resource, list[str]]:
     name = word.partition(".")[0]
     found = [one for one in session.scheme if name.lower() in (one.plural, one.singular_name, *one.short_names)]
     if not found:
-        raise UnprefixedError(f'the server doesn\'t have a resource type "{name}"')
+        raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}")
     warn_of_short_name(session, name)
     for one in found:
         if word.startswith(one.key):
@@ -84,7 +85,7 @@ def _of_version(session: Session, resource: Resource, api_version: str) -> Resou
     wanted = f"{group}/{version}, Resource={resource.plural}"
     served = [one for one in session.scheme if one.group == group and version in (one.version, *one.other_versions)]
     if not served:
-        raise CliError(f'couldn\'t find resource for "{wanted}"')
+        raise CliError(f"couldn't find resource for {quote(wanted)}")
     for one in served:
         if one.plural == resource.plural:
             return one._replace(version=version)
@@ -133,7 +134,7 @@ def explanation(schema: Schema, path: list[str], *, recursive: bool = False) -> 
         owner = _holder(schema)
         field = owner.field(name)
         if field is None:
-            raise CliError(f'field "{path[-1]}" does not exist')
+            raise CliError(f"field {quote(path[-1])} does not exist")
         if index == len(path) - 1:
             lines = [f"FIELD: {name} <{type_name(field)}>", *(_long_enum(owner, name, field) or [""]), ""]
         schema = field

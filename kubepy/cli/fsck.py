@@ -6,6 +6,7 @@ from kubepy.cli.errors import SilentExit
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import printable
 
 FLAGS = [boolean("repair", help="Put right what can be put right without guessing, and say what was done.")]
 
@@ -27,18 +28,18 @@ def fsck(session: Session, given: Invocation) -> None:
     Exits with 1 if anything is wrong. Nothing is changed unless --repair is given. A file that cannot be an object is
     never changed: edit or remove it."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     if given.repair:
         for line in session.cluster.store.repair():
-            session.print(line)
+            session.print(printable(line))
     problems = [*session.cluster.problems(), *session.cluster.folders_without_namespace()]
     for problem in problems:
-        session.print(str(problem))
+        session.print(printable(str(problem)))
     disagreements = session.cluster.store.check()
     for line in disagreements:
-        session.print(line)
+        session.print(printable(line))
     if disagreements and not given.repair:
         session.say('run "kubepy fsck --repair" to put right what can be put right without guessing')
     if problems or disagreements:
         raise SilentExit(1)
-    session.print(f"{session.folder}: no problems")
+    session.print(printable(f"{session.folder}: no problems"))

@@ -23,6 +23,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines, lines
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import printable
 
 FLAGS = [
     boolean("watch", "w", help="After listing/getting the requested object, watch for changes."),
@@ -130,7 +131,8 @@ def _print_tables(session: Session, given: Invocation, result: Result) -> None:
             written = True
     if not written and not given.ignore_not_found and not errors:
         namespaced = not given.all_namespaces and all(group.resource.namespaced for group in groups)
-        session.say(f"No resources found in {session.namespace} namespace." if namespaced else "No resources found")
+        place = f" in {printable(session.namespace)} namespace." if namespaced else ""
+        session.say(f"No resources found{place}")
     raise_together(errors)
 
 

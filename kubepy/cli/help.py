@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubepy.cli.runtime.command import Invocation, Verb, load, verb
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import printable
 
 
 @verb("help", "help [COMMAND...]", examples="""
@@ -25,7 +26,7 @@ def help_(session: Session, given: Invocation) -> None:
             break
         command, path = load(name, command.entries[name]), f"{path} {name}"
     if given.args and path == PROGRAM:
-        session.say(f"Unknown help topic [{' '.join(f'`{word}`' for word in given.args)}]\n\n")
+        session.say(f"Unknown help topic [{' '.join(f'`{printable(word)}`' for word in given.args)}]\n\n")
         session.say(command.help_text(path))
         return
     session.print(command.help_text(path))

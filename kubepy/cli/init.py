@@ -10,6 +10,7 @@ from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.cluster import Cluster
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable, quote
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
 
@@ -28,11 +29,11 @@ def init(session: Session, given: Invocation) -> None:
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
     clock and a seed. If it was killed half way, run it again: it finishes what it began."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     if given.nodes < 0:
         raise CliError(f"--nodes={given.nodes} is invalid: must be greater than or equal to 0")
     if session.has_cluster and not _is_unfinished(session):
-        raise CliError(f'there is a cluster in "{session.folder}" already')
+        raise CliError(f"there is a cluster in {quote(session.folder)} already")
     Cluster.begin(session.folder)
     names = [f"node-{number}" for number in range(1, given.nodes + 1)]
     with session.client.joined():
@@ -42,7 +43,7 @@ def init(session: Session, given: Invocation) -> None:
             _ensure(session, "nodes", new_node(name))
     _settle(session)
     session.cluster.finish()
-    session.print(f"cluster created in {session.folder}")
+    session.print(f"cluster created in {printable(session.folder)}")
     session.print("storageclass.storage.k8s.io/standard created")
     for name in names:
         session.print(f"node/{name} created")

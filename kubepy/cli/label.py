@@ -11,6 +11,7 @@ from kubepy.cli.runtime.metadata_changes import Changes, is_local, print_list, s
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import quote
 
 
 @verb("label", "label [--overwrite] (-f FILENAME | TYPE NAME) KEY_1=VAL_1 ... KEY_N=VAL_N",
@@ -61,7 +62,7 @@ def _check_value(word: str, value: str) -> None:
 
     problems = label_value(value)
     if problems:
-        raise CliError(f'invalid label value: "{word}": {";".join(problems)}')
+        raise CliError(f'invalid label value: {quote(word)}: {";".join(problems)}')
 
 
 def label_one(session: Session, given: Invocation, info: Info, changes: Changes, *, single: bool) -> None:
@@ -73,7 +74,7 @@ def label_one(session: Session, given: Invocation, info: Info, changes: Changes,
     if not is_local(given, changes):
         for key in changes.remove:
             if key not in before:
-                session.print(f'label "{key}" not found.')
+                session.print(f"label {quote(key)} not found.")
     _check_overwrites(given, info, changes)
     added = any(before.get(key) != value for key, value in changes.set.items())
     removed = any(key in before for key in changes.remove)

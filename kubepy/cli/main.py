@@ -12,6 +12,7 @@ from kubepy.cli.errors import UnprefixedError, guarded, is_index_rebuilt
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.quoting import quote
 
 PROGRAM = "kubepy"
 
@@ -84,7 +85,7 @@ def _run_plugin(words: list[str], least: int = 1) -> None:
 
 def _unknown_command(word: str) -> UnprefixedError:
     """What might have been meant is told with it (cobra's legacyArgs)."""
-    message = f'error: unknown command "{word}" for "{PROGRAM}"'
+    message = f'error: unknown command {quote(word)} for "{PROGRAM}"'
     if found := suggestions(word):
         message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in found)
     return UnprefixedError(message)
@@ -92,11 +93,14 @@ def _unknown_command(word: str) -> UnprefixedError:
 
 _MEANT_BY = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
 
+_EDITS = {"git": 1}  # kubectl has no such command, and means "get" by most of what is two edits away
+
 
 def suggestions(word: str) -> list[str]:
     """The commands whose names are like a word: two edits away at most, or beginning with it; or that it stands for."""
     return [name for name, entry in COMMANDS.items()
-            if entry.summary and (edit_distance(word.lower(), name) <= 2 or name.startswith(word.lower())
+            if entry.summary and (edit_distance(word.lower(), name) <= _EDITS.get(name, 2)
+                                  or name.startswith(word.lower())
                                   or word.lower() in _MEANT_BY.get(name, ()))]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string
 from kubepy.cli.runtime.flagsets import (
@@ -27,6 +28,8 @@ from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.goformat import printable
+from kubepy.quoting import quote
 
 TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 FLAGS = [
@@ -88,7 +91,7 @@ def validate(given: Invocation, strategy: str) -> None:
     if given.local and strategy == SERVER:
         raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
     if given.type and given.type.lower() not in TYPES:
-        raise CliError(f'--type must be one of [json merge strategic], not "{given.type}"')
+        raise CliError(f"--type must be one of [json merge strategic], not {quote(given.type)}")
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -119,12 +122,12 @@ def read_patch(given: Invocation) -> Content:
 
 def _file_text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        return read_string(path)
     except IsADirectoryError:
-        raise CliError(f"unable to read patch file: read {path}: is a directory") from None
+        raise CliError(f"unable to read patch file: read {printable(path)}: is a directory") from None
     except OSError as error:
-        raise CliError(f"unable to read patch file: open {path}: {(error.strerror or str(error)).lower()}") from None
+        raise CliError(f"unable to read patch file: open {printable(path)}: "
+                       f"{(error.strerror or str(error)).lower()}") from None
 
 
 def _yaml(given: Invocation, text: str) -> Any:
@@ -144,7 +147,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 def repeated_keys(text: str) -> Iterator[str]:
     """The paths of keys that a map in a JSON text has more than once."""
-    return _repeated(json.loads(text, object_pairs_hook=_Pairs), "")
+    return _repeated(json.loads(text, object_pairs_hook=_Pairs, parse_int=str), "")
 
 
 def _repeated(value: Any, path: str) -> Iterator[str]:
@@ -172,7 +175,7 @@ def send(session: Session, given: Invocation, info: Info, content: Content, *, d
         raise bad_request(content.broken if content.type == TYPES["strategic"] else
                           f"error decoding patch: {content.broken}")
     for path in content.repeated:
-        session.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field "{path}"')
+        session.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field {quote(path)}')
     try:
         return session.client.patch(info.resource.address, info.name, content.value, content.type,
                                     namespace=info.namespace, subresource=given.subresource, dry_run=dry_run,

@@ -18,6 +18,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cluster.errors import bad_request, method_not_allowed, no_such_resource
 from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.options import DeleteOptions
+from kubepy.quoting import printable
 
 MANAGER = "kubectl"  # the client's name where a request names no manager
 _SHOWN = 30  # bytes of a body that cannot be read
@@ -156,7 +157,8 @@ def _expect_name(target: Target, obj: Object) -> None:
     """Raises BadRequest. The client's own requests are addressed by what is in the object."""
     name = obj["metadata"]["name"]
     if name != target.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+        raise bad_request(f"the name of the object ({printable(name)}) does not match the name on the URL "
+                          f"({printable(target.name)})")
 
 
 def _delete(session: Session, target: Target, body: Any, query: Query) -> Object:

@@ -26,6 +26,8 @@ from kubepy.cli.runtime.overrides import overridden, override_flags
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.session import NOTHING, Session
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import NumberError, atoi
+from kubepy.quoting import printable, quote
 
 FLAGS = [
     string("image", help="The image for the container to run."),
@@ -97,13 +99,13 @@ def validate(given: Invocation, strategy: str) -> None:
     if not given.image:
         raise CliError("--image is required")
     if not is_image_reference(given.image):
-        raise CliError(f'Invalid image name "{given.image}": invalid reference format')
+        raise CliError(f"Invalid image name {quote(given.image)}: invalid reference format")
     if given.tty and not given.stdin:
         given.usage_error("-i/--stdin is required for containers with -t/--tty=true")
     if given.expose and not given.port:
         given.usage_error("--port must be set when exposing a service")
     if given.restart and given.restart not in RESTART_POLICIES:
-        given.usage_error(f"invalid restart policy: {given.restart}")
+        given.usage_error(printable(f"invalid restart policy: {given.restart}"))
     _validate_attach(given, strategy)
     if given.image_pull_policy not in PULL_POLICIES:
         given.usage_error(f"invalid image pull policy: {given.image_pull_policy}")
@@ -171,15 +173,16 @@ def _filled(fields: Object) -> Object:
 
 
 def _port(text: str) -> int:
-    if not text.removeprefix("-").isdecimal():
-        raise CliError(f'strconv.Atoi: parsing "{text}": invalid syntax')
-    return int(text)
+    try:
+        return atoi(text)
+    except NumberError as error:
+        raise CliError(str(error)) from None
 
 
 def _variable(text: str) -> Object:
     name, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[-._a-zA-Z][-._a-zA-Z0-9]*", name):
-        raise CliError(f"invalid env: {text}")
+        raise CliError(printable(f"invalid env: {text}"))
     return _filled({"name": name, "value": value})
 
 

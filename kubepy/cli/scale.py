@@ -24,6 +24,7 @@ from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import MERGE_PATCH
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 FLAGS = [
     integer("replicas", help="The new desired number of replicas. Required."),
@@ -126,7 +127,7 @@ def _wait(session: Session, info: Info, replicas: int, timeout: float) -> None:
         return bool(current.get("status", {}).get("replicas", 0) == replicas)
 
     if not is_scaled() and not session.driver.wait_until(is_scaled, timeout):
-        raise CliError(f'timed out waiting for "{info.name}" to be synced')
+        raise CliError(f"timed out waiting for {quote(info.name)} to be synced")
 
 
 def with_replicas(info: Info, replicas: int) -> Object:

@@ -8,11 +8,12 @@ from kubepy.cli.commands import NO_CONTAINERS, NO_METRICS, NO_PREFERENCES, NO_SE
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, Run, Verb
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import quote
 
 
 def _refusing(name: str, why: str) -> Verb:
     def refuse(session: Session, given: Invocation) -> None:
-        raise CliError(f'"{name}" is not supported: {why}')
+        raise CliError(f"{quote(name)} is not supported: {why}")
 
     run: Run = refuse
     return _AnyWords(name, name, run, help=f"Not supported: {why}.")

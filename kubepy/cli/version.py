@@ -7,6 +7,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.quoting import printable
 
 FLAGS = [
     boolean("client", help="If true, shows client version only (no cluster required)."),
@@ -26,7 +27,7 @@ def version(session: Session, given: Invocation) -> None:
 
     kubepy is both, and keeps to one version of Kubernetes."""
     if given.args:
-        raise CliError(f"extra arguments: [{' '.join(given.args)}]")
+        raise CliError(printable(f"extra arguments: [{' '.join(given.args)}]"))
     if given.output not in ("", "yaml", "json"):
         raise CliError("--output must be 'yaml' or 'json'")
     if not given.output:

@@ -22,6 +22,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object, uid_of
+from kubepy.quoting import quote
 
 FLAGS = [
     string_array("for", help="The condition to wait on: [create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'"
@@ -165,7 +166,7 @@ def check_of(word: str) -> Check:
         return partial(_has_condition, name, value if equals else "true")
     if kind == "jsonpath" and given:
         return _jsonpath_check(rest)
-    raise CliError(f'unrecognized condition: "{word}"')
+    raise CliError(f"unrecognized condition: {quote(word)}")
 
 
 def _has_condition(name: str, wanted: str, obj: Object | None) -> bool:

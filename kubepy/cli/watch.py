@@ -168,12 +168,17 @@ def _event_printer(session: Session, given: Invocation) -> Callable[[Event], Non
 
 
 def _follow(session: Session, scope: Scope, since: int, known: Known, show: Show) -> None:
-    """Show every change until the request's time is over."""
+    """Show every change until the request's time is over.
+
+    Raises CliError once the type is not served any more: an API server closes such watches.
+    """
     for _ in session.ticks(POLL_SECONDS):
         since, events = _changes(session, scope, since, known)
         for event in events:
             show([event])
         session.stdout.flush()
+        if not session.scheme.is_served(scope.resource.key):
+            raise CliError("watch closed before UntilWithoutRetry timeout")
 
 
 def _changes(session: Session, scope: Scope, since: int, known: Known) -> tuple[int, list[Event]]:
@@ -189,6 +194,9 @@ def _changes(session: Session, scope: Scope, since: int, known: Known) -> tuple[
                 for change in changes if change.key.resource == scope.resource.key]
         if not keys:
             return reached, []
+    if not session.scheme.is_served(scope.resource.key):
+        return reached, [event for namespace, name, last in keys if last is not None
+                         for event in _step(known, (namespace, name), {}, last)]
     now = {(info.namespace, info.name): info.content for info in Result(listed(session, scope)).all_infos()}
     events = [event for namespace, name, last in keys for event in _step(known, (namespace, name), now, last)]
     for key in [*known.keys() - now.keys(), *now]:  # what the log no longer told

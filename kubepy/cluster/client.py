@@ -169,10 +169,14 @@ class Client:
         return self._batch.transaction.revision if self._batch else self._store.revision()
 
     def _read_changes(self, reader: Store | Transaction, since: int) -> Changes:
+        """The changes after a revision; if a CustomResourceDefinition is among them, custom kinds are read anew."""
         try:
-            return reader.changes(since)
+            changes = reader.changes(since)
         except CompactedError:
             raise errors.Status(410, "Expired", f"too old resource version: {since} ({self.revision()})") from None
+        if any(change.key.resource == CRDS for change in changes):
+            self._forget_custom_kinds()
+        return changes
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -323,8 +327,6 @@ class Client:
         if since >= transaction.revision:
             return []
         events = [_event(change, observed) for change in self._read_changes(transaction, since)]
-        if any(event.key.resource == CRDS for event in events):
-            self._forget_custom_kinds()
         return [event for event in events if event.old is not event.new and not _seen(event)]
 
     @contextmanager

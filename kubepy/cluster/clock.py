@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from random import Random
 
 # Upstream's k8s.io/apimachinery/pkg/util/rand: no vowels and no look-alikes, so that no bad word comes out.
+ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -81,12 +82,24 @@ class Ids:
 
 
 def format_time(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """``metav1.Time``: ``2026-11-20T10:13:48Z``. The year has four digits, unlike strftime's."""
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def format_micro_time(moment: datetime) -> str:
     """``metav1.MicroTime``: ``2026-11-20T10:13:48.123456Z``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def later(moment: datetime, seconds: float) -> datetime:
+    """A moment so many seconds after another (before it, for a negative number).
+
+    A number of 64 bits may lead beyond the years that Python knows: then the first or the last moment of them.
+    """
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
 
 
 def parse_time(text: str) -> datetime:
@@ -95,3 +108,8 @@ def parse_time(text: str) -> datetime:
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
     return moment
+
+
+def parse_optional_time(text: str | None) -> datetime:
+    """The same, for a field that may be empty: Go's zero time, which is long ago, where there is none."""
+    return parse_time(text) if text else ZERO_TIME

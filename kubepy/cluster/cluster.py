@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from kubepy.cluster.client import CRDS, Client
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
+CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
 
 
@@ -136,6 +138,10 @@ def _fixed_time(settings: Object) -> Any:
     if text is None:
         return None
     try:
-        return parse_time(text)
-    except (TypeError, ValueError):
+        moment = parse_time(text).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
         raise FolderError(f"kubepy.yaml: clock: {text!r} is not a time such as 2026-11-20T10:13:48Z") from None
+    if moment.year not in CLOCK_YEARS:
+        raise FolderError(f"kubepy.yaml: clock: {text!r} is not between the years {CLOCK_YEARS[0]} and "
+                          f"{CLOCK_YEARS[-1]}")
+    return moment

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from kubepy.quoting import printable, quote
+
 
 class Cause(NamedTuple):
     """One entry of ``status.details.causes``."""
@@ -41,15 +43,15 @@ class Status(Exception):
 
 
 def not_found(resource: str, name: str) -> Status:
-    return Status(404, "NotFound", f'{resource} "{name}" not found', name=name, resource=resource)
+    return Status(404, "NotFound", f"{resource} {quote(name)} not found", name=name, resource=resource)
 
 
 def already_exists(resource: str, name: str) -> Status:
-    return Status(409, "AlreadyExists", f'{resource} "{name}" already exists', name=name, resource=resource)
+    return Status(409, "AlreadyExists", f"{resource} {quote(name)} already exists", name=name, resource=resource)
 
 
 def conflict(resource: str, name: str, why: str) -> Status:
-    message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
     return Status(409, "Conflict", message, name=name, resource=resource)
 
 
@@ -62,7 +64,7 @@ def bad_request(message: str) -> Status:
 
 def forbidden(resource: str, name: str, why: str, causes: Sequence[Cause] = ()) -> Status:
     """``resource "name" is forbidden: why`` (without a name: ``resource is forbidden: why``)."""
-    subject = f'{resource} "{name}"' if name else resource
+    subject = f"{resource} {quote(name)}" if name else resource
     message = f"{subject} is forbidden: {why}"
     return Status(403, "Forbidden", message, name=name, resource=resource, causes=causes)
 
@@ -73,7 +75,7 @@ def method_not_allowed() -> Status:
 
 
 def method_not_supported(resource: str, action: str) -> Status:
-    return Status(405, "MethodNotAllowed", f"{action} is not supported on resources of kind \"{resource}\"")
+    return Status(405, "MethodNotAllowed", f"{action} is not supported on resources of kind {quote(resource)}")
 
 
 def too_many_requests(message: str, retry_after_seconds: int = 0, causes: Sequence[Cause] = ()) -> Status:
@@ -96,10 +98,10 @@ def no_such_resource() -> Status:
 def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Status:
     """``Kind.group "name" is invalid: ...`` (422); ``kind`` carries its group: ``DaemonSet.apps``."""
     found = list(errors)
-    causes = [Cause(error.reason, error.body(), error.field) for error in found]
+    causes = [Cause(error.reason, error.body(), printable(error.field)) for error in found]
     lines = list(dict.fromkeys(str(error) for error in found))  # upstream's aggregate drops repeats
     text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
-    message = f'{kind} "{name}" is invalid: {text}'
+    message = f"{kind} {quote(name)} is invalid: {text}"
     return Status(422, "Invalid", message, name=name, kind=kind, causes=causes)
 
 
@@ -108,12 +110,12 @@ def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Status:
 
 def show_value(value: Any) -> str:
     """A value as upstream's ``field.Error`` prints it: strings quoted (``%q``), floats as Go prints them, the rest as
-    ``encoding/json`` writes it, in Go's field order."""
-    from kubepy.cluster.values.goformat import format_float, quote, to_json
+    ``encoding/json`` writes it: maps by their keys, structs (Ordered) by their fields."""
+    from kubepy.cluster.values.goformat import format_float, in_go_order, quote, to_json
 
     if isinstance(value, str):
         return quote(value)
-    return format_float(value) if isinstance(value, float) else to_json(value, sort_keys=False)
+    return format_float(value) if isinstance(value, float) else to_json(in_go_order(value), sort_keys=False)
 
 
 class FieldError(NamedTuple):
@@ -127,7 +129,10 @@ class FieldError(NamedTuple):
         return self.text
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.text}"
+        return f"{printable(self.field)}: {self.text}"
+
+
+WHOLE_OBJECT = "[]"  # the path of an error about no field in particular: ``field.NewPath("")``
 
 
 def _detailed(head: str, detail: str) -> str:

@@ -1,7 +1,9 @@
 """ControllerRevisions, the history of a DaemonSet or a StatefulSet (``pkg/controller/history``, ``daemon/update.go``).
 
 A revision holds the pod template as a strategic merge patch that brings it back. Equal data is one revision: going back
-gives the old one the newest number. Decisions are pure functions; :class:`History` writes them.
+gives the old one the newest number. An older server may have written the same template in other words
+(``creationTimestamp: null``, a default left out); only a StatefulSet's newest revision is compared by what it restores.
+Decisions are pure functions; :class:`History` writes them.
 """
 
 from __future__ import annotations
@@ -25,10 +27,32 @@ def revision_data(template: Object) -> Object:
     return {"spec": {"template": {**template, "$patch": "replace"}}}
 
 
-def template_of(revision: Object) -> Object:
-    """The pod template that a revision keeps."""
-    template = revision["data"]["spec"]["template"]
-    return {key: value for key, value in template.items() if key != "$patch"}
+def apply_revision(owner: Object, revision: Object) -> Object:
+    """The owner as it was at a revision: its data applied as a patch, in the fields of the owner's type, without
+    defaults (``ApplyRevision``). Raises Status, DecodeError.
+    """
+    if holds(revision, owner["spec"]["template"]):
+        return owner
+    from kubepy.cluster.patches.documents import strategic_merge_patch
+    from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.cluster.types import decode
+
+    schema = schema_for(owner["apiVersion"], owner["kind"])
+    return decode(strategic_merge_patch(owner, revision.get("data"), schema)).object
+
+
+def restores(revision: Object, stateful_set: Object) -> bool:
+    """Whether a revision, applied to a StatefulSet and defaulted, gives the template that the StatefulSet has
+    (``setMatchesLatestExistingRevision``)."""
+    from kubepy.cluster.defaults.apps import default_stateful_set
+    from kubepy.cluster.types import DecodeError
+
+    try:
+        restored = apply_revision(stateful_set, revision)
+    except (Status, DecodeError):
+        return False  # no template at all; the present one gets a revision of its own
+    default_stateful_set(restored)
+    return bool(restored["spec"]["template"] == stateful_set["spec"]["template"])
 
 
 def number_of(revision: Object) -> int:
@@ -36,7 +60,7 @@ def number_of(revision: Object) -> int:
 
 
 def holds(revision: Object, template: Object) -> bool:
-    """Whether a revision keeps just this template (``Match``, ``EqualRevision``)."""
+    """Whether a revision keeps just this template, as it is written now (``Match``, ``EqualRevision``)."""
     return bool(revision.get("data") == revision_data(template))
 
 

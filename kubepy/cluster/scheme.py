@@ -224,21 +224,21 @@ class Scheme:
     def built_in(self, key: str) -> Resource | None:
         return _BY_KEY.get(key)
 
-    def by_key(self, key: str) -> Resource:
-        """The resource of a storage key's first part. Raises KeyError."""
+    def get(self, key: str) -> Resource | None:
+        """The resource of a storage key's first part; None for one whose CustomResourceDefinition is gone."""
         if (found := _BY_KEY.get(key)) is not None:
             return found
-        found = self._first(lambda resources: next((one for one in resources if one.key == key), None))
+        return self._first(lambda resources: next((one for one in resources if one.key == key), None))
+
+    def by_key(self, key: str) -> Resource:
+        """A resource that is known to be there: a built-in one. Raises KeyError for any other that is not served."""
+        found = self.get(key)
         if found is None:
             raise KeyError(key)
         return found
 
     def is_served(self, key: str) -> bool:
-        try:
-            self.by_key(key)
-        except KeyError:
-            return False
-        return True
+        return self.get(key) is not None
 
     def for_kind(self, api_version: str, kind: str) -> Resource | None:
         """What a manifest's ``apiVersion`` and ``kind`` name, older served versions included."""

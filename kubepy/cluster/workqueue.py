@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Generic, TypeVar
+
+from kubepy.cluster.clock import later
 
 K = TypeVar("K", bound=Hashable)
 
@@ -48,7 +50,7 @@ class WorkQueue(Generic[K]):
             return
         if skippable:
             self._skippable.add(key)
-        due = self._now() + timedelta(seconds=seconds)
+        due = later(self._now(), seconds)
         if key in self._due and self._due[key][0] <= due:
             return
         self._order += 1

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import parse_optional_time, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
 from kubepy.cluster.meta import (
@@ -59,11 +59,23 @@ class DisruptionController:
         self._scheme = context.scheme
         self._recorder = Recorder(context.client, "controllermanager")
         self.queue = context.new_queue()
+        self._written: dict[Key, str] = {}  # the resource versions that this controller's own writes gave budgets
 
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {BUDGETS: lambda event: self.queue.add(event.key), PODS: self._pod_changed}
+        return {BUDGETS: self._budget_changed, PODS: self._pod_changed}
+
+    def _budget_changed(self, event: WatchEvent) -> None:
+        """Sync a budget that others changed.
+
+        Upstream syncs it after its own writes as well, but at once, when its pods are still as they were. Here all
+        other controllers would have their turn before that, and a budget that shares its pods with another one would
+        see what upstream's never hears of: only one budget is told of a pod.
+        """
+        written = self._written.pop(event.key, None)
+        if event.old is None or event.new is None or event.new["metadata"]["resourceVersion"] != written:
+            self.queue.add(event.key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
         """Its present labels count: the budget that a pod was relabelled away from learns of it when it looks next."""
@@ -116,8 +128,10 @@ class DisruptionController:
 
     def _write(self, budget: Object, status: Object) -> None:
         if status != budget.get("status"):
-            self._client.update(BUDGETS, {**budget, "status": status}, namespace=namespace_of(budget),
-                                subresource="status")
+            stored = self._client.update(BUDGETS, {**budget, "status": status}, namespace=namespace_of(budget),
+                                         subresource="status")
+            key = Key(BUDGETS, namespace_of(budget), name_of(budget))
+            self._written[key] = stored["metadata"]["resourceVersion"]
 
     def _pods_of(self, budget: Object) -> list[Object]:
         try:
@@ -244,7 +258,7 @@ def stale_condition_due(pod: Object) -> datetime | None:
     condition = get_condition(pod, "DisruptionTarget")
     if condition is None or condition["status"] != "True" or condition.get("reason") == "TerminationByKubelet":
         return None
-    return parse_time(condition["lastTransitionTime"]) + STALE_CONDITION_TIMEOUT
+    return parse_optional_time(condition.get("lastTransitionTime")) + STALE_CONDITION_TIMEOUT
 
 
 def new_status(budget: Object, expected: Expected, healthy: int, disrupted: dict[str, str], now: datetime) -> Object:

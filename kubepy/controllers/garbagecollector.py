@@ -42,6 +42,17 @@ class Owners(NamedTuple):
     waiting: list[Object]
 
 
+class Identity(NamedTuple):
+    """An owner as a reference names it (``ownerReferenceCoordinates``), with the resource and namespace it was in."""
+
+    resource: str
+    namespace: str
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
 class UnknownOwnerError(Exception):
     """No resource is known for an owner's kind: whether that owner exists can't be said."""
 
@@ -61,6 +72,8 @@ class GarbageCollector:
         self._kinds: dict[tuple[str, str], Resource | None] = {}
         self._unresolved: set[Key] = set()  # with an owner of an unknown kind
         self._blocked: set[Key] = set()  # in foreground deletion, waiting for dependents
+        self._absent: dict[str, Identity] = {}  # owners seen to be deleted that still have dependents, by uid
+        self._retired: set[str] = set()  # resources whose CustomResourceDefinition was deleted
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
@@ -78,7 +91,7 @@ class GarbageCollector:
 
     def _changed(self, event: WatchEvent) -> None:
         if event.key.resource == CRDS:
-            self._kinds_changed()
+            self._kinds_changed(event)
         if event.new is None:
             self._gone(event.key, event.old)
             return
@@ -86,8 +99,13 @@ class GarbageCollector:
             self._deletion_spreads(event.key, event.old, event.new)
         self._references_changed(event.key, event.old, event.new)
 
-    def _kinds_changed(self) -> None:
+    def _kinds_changed(self, event: WatchEvent) -> None:
+        """A definition that is gone without having been deleted may only be a file that can't be read now."""
         self._kinds.clear()
+        if event.new is None and event.old is not None and is_being_deleted(event.old):
+            self._retired.add(event.key.name)
+        else:
+            self._retired.discard(event.key.name)
         for key in sorted(self._unresolved):
             self.queue.add(key)
 
@@ -96,10 +114,14 @@ class GarbageCollector:
         self._blocked.discard(key)
         if obj is None:
             return
-        for dependent in self._informers.dependents(uid_of(obj)):
+        if dependents := self._informers.dependents(uid_of(obj)):
+            kind = obj.get("apiVersion", ""), obj.get("kind", "")
+            self._absent[uid_of(obj)] = Identity(key.resource, key.namespace, *kind, key.name, uid_of(obj))
+        for dependent in dependents:
             self.queue.add(dependent)
         for reference in owner_references(obj):
             self._wake_waiting_owner(reference)
+            self._forget_absent(reference["uid"])
 
     def _deletion_spreads(self, key: Key, old: Object | None, new: Object) -> None:
         """The deletion has just begun, or its finalizers are others now (``processTransitions``)."""
@@ -121,6 +143,18 @@ class GarbageCollector:
         for reference in before:
             if reference.get("blockOwnerDeletion") and reference["uid"] not in blocking:
                 self._wake_waiting_owner(reference)
+            self._forget_absent(reference["uid"])
+
+    def _forget_absent(self, uid: str) -> None:
+        if uid in self._absent and not self._informers.dependents(uid):
+            del self._absent[uid]
+
+    def _is_absent(self, key: Key, reference: Object) -> bool:
+        """Whether the owner was seen to be deleted, and its kind with it (``absentOwnerCache``)."""
+        identity = self._absent.get(reference["uid"])
+        return (identity is not None and identity.resource in self._retired
+                and identity.namespace in ("", key.namespace) and self._informers.key_of(reference["uid"]) is None
+                and identity[2:] == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"]))
 
     def _is_solid(self, key: Key, reference: Object) -> bool:
         try:
@@ -179,7 +213,7 @@ class GarbageCollector:
         """Raises UnknownOwnerError, InvalidOwnerError, Status."""
         owners = Owners([], [], [])
         for reference in references:
-            owner = self._find_owner(key, reference) or self._confirm_absence(key, reference)
+            owner = self._owner(key, reference)
             if owner is None:
                 owners.dangling.append(reference)
             elif waits_for_dependents(owner):
@@ -187,6 +221,15 @@ class GarbageCollector:
             else:
                 owners.solid.append(reference)
         return owners
+
+    def _owner(self, key: Key, reference: Object) -> Object | None:
+        """The owner, or None for one that is gone for certain. Raises UnknownOwnerError, InvalidOwnerError, Status.
+
+        An owner that went together with its CustomResourceDefinition can't be asked for any more.
+        """
+        if self._resource(reference) is None and self._is_absent(key, reference):
+            return None
+        return self._find_owner(key, reference) or self._confirm_absence(key, reference)
 
     def _find_owner(self, key: Key, reference: Object) -> Object | None:
         """The owner of that kind, name and uid in the dependent's namespace (or in none), or None.

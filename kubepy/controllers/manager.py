@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from kubepy.cluster.client import Batch, Client
+from kubepy.cluster.client import CRDS, Batch, Client
 from kubepy.cluster.clock import Clock
 from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, name_of, namespace_of, uid_of
@@ -260,6 +260,8 @@ class Manager:
         for key, event in latest.items():
             if (now := self._informers.get(*key)) is not None:
                 self._handle(WatchEvent(key, None, now, event.is_update))
+                if _defines_anew(event):
+                    self._deliver_objects(key.name)
 
     def _is_there(self, key: Key, uid: str) -> bool:
         now = self._informers.get(*key)
@@ -287,6 +289,17 @@ class Manager:
                 self._handle(change)
                 if ours:
                     self._summary.record(change)
+                if _defines_anew(change):
+                    self._deliver_objects(change.key.name)
+
+    def _deliver_objects(self, resource: str) -> None:
+        """Hand over the objects of a custom resource as added: nobody could read them while nothing defined them."""
+        if resource not in self._listed_resources():
+            return
+        for obj in self._client.list(resource).items:
+            event = WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj)
+            self._informers.observe(event)
+            self._handle(event)
 
     def _handle(self, event: WatchEvent) -> None:
         for handler in self._handlers.get(event.key.resource, ()):
@@ -359,6 +372,13 @@ def _handlers_by_resource(reconcilers: Iterable[Reconciler]) -> Mapping[str, lis
         for resource, handler in reconciler.handlers().items():
             found.setdefault(resource, []).append(handler)
     return found
+
+
+def _defines_anew(event: WatchEvent) -> bool:
+    """Whether a CustomResourceDefinition, which is named as its resource, has come or has another spec."""
+    if event.key.resource != CRDS or event.new is None:
+        return False
+    return event.old is None or event.old["spec"] != event.new["spec"]
 
 
 def _all_objects(informers: Informers) -> Iterator[tuple[Key, Object]]:

@@ -124,9 +124,9 @@ class NamespaceController:
 
     def _resources(self, namespace: str) -> list[Resource]:
         """The resources that may have objects there. Events are not watched, so they are always tried."""
-        there = [one for one in self._informers.resources()
-                 if one != "pods" and self._informers.list(one, namespace) and self._scheme.is_served(one)]
-        return [self._scheme.by_key(one) for one in sorted({*there, "events"})]
+        there = [one for one in self._informers.resources() if one != "pods" and self._informers.list(one, namespace)]
+        found = map(self._scheme.get, sorted({*there, "events"}))
+        return [resource for resource in found if resource is not None]
 
     def _delete_collection(self, content: Content, resource: Resource, namespace: Object) -> None:
         """``deleteAllContentForGroupVersionResource``."""

@@ -26,10 +26,18 @@ class Due(NamedTuple):
 
 
 class Change(NamedTuple):
-    """``verb``: created, configured, deleted."""
+    """``verb``: created, configured, deleted. ``kind``: the object's own; its resource may be gone with its definition.
+    """
 
     key: Key
     verb: str
+    kind: str
+
+    @property
+    def printed_name(self) -> str:
+        """The object as kubectl names it: ``daemonset.apps/agent``."""
+        plural, dot, group = self.key.resource.partition(".")
+        return f"{self.kind.lower() or plural}{dot}{group}/{self.key.name}"
 
 
 class Summary:
@@ -40,10 +48,12 @@ class Summary:
         self.due: list[Due] = []  # what remains, earliest first
         self._before: dict[Key, str] = {}  # uid before the run, "" where there was none
         self._after: dict[Key, str] = {}
+        self._kinds: dict[Key, str] = {}
 
     def record(self, event: WatchEvent) -> None:
         self._before.setdefault(event.key, uid_of(event.old) if event.old else "")
         self._after[event.key] = uid_of(event.new) if event.new else ""
+        self._kinds[event.key] = (event.new or event.old or {}).get("kind", "")
 
     def touched(self) -> int:
         """How many objects were changed, those included that are as they were before by now."""
@@ -56,5 +66,5 @@ class Summary:
             after = self._after[key]
             if before or after:
                 verb = "configured" if before == after else "created" if after else "deleted"
-                found.append(Change(key, verb))
+                found.append(Change(key, verb, self._kinds[key]))
         return found

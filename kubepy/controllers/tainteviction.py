@@ -6,10 +6,10 @@ Upstream: ``pkg/controller/tainteviction``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.clock import format_micro_time, parse_time
+from kubepy.cluster.clock import format_micro_time, later, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.events import Recorder
 from kubepy.cluster.meta import Object, name_of, namespace_of
@@ -86,7 +86,7 @@ class TaintEvictionController:
         if seconds is None:
             self._cancel(key, pod)
         elif seconds > 0:
-            self._evict_when(key, pod, self._evictions.get(key, now + timedelta(seconds=seconds)))
+            self._evict_when(key, pod, self._evictions.get(key, later(now, seconds)))
         else:
             self._cancel(key, pod)
             self._evict(key, pod, now)

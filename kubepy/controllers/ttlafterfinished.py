@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import later, parse_time
 from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, is_being_deleted, uid_of
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
@@ -49,11 +49,13 @@ class TTLAfterFinishedController:
 
 
 def expires_at(job: Object) -> datetime | None:
-    """When the Job is to be deleted; None for one that has no such time, has not ended, or is going already."""
+    """When the Job is to be deleted; None for one that has no such time, has not ended or does not tell when, or is
+    going already."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     if seconds is None or is_being_deleted(job):
         return None
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in ("Complete", "Failed") and condition["status"] == "True":
-            return parse_time(condition["lastTransitionTime"]) + timedelta(seconds=seconds)
+            ended = condition.get("lastTransitionTime")
+            return later(parse_time(ended), seconds) if ended else None
     return None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import later, parse_time
 from kubepy.cluster.meta import Object, annotations_of, is_being_deleted
 from kubepy.cluster.objects.pods import get_condition, is_pod_terminal
 from kubepy.kubelet.admission import Rejection
@@ -152,4 +152,4 @@ def deadline_of(pod: Mapping[str, Any]) -> datetime | None:
     seconds, started = pod["spec"].get("activeDeadlineSeconds"), (pod.get("status") or {}).get("startTime")
     if seconds is None or started is None or is_pod_terminal(pod):
         return None
-    return parse_time(started) + timedelta(seconds=seconds)
+    return later(parse_time(started), seconds)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from kubepy.quoting import printable
 from kubepy.storage.database import WRITTEN, KnownProblems, Row, Stamp
 from kubepy.storage.folder import MANAGED, DeniedError, Folder, UnreadableError, shown
 from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
@@ -19,6 +20,8 @@ from kubepy.storage.model import Admit, EditError, Object, Problem
 from kubepy.storage.survey import Found, Obstacles, Survey, obstacle_before, survey, survey_of
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
+# What code about an object raises when the object is of a shape or size that the code does not expect.
+UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError)
 UNKNOWN = Stamp(0, 0, 0, 0)  # of a problem file that is to be read again
 NO_PROBLEM = Problem("", 0, "")
 
@@ -237,7 +240,7 @@ def _look_again(difference: Difference, folder: Folder) -> Difference | None:
 
 
 def _refused(difference: Difference, stamp: Stamp, error: ContentError) -> Refused:
-    problem = Problem(shown(difference.path), error.line, error.why, error.keeps_object)
+    problem = Problem(shown(difference.path), error.line, printable(error.why), error.keeps_object)
     return Refused(problem, stamp, difference.row)
 
 
@@ -258,6 +261,10 @@ def _load(
         raise ContentError(line, str(error), keeps_object=True) from None
     except ValueError as error:
         raise ContentError(content.line, str(error)) from None
+    except RecursionError:
+        raise ContentError(content.line, "is nested too deeply") from None
+    except UNFORESEEN as error:  # one file with values that nobody thought of must not stop every command
+        raise ContentError(content.line, f"cannot be taken in: {type(error).__name__}: {error}") from None
 
 
 def key_of_path(found: Found) -> Key | None:

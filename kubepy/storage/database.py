@@ -51,6 +51,7 @@ CREATE TABLE objects (
     state INTEGER NOT NULL DEFAULT 0,
     replaces TEXT NOT NULL DEFAULT '',
     managers TEXT NOT NULL DEFAULT '',
+    canonical INTEGER NOT NULL DEFAULT 0,
     expires REAL,
     checksum INTEGER NOT NULL,
     json TEXT,  -- the last column: what lies behind a long one is slow to reach
@@ -136,7 +137,8 @@ KnownProblems = dict[str, tuple[Stamp, Problem]]
 
 
 class Row(NamedTuple):
-    """One row of ``objects``. ``racy``: the file was so new when read that an edit may hide behind the same stamp."""
+    """One row of ``objects``. ``racy``: the file was so new when read that an edit may hide behind the same stamp.
+    ``canonical``: kubepy wrote the file, in canonical form; 0: somebody else may have given it another."""
 
     resource: str
     namespace: str
@@ -152,6 +154,7 @@ class Row(NamedTuple):
     state: int = DURABLE
     replaces: str = ""
     managers: str = ""
+    canonical: int = 0
     expires: float | None = None
 
     @property
@@ -350,12 +353,12 @@ class Database:
     def restamp(self, row: Row) -> None:
         """Store what is known of the file of a row; the object in it is the same."""
         self.connection.execute(
-            "UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, digest = ?, racy = ?, managers = ? "
-            "WHERE resource = ? AND namespace = ? AND name = ?",
-            (*row.stamp, row.digest, row.racy, row.managers, *row.key),
+            "UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, digest = ?, racy = ?, managers = ?, "
+            "canonical = ? WHERE resource = ? AND namespace = ? AND name = ?",
+            (*row.stamp, row.digest, row.racy, row.managers, row.canonical, *row.key),
         )
         self._outlines.change(row.key, lambda known: known._replace(
-            **row.stamp._asdict(), digest=row.digest, racy=row.racy, managers=row.managers))
+            **row.stamp._asdict(), digest=row.digest, racy=row.racy, managers=row.managers, canonical=row.canonical))
 
     def mark_written(self, rows: Iterable[Row]) -> None:
         """Mark PENDING rows WRITTEN, with the change time of their files and the stamps of their managers' files."""

@@ -10,6 +10,7 @@ import stat
 import time
 from collections.abc import Iterable
 
+from kubepy.quoting import printable
 from kubepy.storage.database import Stamp
 from kubepy.storage.errors import FolderError
 
@@ -36,8 +37,9 @@ class DeniedError(UnreadableError):
 
 
 def shown(path: str) -> str:
-    """A path as it can be printed and stored; file names may hold bytes that are no text."""
-    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    """A path as it can be printed and stored; file names may hold bytes that are no text, and what steers a
+    terminal."""
+    return printable(path)
 
 
 def stamp_of(found: os.stat_result) -> Stamp:

@@ -106,11 +106,20 @@ class Intake:
         elif isinstance(outcome, Retained):
             self._retain(outcome, revision)
         elif isinstance(outcome, Edited):
-            self._put(_row_of(outcome, revision.next()), MODIFIED if outcome.row else ADDED)
+            self._take_in(outcome, revision)
         elif path_of(outcome.row.key) in left_out:  # lists have left it out: watchers must hear that it is back
             self._put(_restamped(outcome)._replace(revision=revision.next()), MODIFIED)
         else:
             self.database.restamp(_restamped(outcome))
+
+    def _take_in(self, edited: Edited, revision: _Revisions) -> None:
+        """Another object in the place of one, as `git checkout` leaves it, is a deletion and an addition: whatever
+        depends on the first has lost it."""
+        old = edited.row
+        is_another = old is not None and _uid_in(old.json) != _uid_in(edited.json)
+        if old is not None and is_another:
+            self.database.log([LogEntry(revision.next(), DELETED, *old.key, old.json)])
+        self._put(_row_of(edited, revision.next()), MODIFIED if old and not is_another else ADDED)
 
     def _remove(self, row: Row, revision: int) -> None:
         self.database.remove([row.key])
@@ -129,6 +138,12 @@ class Intake:
     def _put(self, row: Row, change_type: str) -> None:
         self.database.put([row])
         self.database.log([LogEntry(row.revision, change_type, *row.key, None)])
+
+
+def _uid_in(text: str | None) -> object:
+    from json import loads
+
+    return loads(text)["metadata"].get("uid") if text else None
 
 
 class _Revisions:
@@ -156,4 +171,6 @@ def _row_of(edited: Edited, revision: int) -> Row:
 
 
 def _restamped(same: Same) -> Row:
-    return same.row._replace(**same.stamp._asdict(), digest=same.digest, racy=int(same.racy), managers=same.managers)
+    canonical = same.row.canonical if same.digest == same.row.digest else 0
+    return same.row._replace(**same.stamp._asdict(), digest=same.digest, racy=int(same.racy), managers=same.managers,
+                             canonical=canonical)

@@ -20,9 +20,18 @@ from typing import NamedTuple
 from kubepy.storage.compare import digest_of, managers_path
 from kubepy.storage.database import DURABLE, NO_FILE, PENDING, Database, LogEntry, Row, Stamp
 from kubepy.storage.errors import ConflictError, FolderError
-from kubepy.storage.folder import MANAGED, MAX_SIZE, PRIVATE, SYNC_EACH, TEMPORARY_PREFIX, TEMPORARY_SUFFIX, Folder
+from kubepy.storage.folder import (
+    MANAGED,
+    MAX_SIZE,
+    PRIVATE,
+    SYNC_EACH,
+    TEMPORARY_PREFIX,
+    TEMPORARY_SUFFIX,
+    Folder,
+    UnreadableError,
+)
 from kubepy.storage.keys import Key, path_of
-from kubepy.storage.manifest import managers_of, to_file
+from kubepy.storage.manifest import managers_of, to_edited_file, to_file
 from kubepy.storage.survey import obstacle_before
 
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
@@ -58,20 +67,37 @@ class Staged(NamedTuple):
     managers: str = ""
 
 
-def stage(folder: Folder, row: Row, number: int, *, sync: bool) -> Staged:
+def stage(folder: Folder, row: Row, number: int, *, sync: bool, before: str | None = None) -> Staged:
     """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
 
-    ``sync``: make the contents durable. Raises FolderError for an object that is too large, OSError.
+    ``sync``: make the contents durable. ``before``: the JSON of the object that the present file holds, where it is
+    known. Raises FolderError for an object that is too large and for a present file that cannot be read, OSError.
     """
-    assert row.json is not None
-    data = to_file(row.json)
+    data, canonical = _content(folder, row, before)
     if len(data) > MAX_SIZE:
         raise FolderError(f"{folder.absolute(path_of(row.key))}: would be larger than 3 MiB")
     directory = path_of(row.key).rpartition("/")[0]
     temporary = f"{directory}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
     mode = 0o600 if row.resource in PRIVATE else 0o666
     stamp, racy = folder.write_temporary(temporary, data, mode, sync=sync)
-    return Staged(row._replace(**stamp._asdict(), digest=digest_of(data), racy=int(racy)), temporary)
+    row = row._replace(**stamp._asdict(), digest=digest_of(data), racy=int(racy), canonical=canonical)
+    return Staged(row, temporary)
+
+
+def _content(folder: Folder, row: Row, before: str | None) -> tuple[bytes, int]:
+    """The content of a row's file, and 1 if it is canonical. A file to which somebody gave another form keeps it."""
+    assert row.json is not None
+    if row.canonical:
+        return to_file(row.json), 1
+    try:
+        present, _, _ = folder.read(path_of(row.key))
+    except FileNotFoundError:
+        return to_file(row.json), 1
+    except UnreadableError as error:
+        raise FolderError(f"{folder.absolute(path_of(row.key))}: {error}") from error
+    if before is not None and present == to_file(before):
+        return to_file(row.json), 1
+    return to_edited_file(row.json, present), 0
 
 
 def stage_managers(folder: Folder, row: Row, number: int, *, sync: bool) -> str:
@@ -143,9 +169,11 @@ class Journal:
             assert write.before is not None
             return Staged(write.before._replace(revision=write.revision, json=None, state=PENDING), "")
         replaces = _replaced_versions(write.before, has_file=before is not None)
-        row = Row(*write.key, write.revision, write.json, state=PENDING, replaces=replaces)
+        present = write.before if before is not None else None
+        row = Row(*write.key, write.revision, write.json, state=PENDING, replaces=replaces,
+                  canonical=present.canonical if present else 1)
         try:
-            staged = stage(self.folder, row, number, sync=sync)
+            staged = stage(self.folder, row, number, sync=sync, before=present.json if present else None)
             return staged._replace(managers=stage_managers(self.folder, row, number, sync=sync))
         except OSError as error:
             raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error

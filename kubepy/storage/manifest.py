@@ -8,6 +8,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from kubepy.quoting import quote
 from kubepy.storage.database import DamagedError
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.model import Object
@@ -102,12 +103,24 @@ class Decoder:
 
 
 def to_file(text: str) -> bytes:
-    """The content of the file of an object in a row."""
+    """The content of the file of an object in a row, in canonical form."""
     from kubepy.storage.yaml import dump
 
+    return dump(_of_file(text)).encode()
+
+
+def to_edited_file(text: str, present: bytes) -> bytes:
+    """The content of the file of an object in a row, in the form that somebody gave the present content: comments,
+    order, quotes stay where the object did not change."""
+    from kubepy.storage.yaml.roundtrip import merge
+
+    return merge(present, _of_file(text))
+
+
+def _of_file(text: str) -> Object:
     obj: Object = json.loads(text)
     obj["metadata"].pop("managedFields", None)
-    return dump(obj).encode()
+    return obj
 
 
 def managers_of(text: str) -> bytes | None:
@@ -199,9 +212,9 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
         raise ContentError(line, "has no metadata.name")
     found = directory_key._replace(name=name)
     if key is not None and name != key.name:
-        raise ContentError(line, f'is named "{name}", not "{key.name}"')
+        raise ContentError(line, f"is named {quote(name)}, not {quote(key.name)}")
     if key is None and path_of(found) != file_path:
-        raise ContentError(line, f'is the object "{name}", whose file is {path_of(found)}')
+        raise ContentError(line, f"is the object {quote(name)}, whose file is {path_of(found)}")
     if (namespace or "") != directory_key.namespace:
         raise ContentError(line, _wrong_namespace(namespace, directory_key.namespace))
     return found
@@ -209,5 +222,5 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
 
 def _wrong_namespace(namespace: Any, expected: str) -> str:
     if not expected:
-        return f'has the namespace "{namespace}" but lies among the cluster-scoped objects'
-    return f'has the namespace "{namespace}", not "{expected}"'
+        return f"has the namespace {quote(str(namespace))} but lies among the cluster-scoped objects"
+    return f"has the namespace {quote(str(namespace))}, not {quote(expected)}"

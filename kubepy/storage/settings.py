@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from kubepy.quoting import printable
 from kubepy.storage.database import Database, Stamp
 from kubepy.storage.errors import FolderError, NoClusterError
 from kubepy.storage.folder import Folder, UnreadableError, is_racy
@@ -32,9 +33,9 @@ def initialize(root: str, settings: Mapping[str, Any]) -> None:
         _write_new(root, ".gitignore", GITIGNORE)
         created = _write_new(root, FILE, text)
     except OSError as error:
-        raise FolderError(f"{root}: cannot be made a cluster: {error.strerror}") from error
+        raise FolderError(f"{printable(root)}: cannot be made a cluster: {error.strerror}") from error
     if not created:
-        raise FolderError(f"{root} is a cluster already ({path} is there)")
+        raise FolderError(printable(f"{root} is a cluster already ({path} is there)"))
 
 
 def _write_new(root: str, name: str, text: str) -> bool:
@@ -63,8 +64,8 @@ def check_cluster(folder: Folder) -> Stamp:
     if stamp is not None:
         return stamp
     if not os.path.isdir(folder.root):
-        raise NoClusterError(f"{folder.root} is not there")
-    raise NoClusterError(f"{folder.root} is not a cluster: it has no {FILE}")
+        raise NoClusterError(f"{printable(folder.root)} is not there")
+    raise NoClusterError(f"{printable(folder.root)} is not a cluster: it has no {FILE}")
 
 
 def read(folder: Folder) -> Object:
@@ -74,18 +75,19 @@ def read(folder: Folder) -> Object:
     try:
         content = parse(folder.read(FILE)[0])
     except FileNotFoundError:
-        raise NoClusterError(f"{folder.root} is not a cluster: it has no {FILE}") from None
+        raise NoClusterError(f"{printable(folder.root)} is not a cluster: it has no {FILE}") from None
     except UnreadableError as error:
-        raise FolderError(f"{path}: {error}") from None
+        raise FolderError(printable(f"{path}: {error}")) from None
     except ContentError as error:
-        raise FolderError(f"{path}:{error.line}: {error.why}" if error.line else f"{path}: {error.why}") from None
+        place = f"{path}:{error.line}" if error.line else path
+        raise FolderError(printable(f"{place}: {error.why}")) from None
     _check_version(content.object.get("formatVersion"), path)
     return content.object
 
 
 def _check_version(version: object, path: str) -> None:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FolderError(f"{path}: formatVersion must be a positive number, not {version!r}")
+        raise FolderError(f"{printable(path)}: formatVersion must be a positive number, not {version!r}")
     if version > FORMAT_VERSION:
         raise FolderError(
             f"{path}: the folder has format version {version}; this kubepy knows {FORMAT_VERSION}: install a newer one"

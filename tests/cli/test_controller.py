@@ -53,6 +53,23 @@ kind: PodDisruptionBudget
 metadata: {name: keep}
 spec: {minAvailable: 1, selector: {matchLabels: {app: lone}}}
 """
+FLEETS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fleets.sea.example.org}
+spec:
+  group: sea.example.org
+  scope: Namespaced
+  names: {plural: fleets, kind: Fleet}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+FLEET = "{apiVersion: sea.example.org/v1, kind: Fleet, metadata: {name: armada}}"
+FLEET_GONE = ["fleet.sea.example.org/armada deleted",
+              "customresourcedefinition.apiextensions.k8s.io/fleets.sea.example.org deleted"]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -102,6 +119,49 @@ def test_once_says_what_changed_and_then_nothing(kubepy):
         "daemonset.apps/agent configured"]
     second = kubepy("controller", "--once")
     assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
+
+
+def make_fleet(kubepy: Run) -> None:
+    kubepy("init")
+    for text in (FLEETS, FLEET):
+        assert kubepy("create", "-f", "-", stdin=text).returncode == 0
+
+
+def test_once_names_custom_objects_whose_definition_went_with_them(kubepy: Run) -> None:
+    make_fleet(kubepy)
+    kubepy("delete", "crd", "fleets.sea.example.org", "--wait=false")
+    done = kubepy("controller", "--once")
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, FLEET_GONE, "")
+
+
+def test_watch_names_custom_objects_whose_definition_went_with_them(kubepy: Run, tmp_path: Path) -> None:
+    make_fleet(kubepy)
+    with watching(tmp_path) as process:
+        until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+        done = kubepy("delete", "crd", "fleets.sea.example.org", "--timeout=20s")
+        assert (done.returncode, done.stderr) == (0, "")
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=20)
+        assert (process.returncode, errors) == (0, "")
+    assert output.splitlines()[-2:] == FLEET_GONE
+
+
+def test_watch_lives_through_a_definition_whose_file_goes_and_comes_back(kubepy: Run, tmp_path: Path) -> None:
+    make_fleet(kubepy)
+    file = tmp_path / "state/cluster/customresourcedefinitions.apiextensions.k8s.io/fleets.sea.example.org.yaml"
+    text = file.read_text()
+    with watching(tmp_path) as process:
+        until((tmp_path / "state/.kubepy/manager.lock.holder").exists)
+        file.unlink()
+        until(lambda: "doesn't have a resource type" in kubepy("get", "fleets").stderr)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        until(lambda: kubepy("get", "fleets", "-o", "name").stdout == "fleet.sea.example.org/armada\n")
+        kubepy("delete", "crd", "fleets.sea.example.org", "--timeout=20s")
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=20)
+        assert (process.returncode, errors) == (0, "")
+    assert output.splitlines()[-2:] == FLEET_GONE
 
 
 def test_quiet_says_nothing(kubepy):

@@ -102,13 +102,16 @@ def test_kinds_without_rollouts_are_named() -> None:
 
 
 def template(image: str, **labels: str) -> Object:
-    return {"metadata": {"labels": {"app": "x", **labels}}, "spec": {"containers": [{"name": "c", "image": image}]}}
+    """A template as the API server keeps it."""
+    return {"metadata": {"labels": {"app": "x", **labels}},
+            "spec": {"containers": [{"name": "c", "image": image, "resources": {}}]}}
 
 
 def kept(number: int, image: str) -> Revision:
     data = {"spec": {"template": {**template(image), "$patch": "replace"}}}
-    return Revision(number, {"kind": "ControllerRevision", "metadata": {"name": f"x-{number}"}, "data": data},
-                    template(image))
+    workload = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "x"},
+                "spec": {"template": template("c:3")}}
+    return Revision(number, {"kind": "ControllerRevision", "metadata": {"name": f"x-{number}"}, "data": data}, workload)
 
 
 def test_going_back_without_a_number_takes_the_one_before_the_newest() -> None:
@@ -136,7 +139,7 @@ def test_revisions_that_are_not_there(number: int, message: str) -> None:
 def replica_set(number: int, image: str, **annotations: str) -> Revision:
     keeper = {"kind": "ReplicaSet", "metadata": {"name": f"x-{number}", "annotations": annotations},
               "spec": {"template": template(image, **{"pod-template-hash": "abc"})}}
-    return Revision(number, keeper, keeper["spec"]["template"])
+    return Revision(number, keeper, {"kind": "Deployment", "metadata": {"name": "x"}})
 
 
 def test_a_deployment_takes_the_annotations_of_its_old_replica_set_and_keeps_its_own_bookkeeping() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +118,66 @@ def test_going_back_renumbers_the_revision_and_keeps_its_cause(db: Kubepy) -> No
     assert lines(db("rollout", "status", "sts/db"))[-1] == COMPLETE.format(3)
     assert (history(db), images(db)) == ([("2", "second"), ("3", "<none>")], "db:1 db:1 db:1")
     assert "Image:\tdb:2" in db("rollout", "history", "sts/db", "--revision=2").out.replace("      ", "\t")
+
+
+def rewrite_first_revision(db: Kubepy, folder: Path, change: Callable[[Any], None]) -> None:
+    """Store the data of revision 1 as another server would have written it."""
+    items = json.loads(db("get", "controllerrevisions", "-o", "json").out)["items"]
+    [revision] = [one for one in items if one["revision"] == 1]
+    del revision["metadata"]["resourceVersion"]
+    change(revision["data"])
+    (folder / "revision.json").write_text(json.dumps(revision))
+    assert db("replace", "--force", "-f", "revision.json").status == 0
+
+
+def write_null_timestamp(data: Any) -> None:
+    data["spec"]["template"]["metadata"]["creationTimestamp"] = None
+
+
+def pod_uids(db: Kubepy) -> str:
+    return db("get", "pods", "-o", "jsonpath={.items[*].metadata.uid}").out
+
+
+def test_rollout_of_a_revision_that_an_old_server_wrote_is_complete_and_restarts_nothing(
+        db: Kubepy, folder: Path) -> None:
+    before = pod_uids(db)
+    rewrite_first_revision(db, folder, write_null_timestamp)
+    db("controller", "--once")
+    assert db("rollout", "status", "sts/db").status == 0
+    assert (history(db), pod_uids(db)) == ([("1", "<none>")], before)
+    shown = db("rollout", "history", "sts/db", "--revision=1", "-o", "yaml").out
+    assert "image: db:1" in shown
+    assert "null" not in shown
+
+
+def test_undo_to_a_revision_that_an_old_server_wrote_makes_a_new_one(db: Kubepy, folder: Path) -> None:
+    db("set", "image", "sts/db", "c=db:2")
+    db("rollout", "status", "sts/db")
+    rewrite_first_revision(db, folder, write_null_timestamp)
+    planned = db("rollout", "undo", "sts/db", "--dry-run=client").out
+    assert "Image:" in planned
+    assert "db:1" in planned
+    assert db("rollout", "undo", "sts/db").out == "statefulset.apps/db rolled back\n"
+    assert lines(db("rollout", "status", "sts/db"))[-1] == COMPLETE.format(3)
+    assert (history(db), images(db)) == ([("1", "<none>"), ("2", "<none>"), ("3", "<none>")], "db:1 db:1 db:1")
+
+
+def test_undo_to_the_present_template_in_other_words_is_sent_and_changes_nothing(db: Kubepy, folder: Path) -> None:
+    rewrite_first_revision(db, folder, write_null_timestamp)
+    before = pod_uids(db)
+    assert db("rollout", "undo", "sts/db", "--to-revision=1").out == "statefulset.apps/db rolled back\n"
+    db("controller", "--once")
+    assert (history(db), pod_uids(db)) == ([("1", "<none>")], before)
+
+
+def test_history_names_a_revision_that_keeps_no_template(db: Kubepy, folder: Path) -> None:
+    db("set", "image", "sts/db", "c=db:2")
+    db("rollout", "status", "sts/db")
+    rewrite_first_revision(db, folder, lambda data: data["spec"].update(template="none"))
+    name = db("get", "controllerrevisions", "-o", "jsonpath={.items[?(@.revision==1)].metadata.name}").out
+    assert history(db) == [("1", "<none>"), ("2", "<none>")]
+    failed = Done("", f"error: unable to parse history {name}\n", 1)
+    assert db("rollout", "history", "sts/db", "--revision=1") == failed
 
 
 @pytest.mark.parametrize(("words", "done"), [

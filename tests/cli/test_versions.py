@@ -31,7 +31,7 @@ spec:
      properties: {spec: {type: object, properties: {sails: {type: integer}}}}}}}
 """
 BOAT = "apiVersion: harbour.example.org/v1beta1\nkind: Boat\nmetadata: {name: ada}\nspec: {sails: 2}\n"
-DEPRECATED = "Warning: harbour.example.org/v1beta1 Boat is deprecated\n"
+DEPRECATED = "Warning: harbour.example.org/v1beta1 Boat is deprecated; use harbour.example.org/v1 Boat\n"
 
 
 @pytest.fixture

@@ -153,3 +153,47 @@ def test_a_watch_sorts_only_what_is_there(kubepy: Kubepy, watch: Watch, monkeypa
     done = kubepy("get", "cm", "-w", "--sort-by=.metadata.labels.k", "--no-headers")
     assert [line.split()[0] for line in done.out.splitlines()] == ["b", "a"]
     assert done.err == "warning: --watch requested, --sort-by will be ignored for watch events received\n"
+
+
+BOATS = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: boats.sea.example.org}
+spec:
+  group: sea.example.org
+  scope: Namespaced
+  names: {plural: boats, kind: Boat}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+BOAT = "{apiVersion: sea.example.org/v1, kind: Boat, metadata: {name: ada}}"
+CLOSED = "error: watch closed before UntilWithoutRetry timeout\n"
+
+
+@pytest.fixture
+def boat(kubepy: Kubepy, folder: Path) -> Kubepy:
+    for text in (BOATS, BOAT):
+        (folder / "boat.yaml").write_text(text)
+        assert kubepy("create", "-f", "boat.yaml").status == 0
+    return kubepy
+
+
+def watch_until(happens: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> Done:
+    """Watch the boats; after the first look something happens."""
+    monkeypatch.setattr(Clock, "sleep", lambda clock, seconds: happens())
+    done = run("get", "boats", "-w", "--output-watch-events", "--no-headers")
+    return done._replace(out="\n".join(line.rpartition(" ")[0].strip() for line in done.out.splitlines()))
+
+
+def test_watch_of_a_custom_resource_ends_with_its_definition(boat: Kubepy, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = watch_until(lambda: run("delete", "crd", "boats.sea.example.org"), monkeypatch)
+    assert done == Done("ADDED      ada\nDELETED    ada", CLOSED, 1)
+
+
+def test_watch_of_a_custom_resource_ends_with_the_file_of_its_definition(
+        boat: Kubepy, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "state/cluster/customresourcedefinitions.apiextensions.k8s.io/boats.sea.example.org.yaml"
+    assert watch_until(file.unlink, monkeypatch) == Done("ADDED      ada", CLOSED, 1)

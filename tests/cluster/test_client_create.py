@@ -123,6 +123,19 @@ def test_annotations_have_a_limit_in_bytes(client: Client) -> None:
     assert str(status).endswith("metadata.annotations: Too long: may not be more than 262144 bytes")
 
 
+def test_config_map_too_large_error_is_about_the_whole_object(client: Client) -> None:
+    status = refused(client, {**config_map(), "data": {"a": "x" * (1024 * 1024 + 1)}})
+    assert str(status) == 'ConfigMap "cm" is invalid: []: Too long: may not be more than 1048576 bytes'
+    assert status.causes[0].field == "[]"
+
+
+def test_secret_too_large_error_is_about_its_data(client: Client) -> None:
+    secret = {"metadata": {"name": "s"}, "stringData": {"a": "x" * (1024 * 1024 + 1)}}
+    with pytest.raises(Status) as error:
+        client.create("secrets", secret, namespace="default")
+    assert str(error.value) == 'Secret "s" is invalid: data: Too long: may not be more than 1048576 bytes'
+
+
 def test_unknown_fields_are_errors_warnings_or_nothing(client: Client) -> None:
     warnings: list[str] = []
     client.warn = warnings.append

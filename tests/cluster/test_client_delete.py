@@ -177,3 +177,12 @@ def test_binding_sets_the_node_the_condition_and_the_nodes_zone(client: Client) 
         client.bind("p", "m", namespace="default")
     assert str(caught.value) == ('Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node '
                                  '"n"')
+
+
+@pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
+def test_system_priority_class_delete_is_forbidden(cluster: Cluster, name: str) -> None:
+    with pytest.raises(Status) as error:
+        cluster.client.delete("priorityclasses.scheduling.k8s.io", name)
+    assert (error.value.code, error.value.message) == (
+        403, f'priorityclasses.scheduling.k8s.io "{name}" is forbidden: this is a system priority class and cannot be '
+             "deleted")

@@ -11,6 +11,7 @@ from kubepy.cluster.client import Client, DeleteOptions
 from kubepy.cluster.cluster import Cluster
 from kubepy.cluster.errors import Status
 from kubepy.cluster.requests.options import JSON_PATCH, MERGE_PATCH
+from kubepy.cluster.schema.customresources import deprecation_of
 
 Object = dict[str, Any]
 CRDS, BOATS = "customresourcedefinitions.apiextensions.k8s.io", "boats.example.org"
@@ -168,7 +169,25 @@ def test_an_object_of_an_older_version_is_kept_as_the_preferred_one_has_it(clien
     client.create(CRDS, two_versions(deprecated=True))
     made = client.create(BOATS, boat("v1beta1", width=5), namespace="default", field_validation="Strict")
     assert (made["apiVersion"], made["spec"]) == ("example.org/v1", {"length": 3})
-    assert warnings == ["example.org/v1beta1 Boat is deprecated"]
+    assert warnings == ["example.org/v1beta1 Boat is deprecated; use example.org/v1 Boat"]
+
+
+@pytest.mark.parametrize(("versions", "warning"), [
+    ([("v1beta1", True, {}), ("v1beta2", True, {"deprecated": True}), ("v1alpha1", True, {})],
+     "example.org/v1beta2 Boat is deprecated"),
+    ([("v1beta1", False, {}), ("v1alpha9", True, {"deprecated": True})], "example.org/v1alpha9 Boat is deprecated"),
+    ([("v2", True, {}), ("v10", True, {}), ("v1", True, {"deprecated": True})],
+     "example.org/v1 Boat is deprecated; use example.org/v10 Boat"),
+    ([("blue", True, {}), ("red", True, {"deprecated": True})],
+     "example.org/red Boat is deprecated; use example.org/blue Boat"),
+    ([("v2", True, {}), ("v1", True, {"deprecated": True, "deprecationWarning": "sinks"})], "sinks"),
+])
+def test_deprecated_version_warning_names_the_best_better_version(
+        versions: list[tuple[str, bool, Object]], warning: str) -> None:
+    spec = {"group": "example.org", "names": {"kind": "Boat"},
+            "versions": [{"name": name, "served": served, **more} for name, served, more in versions]}
+    deprecated = next(one for one in spec["versions"] if one.get("deprecated"))
+    assert deprecation_of(spec, deprecated) == warning
 
 
 def test_unknown_fields_are_those_of_the_version_that_is_sent(client: Client) -> None:

@@ -30,7 +30,7 @@ def test_a_default_holds_no_field_that_its_schema_does_not_know() -> None:
     crew = {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}}
     assert complaints(crew={**crew, "default": [{"name": "ada"}]}) == []
     assert complaints(crew={**crew, "default": [{"name": "ada", "age": 3}]}) == [
-        's.properties[crew].default: Invalid value: [{"name":"ada","age":3}]: must not have unknown fields']
+        's.properties[crew].default: Invalid value: [{"age":3,"name":"ada"}]: must not have unknown fields']
 
 
 def test_a_default_obeys_the_rules_of_its_schema() -> None:

@@ -37,7 +37,8 @@ RUNNING = {"startTime": START, "active": 1}
     ({}, RUNNING, {**COMPLETE, "active": 1},
      ["status.active: Invalid value: 1: active>0 is invalid for finished job"]),
     ({}, RUNNING, {**COMPLETE, "uncountedTerminatedPods": {"failed": ["a"]}},
-     ['status.uncountedTerminatedPods: Invalid value: {"failed":["a"]}: must be empty for finished job']),
+     ['status.uncountedTerminatedPods: Invalid value: {"Succeeded":null,"Failed":["a"]}: must be empty for finished '
+      "job"]),
     ({}, RUNNING, {**RUNNING, "uncountedTerminatedPods": {"succeeded": ["a", ""], "failed": ["a"]}},
      ['status.uncountedTerminatedPods.succeeded[1]: Invalid value: "": must not be empty',
       'status.uncountedTerminatedPods.failed[0]: Duplicate value: "a"']),

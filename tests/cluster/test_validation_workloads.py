@@ -86,6 +86,19 @@ def test_the_selector_stays(key: str, kind: str) -> None:
         'spec.selector: Invalid value: {"matchLabels":{"tier":"web"}}: field is immutable']
 
 
+def test_maps_in_errors_are_printed_in_order_of_their_keys() -> None:
+    labels = {"zone": "a", "app": "other", "tier": "b"}
+    assert refusals(DS, changed(daemon_set(), {"spec.template.metadata.labels": labels})) == [
+        'spec.template.metadata.labels: Invalid value: {"app":"other","tier":"b","zone":"a"}: `selector` does not '
+        "match template `labels`"]
+    old = daemon_set()
+    selector = {"matchLabels": {"zone": "a", "app": "b"}, "matchExpressions": [{"operator": "Exists", "key": "app"}]}
+    new = changed(old, {"spec.selector": selector, "spec.template.metadata.labels": {"zone": "a", "app": "b"}})
+    assert update_refusals(DS, new, old) == [
+        'spec.selector: Invalid value: {"matchLabels":{"app":"b","zone":"a"},"matchExpressions":[{"key":"app",'
+        '"operator":"Exists"}]}: field is immutable']
+
+
 def test_all_else_of_a_daemon_set_may_change() -> None:
     new = daemon_set(minReadySeconds=3, updateStrategy={"type": "OnDelete"}, revisionHistoryLimit=1)
     assert update_refusals(DS, changed(new, {"spec.template.spec.containers.0.image": "web:2"}), daemon_set()) == []

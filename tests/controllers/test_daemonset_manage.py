@@ -1,3 +1,4 @@
+from copy import deepcopy
 from datetime import timedelta
 
 import pytest
@@ -128,3 +129,25 @@ def test_a_revision_that_a_pod_still_carries_is_kept_beyond_the_limit(lab):
     lab.client.delete("pods", old["metadata"]["name"], namespace="default")
     lab.settle()
     assert [one["revision"] for one in lab.client.list("controllerrevisions.apps").items] == [3]
+
+
+def test_revision_that_an_old_server_wrote_is_followed_by_another_and_no_pod_restarts(lab):
+    """Upstream compares a DaemonSet's revisions by their words; pods fit by their template generation."""
+    lab.node("node-1")
+    lab.daemon_set("agent")
+    lab.settle()
+    [pod] = lab.client.list("pods").items
+    [made] = lab.client.list("controllerrevisions.apps").items
+    lab.client.delete("controllerrevisions.apps", made["metadata"]["name"], namespace="default")
+    written = deepcopy(made)
+    del written["metadata"]["resourceVersion"]
+    written["data"]["spec"]["template"]["metadata"]["creationTimestamp"] = None
+    lab.create("controllerrevisions.apps", written, "default")
+    lab.settle()
+    lab.pass_time(1)  # the collision of names is a failed sync, tried again
+    lab.settle()
+    assert sorted(one["revision"] for one in lab.client.list("controllerrevisions.apps").items) == [1, 2]
+    daemon_set = lab.client.get("daemonsets.apps", "agent", namespace="default")
+    assert daemon_set["status"]["collisionCount"] == 1
+    assert daemon_set["status"]["updatedNumberScheduled"] == 1
+    assert [one["metadata"]["uid"] for one in lab.client.list("pods").items] == [pod["metadata"]["uid"]]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kubepy.cli.driver import build_manager
 from kubepy.cluster.clock import parse_time
 from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, owner_references, uid_of
 from kubepy.cluster.objects.deployments import (
@@ -263,6 +264,156 @@ def test_a_rollout_that_makes_no_progress_is_stuck_when_its_deadline_is_over(lab
     assert lab.conditions()["Progressing"] == ("False", "ProgressDeadlineExceeded")
     assert condition(lab, "Progressing")["message"] == (
         f'ReplicaSet "{name_of(lab.newest())}" has timed out progressing.')
+
+
+LATE = {"Available": ("False", "MinimumReplicasUnavailable"), "Progressing": ("False", "ProgressDeadlineExceeded")}
+STUCK = {"Available": ("False", "MinimumReplicasUnavailable"), "Progressing": ("True", "ReplicaSetUpdated")}
+
+
+@pytest.mark.parametrize("strategy", ["RollingUpdate", "Recreate"])
+@pytest.mark.parametrize("outcome", ["crash-loop", "image-pull-backoff", "not-ready", "pending"])
+def test_first_rollout_that_never_becomes_available_is_stuck_when_its_deadline_is_over(
+        lab: DeploymentLab, outcome: str, strategy: str) -> None:
+    make(lab, replicas=2, progressDeadlineSeconds=5, outcome=outcome, strategy=strategy)
+    assert lab.conditions() == STUCK
+    lab.wait(5)
+    lab.run()
+    assert lab.conditions() == STUCK
+    lab.wait(1)
+    lab.run()
+    assert lab.conditions() == LATE
+
+
+def test_running_manager_finds_a_first_rollout_stuck_by_itself(lab: DeploymentLab) -> None:
+    manager = build_manager(lab.cluster)
+    lab.make(deployment(replicas=2, progressDeadlineSeconds=5, outcome="crash-loop"))
+    [due] = manager.run_until_settled().due
+    assert ((due.time - lab.now).total_seconds(), lab.conditions()) == (6, STUCK)
+    lab.wait(6)
+    assert manager.run_until_settled().due == []
+    assert lab.conditions() == LATE
+
+
+def test_first_rollout_whose_pods_find_no_node_is_stuck_when_its_deadline_is_over(lab: DeploymentLab) -> None:
+    obj = deployment(replicas=2, progressDeadlineSeconds=5)
+    obj["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
+    lab.make(obj)
+    lab.run()
+    lab.wait(6)
+    lab.run()
+    assert lab.conditions() == LATE
+
+
+def test_first_rollout_whose_pods_are_refused_is_stuck_when_its_deadline_is_over(lab: DeploymentLab) -> None:
+    lab.create("resourcequotas", {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
+                                  "spec": {"hard": {"pods": "0"}}}, "default")
+    make(lab, replicas=2, progressDeadlineSeconds=5)
+    lab.wait(6)
+    lab.run()
+    assert lab.conditions() == {**LATE, "ReplicaFailure": ("True", "FailedCreate")}
+
+
+def test_partial_progress_begins_the_deadline_anew(lab: DeploymentLab) -> None:
+    make(lab, replicas=3, progressDeadlineSeconds=5, outcome="not-ready")
+    lab.wait(4)
+    pod = name_of(lab.pods()[0])
+    lab.change("pods", pod, lambda obj: obj["metadata"]["annotations"].update({"kubepy.dev/outcome": "ready"}),
+               "default")
+    lab.run()
+    lab.wait(4)
+    lab.run()
+    assert lab.conditions() == STUCK
+    lab.wait(2)
+    lab.run()
+    assert lab.conditions() == LATE
+
+
+def test_deadline_that_is_cut_short_counts_from_the_last_progress(lab: DeploymentLab) -> None:
+    make(lab, replicas=1, outcome="crash-loop")
+    lab.wait(30)
+    lab.run()
+    assert lab.conditions() == STUCK
+    lab.edit(progressDeadlineSeconds=20)
+    lab.run()
+    assert lab.conditions() == LATE
+
+
+def test_deadline_is_looked_at_just_after_it_where_less_than_a_second_is_left(lab: DeploymentLab) -> None:
+    make(lab, replicas=1, progressDeadlineSeconds=5, outcome="crash-loop")
+    lab.wait(4.5)
+    lab.change("deployments.apps", "web", lambda obj: obj["metadata"].update(labels={"a": "b"}), "default")
+    lab.run()
+    lab.wait(0.6)
+    lab.run()
+    assert lab.conditions() == LATE
+
+
+def test_progressing_condition_without_a_time_is_late(lab: DeploymentLab) -> None:
+    make(lab, replicas=1, outcome="crash-loop")
+
+    def strip(obj: Object) -> None:
+        for one in obj["status"]["conditions"]:
+            one.pop("lastUpdateTime")
+
+    lab.change("deployments.apps", "web", strip, "default", "status")
+    lab.run()
+    assert lab.conditions() == LATE
+
+
+def test_rollout_that_was_late_heals_with_a_good_template(lab: DeploymentLab) -> None:
+    make(lab, replicas=2, progressDeadlineSeconds=5, outcome="crash-loop")
+    lab.wait(6)
+    lab.run()
+    assert lab.conditions() == LATE
+    lab.update("web:2")
+    lab.run()
+    assert lab.conditions() == {"Available": ("True", "MinimumReplicasAvailable"),
+                                "Progressing": ("True", "NewReplicaSetAvailable")}
+
+
+def test_rollout_that_was_late_heals_when_it_is_undone(lab: DeploymentLab) -> None:
+    make(lab, replicas=2, progressDeadlineSeconds=5)
+    lab.update("web:2", outcome="crash-loop")
+    lab.run()
+    lab.wait(6)
+    lab.run()
+    assert lab.conditions()["Progressing"] == ("False", "ProgressDeadlineExceeded")
+    lab.undo()
+    lab.run()
+    assert lab.conditions()["Progressing"] == ("True", "NewReplicaSetAvailable")
+    lab.wait(6)
+    lab.run()
+    assert lab.conditions()["Progressing"] == ("True", "NewReplicaSetAvailable")
+
+
+def test_first_rollout_that_is_paused_is_late_only_after_it_was_resumed(lab: DeploymentLab) -> None:
+    make(lab, replicas=2, progressDeadlineSeconds=5, outcome="crash-loop")
+    lab.edit(paused=True)
+    lab.run()
+    lab.wait(60)
+    lab.run()
+    assert lab.conditions()["Progressing"] == ("Unknown", "DeploymentPaused")
+    lab.edit(paused=False)
+    lab.run()
+    lab.wait(6)
+    lab.run()
+    assert lab.conditions() == LATE
+
+
+def test_pods_that_end_and_are_replaced_count_as_progress(lab: DeploymentLab) -> None:
+    """Upstream's Deployment sees its ReplicaSet shrink and grow again each time."""
+    make(lab, replicas=1, progressDeadlineSeconds=5, outcome="not-ready")
+    lab.wait(4)
+    pod = name_of(lab.pods()[0])
+    lab.change("pods", pod, lambda obj: obj["metadata"]["annotations"].update({"kubepy.dev/outcome": "failed"}),
+               "default")
+    lab.run()
+    lab.wait(4)
+    lab.run()
+    assert lab.conditions() == STUCK
+    lab.wait(2)
+    lab.run()
+    assert lab.conditions() == LATE
 
 
 def test_a_rollout_is_not_late_at_its_deadline_but_after_it():

@@ -341,6 +341,52 @@ def test_a_pod_that_two_budgets_cover_is_said_to(lab: Lab) -> None:
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 
 
+def allowed(lab: Lab) -> dict[str, int]:
+    return {one["metadata"]["name"]: one["status"]["disruptionsAllowed"] for one in lab.client.list(BUDGETS).items}
+
+
+@pytest.mark.parametrize("looks_between", [False, True])
+def test_second_budget_over_the_same_pods_never_hears_that_they_became_ready(lab: Lab, looks_between: bool) -> None:
+    lab.node("node-1")
+    budget(lab, "b", maxUnavailable=1)
+    budget(lab, "c", maxUnavailable=1)
+    if looks_between:
+        lab.settle()
+    workload(lab, 2)
+    lab.settle()
+    assert allowed(lab) == {"b": 1, "c": 0}
+    lab.change(BUDGETS, "c", lambda obj: obj["metadata"].update(labels={"a": "b"}), "default")
+    lab.settle()
+    assert allowed(lab) == {"b": 1, "c": 1}  # any change of the budget itself has it looked at
+
+
+def test_second_budget_over_a_pod_that_waits_for_a_node_stays_at_no_disruptions(lab: Lab) -> None:
+    lab.node("node-1")
+    budget(lab, "b", minAvailable=0)
+    budget(lab, "c", minAvailable=0)
+    bare_pod(lab, "a")
+    lab.settle()
+    assert allowed(lab) == {"b": 1, "c": 0}
+    assert evict(lab, "a") == (
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+
+
+def test_budgets_made_when_the_pods_are_ready_both_count_them(lab: Lab) -> None:
+    lab.node("node-1")
+    workload(lab, 2)
+    lab.settle()
+    budget(lab, "b", maxUnavailable=1)
+    budget(lab, "c", maxUnavailable=1)
+    lab.settle()
+    assert allowed(lab) == {"b": 1, "c": 1}
+    lab.client.delete(BUDGETS, "b", namespace="default")
+    lab.settle()
+    assert [evict(lab, pod) for pod in pods(lab)] == [
+        "", "The disruption budget c does not allow evicting pods currently"]
+    lab.settle()
+    assert allowed(lab) == {"c": 1}
+
+
 @pytest.mark.parametrize(("reason", "is_stale"), [("PreemptionByScheduler", True), ("TerminationByKubelet", False)])
 def test_a_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_minutes(
     lab: Lab, reason: str, is_stale: bool
@@ -358,6 +404,17 @@ def test_a_pod_that_was_to_be_disrupted_and_never_was_is_as_before_after_two_min
     stale = {"type": "DisruptionTarget", "status": "False", "observedGeneration": 1, "lastProbeTime": None,
              "lastTransitionTime": "2026-11-20T10:02:00Z"}  # fmt: skip
     assert found == (stale if is_stale else {**condition, "lastProbeTime": None})
+
+
+def test_disruption_condition_without_a_time_is_stale(lab: Lab) -> None:
+    lab.node("node-1")
+    bare_pod(lab, "a")
+    lab.settle()
+    condition = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    lab.change("pods", "a", lambda obj: obj["status"]["conditions"].append(condition), "default", "status")
+    assert lab.settle().failures == []
+    found = lab.client.get("pods", "a", namespace="default")["status"]["conditions"][-1]
+    assert (found["type"], found["status"], found["lastTransitionTime"]) == ("DisruptionTarget", "False", NOW)
 
 
 def test_nothing_is_due_for_a_pod_that_was_disrupted_and_is_gone(lab: Lab) -> None:

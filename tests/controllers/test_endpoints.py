@@ -133,6 +133,29 @@ def test_a_named_target_port_is_looked_up_in_each_pod(lab: Lab) -> None:
     assert sorted(one["ports"][0]["port"] for one in subsets(lab)) == [8080, 9090]
 
 
+@pytest.mark.parametrize("ports", [
+    [{"name": "raw", "port": 9000, "targetPort": 9000}, {"name": "http", "port": 80, "targetPort": 8080}],
+    [{"name": "http", "port": 80, "targetPort": 8080}, {"name": "raw", "port": 9000, "targetPort": 9000}],
+])
+def test_ports_stand_in_the_order_of_their_hashes_as_a_real_server_lists_them(lab: Lab, ports: list[Object]) -> None:
+    cluster(lab, pod("a"), of=service(ports=ports))
+    assert [one["name"] for one in subsets(lab)[0]["ports"]] == ["http", "raw"]
+
+
+def test_endpoints_whose_ports_another_version_ordered_otherwise_are_left_alone(lab: Lab) -> None:
+    """v1.33 ordered them by their MD5."""
+    ports = [{"name": "raw", "port": 9000}, {"name": "http", "port": 80}]
+    cluster(lab, pod("a"), of=service(ports=ports))
+    lab.change("endpoints", "web", lambda obj: obj["subsets"][0]["ports"].reverse(), "default")
+    lab.settle()
+    assert [one["name"] for one in subsets(lab)[0]["ports"]] == ["raw", "http"]
+    lab.create("pods", pod("b"), "default")
+    lab.settle()
+    (subset,) = subsets(lab)
+    assert [one["name"] for one in subset["ports"]] == ["http", "raw"]
+    assert [one["targetRef"]["name"] for one in subset["addresses"]] == ["a", "b"]
+
+
 # --- what changes -------------------------------------------------------------------------------------------------
 
 

@@ -353,6 +353,15 @@ def test_a_job_that_ended_goes_when_its_time_is_over(jobs):
     assert (jobs.lab.names(RESOURCE), jobs.pods()) == ([], [])
 
 
+def test_job_that_does_not_tell_when_it_ended_stays(jobs):
+    jobs.make(outcome="succeeded", ttlSecondsAfterFinished=30)
+    jobs.lab.file(RESOURCE, "work", "default").write_text("".join(
+        line for line in jobs.lab.file(RESOURCE, "work", "default").read_text().splitlines(keepends=True)
+        if "lastTransitionTime" not in line))
+    jobs.wait(31)
+    assert jobs.lab.names(RESOURCE) == ["work"]
+
+
 def test_a_job_that_is_deleted_lets_its_pods_go_although_they_were_not_counted(jobs):
     jobs.make(parallelism=2, completions=2)
     jobs.lab.client.delete(RESOURCE, "work", namespace="default", options=DeleteOptions(

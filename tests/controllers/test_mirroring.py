@@ -63,6 +63,21 @@ def test_each_family_and_each_set_of_ports_has_a_slice(lab: Lab) -> None:
                           ("IPv4", [81], [("10.0.0.3", True)]), ("IPv6", [80], [("fd00::1", True)])]
 
 
+def test_mirrored_ports_stand_in_the_order_of_a_slice(lab: Lab) -> None:
+    names = ("http", "raw", "admin", "metrics")
+    ports = [{"name": name, "port": 8000 + number, "protocol": "TCP"} for number, name in enumerate(names)]
+    for selector, owner in (({}, "db"), ({"selector": {"app": "db"}}, "selected")):
+        lab.create("services", {**service(ports=ports, **selector), "metadata": {"name": owner}}, "default")
+    lab.node("node-1")
+    lab.create("pods", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db", "labels": {"app": "db"}},
+                        "spec": {"containers": [{"name": "c", "image": "db:1"}]}}, "default")
+    write(lab, endpoints({"addresses": [{"ip": "10.1.2.3"}], "ports": ports}))
+    of_pods, mirrored = ([one["ports"] for one in lab.client.list(SLICES).items
+                          if labels_of(one)["kubernetes.io/service-name"] == owner] for owner in ("selected", "db"))
+    assert mirrored == of_pods
+    assert [one["name"] for one in mirrored[0]] != list(names)
+
+
 def test_an_address_that_one_subset_calls_unready_is_not_ready(lab: Lab) -> None:
     write(lab, service(), endpoints(at("10.0.0.1"), at(unready=("10.0.0.1",))))
     assert shown(lab) == [("IPv4", [80], [("10.0.0.1", False)])]

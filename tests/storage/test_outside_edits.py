@@ -57,6 +57,15 @@ def test_a_new_file_is_an_addition_and_a_removed_one_a_deletion(store: Store, fo
     assert store.changes(2)[0].object == config_map("a", resourceVersion="3")
 
 
+def test_another_object_in_the_place_of_one_is_a_deletion_and_an_addition(store: Store, folder: Path) -> None:
+    create(store, config_map("a", uid="1"))
+    file_of(folder, "a").write_text(dump(config_map("a", uid="2")))
+    assert store.get(key("a")) == config_map("a", uid="2", resourceVersion="3")
+    assert told(store, 1) == [("DELETED", "a"), ("ADDED", "a")]
+    assert store.changes(1)[0].object == config_map("a", uid="1", resourceVersion="2")
+    assert store.check() == []
+
+
 def test_a_deleted_folder_takes_its_objects_along(store: Store, folder: Path) -> None:
     create(store, config_map("a"), config_map("b", namespace="other"))
     shutil.rmtree(folder / "namespaces/default")

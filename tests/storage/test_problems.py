@@ -165,7 +165,7 @@ def test_a_file_name_that_no_object_has_is_a_problem(store: Store, folder: Path)
     (file_of(folder, "x").parent / os.fsdecode(b"\xff.yaml")).write_text("")
     assert [(problem.path, problem.why) for problem in store.problems()] == [
         (f"{HERE}/Bad.yaml", "is not the file name of any object"),
-        (f"{HERE}/\ufffd.yaml", "is not the file name of any object"),
+        (f"{HERE}/\\xff.yaml", "is not the file name of any object"),
     ]
 
 

@@ -31,6 +31,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object, annotations_of
+from kubepy.quoting import printable, quote
 
 VIEW_FLAGS = [
     string("output", "o", default="yaml", help="Output format. Must be one of (yaml, json)."),
@@ -58,7 +59,7 @@ def view(session: Session, given: Invocation) -> None:
             configurations.append(original)
         elif info.source:
             raise CliError("error when no last-applied-configuration annotation found on resource: "
-                           f'{info.name}\n "{info.source}": <nil>')
+                           f"{info.name}\n {quote(info.source)}: <nil>")
 
     find(session, given, bare_types=session.namespace_given, latest=True, everything=given.all).visit_until_error(take)
     for configuration in configurations:
@@ -112,7 +113,7 @@ def set_(session: Session, given: Invocation) -> None:
 
 def _plan(session: Session, given: Invocation, info: Info, planned: list[tuple[Info, str]]) -> None:
     configuration = serialized(_without_annotation(info.content))
-    action = f"error when retrieving current configuration of:\n{info}\nfrom server for: \"{info.source}\": "
+    action = f"error when retrieving current configuration of:\n{info}\nfrom server for: {quote(info.source)}: "
     try:
         current = info.get(session)
     except Exception as error:
@@ -122,7 +123,7 @@ def _plan(session: Session, given: Invocation, info: Info, planned: list[tuple[I
         raise CliError(f"no last-applied-configuration annotation found on resource: {info.name}, to create the "
                        "annotation, run the command with --create-annotation")
     if without_comments(original or "") == without_comments(configuration):
-        session.print(f"set-last-applied {info.name}: no changes required.")
+        session.print(printable(f"set-last-applied {info.name}: no changes required."))
     else:
         planned.append((info, configuration))
 

@@ -123,13 +123,12 @@ def _three_way(original: str, modified: Object, current: Object, schema: Schema 
 
 def _parsed(original: str, invalid: str) -> Object | None:
     """The configuration in an annotation, None if there is none. Raises PatchError for what is no JSON object."""
-    import json
-
     from kubepy.cluster.patches.errors import PatchError
+    from kubepy.storage.yaml import YamlError, read_json
 
     try:
-        found = json.loads(original or "null")
-    except ValueError:
+        found = read_json(original or "null")
+    except YamlError:
         raise PatchError(invalid) from None
     if not isinstance(found, dict | None):
         raise PatchError(invalid)

@@ -13,6 +13,7 @@ from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object, annotations_of, uid_of
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import quote
 
 DEFAULT_KINDS = (
     "configmaps", "endpoints", "persistentvolumeclaims", "pods", "replicationcontrollers", "secrets", "services",
@@ -50,7 +51,7 @@ def allowed_kinds(session: Session, texts: list[str]) -> list[Resource]:
         api_version = f"{group}/{version}".lstrip("/")
         resource = session.scheme.for_kind(api_version, kind)
         if resource is None:
-            raise CliError(f'no matches for kind "{kind}" in version "{api_version}"')
+            raise CliError(f"no matches for kind {quote(kind)} in version {quote(api_version)}")
         found.append(resource)
     return found
 

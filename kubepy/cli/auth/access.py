@@ -10,6 +10,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import printable
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind",
          "impersonate", "*", "approve", "sign", "escalate", "attest")
@@ -67,7 +68,7 @@ def _check_url(session: Session, given: Invocation, action: str) -> None:
     if given.subresource:
         raise CliError("--subresource can not be used with NonResourceURL")
     if action not in URL_VERBS:
-        session.warn(f"verb '{action}' is not a known verb\n")
+        session.warn(f"verb '{printable(action)}' is not a known verb\n")
 
 
 def _check_resource(session: Session, given: Invocation, action: str, word: str) -> None:
@@ -80,7 +81,7 @@ def _check_resource(session: Session, given: Invocation, action: str, word: str)
         where = f" in group '{resource.group}'" if resource.group else ""
         session.warn(f"resource '{resource.plural}' is not namespace scoped{where}\n")
     if action not in VERBS:
-        session.warn(f"verb '{action}' is not a known verb\n")
+        session.warn(f"verb '{printable(action)}' is not a known verb\n")
 
 
 def _resource(session: Session, word: str) -> Resource | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import quote
 
 BASH = """# bash completion for kubepy
 _kubepy() {
@@ -65,5 +66,5 @@ def completion(session: Session, given: Invocation) -> None:
         given.usage_error("Too many arguments. Expected only the shell type.")
     shell = given.args[0]
     if shell not in SCRIPTS:
-        given.usage_error(f'Unsupported shell type "{shell}".')
+        given.usage_error(f"Unsupported shell type {quote(shell)}.")
     session.print(SCRIPTS[shell], end="")

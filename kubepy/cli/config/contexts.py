@@ -11,6 +11,7 @@ from kubepy.cli.runtime.flags import boolean, string
 from kubepy.cli.runtime.kubeconfig import FILE, Entry, Kubeconfig
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines
+from kubepy.quoting import printable, quote
 
 GET_FLAGS = [
     boolean("no-headers", help="When using the default or custom-column output format, don't print headers."),
@@ -39,7 +40,7 @@ def file_of(session: Session) -> str:
 def unexpected_args(session: Session, given: Invocation, text: str = "Unexpected args") -> CliError:
     """The error for a wrong number of words, before which the help is shown."""
     given.show_help(session)
-    return CliError(f"{text}: [{' '.join(given.args)}]")
+    return CliError(printable(f"{text}: [{' '.join(given.args)}]"))
 
 
 @verb("current-context", "current-context", examples="""
@@ -54,7 +55,7 @@ def current_context(session: Session, given: Invocation) -> None:
     current = session.kubeconfig.current
     if not current:
         raise CliError("current-context is not set")
-    session.print(current)
+    session.print(printable(current))
 
 
 @verb("get-contexts", "get-contexts [NAME...]", flags=GET_FLAGS, examples="""
@@ -73,8 +74,8 @@ def get_contexts(session: Session, given: Invocation) -> None:
     names = sorted(name for name in given.args or config.contexts if name in config.contexts)
     lines = [] if given.no_headers or given.output else ["\t".join(HEADERS)]
     lines += names if given.output else [_line(config, name) for name in names]
-    session.print(format_lines(lines), end="")
-    raise_all(CliError(f"context {name} not found") for name in given.args if name not in config.contexts)
+    session.print(format_lines(["\t".join(map(printable, line.split("\t"))) for line in lines]), end="")
+    raise_all(CliError(f"context {printable(name)} not found") for name in given.args if name not in config.contexts)
 
 
 def _line(config: Kubeconfig, name: str) -> str:
@@ -99,9 +100,9 @@ def use_context(session: Session, given: Invocation) -> None:
     if not name:
         raise CliError("empty context names are not allowed")
     if name not in config.contexts:
-        raise CliError(f'no context exists with the name: "{name}"')
+        raise CliError(f"no context exists with the name: {quote(name)}")
     kubeconfig.write(session.home, config._replace(current=name))
-    session.print(f'Switched to context "{name}".')
+    session.print(f"Switched to context {quote(name)}.")
 
 
 @verb("set-context", "set-context [NAME | --current] [--cluster=FOLDER] [--user=user] [--namespace=namespace]",
@@ -130,7 +131,7 @@ def set_context(session: Session, given: Invocation) -> None:
         raise CliError("no current context is set")
     known = name in config.contexts
     kubeconfig.write(session.home, with_context(config, name, given))
-    session.print(f'Context "{name}" {"modified" if known else "created"}.')
+    session.print(f'Context {quote(name)} {"modified" if known else "created"}.')
 
 
 def with_context(config: Kubeconfig, name: str, given: Invocation) -> Kubeconfig:
@@ -161,13 +162,14 @@ def rename_context(session: Session, given: Invocation) -> None:
         raise CliError("You must specify a new non-empty context name")
     config = chosen(session)
     if old not in config.contexts:
-        raise CliError(f'cannot rename the context "{old}", it\'s not in {file_of(session)}')
+        raise CliError(f"cannot rename the context {quote(old)}, it's not in {printable(file_of(session))}")
     if new in config.contexts:
-        raise CliError(f'cannot rename the context "{old}", the context "{new}" already exists in {file_of(session)}')
+        raise CliError(f"cannot rename the context {quote(old)}, the context {quote(new)} already exists in "
+                       f"{printable(file_of(session))}")
     contexts = {new if name == old else name: context for name, context in config.contexts.items()}
     current = new if config.current == old else config.current
     kubeconfig.write(session.home, config._replace(contexts=contexts, current=current))
-    session.print(f'Context "{old}" renamed to "{new}".')
+    session.print(f"Context {quote(old)} renamed to {quote(new)}.")
 
 
 @verb("delete-context", "delete-context NAME", examples="""
@@ -191,4 +193,4 @@ def delete_context(session: Session, given: Invocation) -> None:
                     "one")
     contexts = {one: context for one, context in config.contexts.items() if one != name}
     kubeconfig.write(session.home, config._replace(contexts=contexts))
-    session.print(f"deleted context {name} from {file_of(session)}")
+    session.print(printable(f"deleted context {name} from {file_of(session)}"))

@@ -7,11 +7,14 @@ import os
 
 from kubepy.cli.config.contexts import chosen, file_of, unexpected_args
 from kubepy.cli.errors import CliError, os_error_text
+from kubepy.cli.reading import read_bytes
 from kubepy.cli.runtime import kubeconfig
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string, string_array, strings
 from kubepy.cli.runtime.kubeconfig import Entry
 from kubepy.cli.runtime.session import Session
+from kubepy.cluster.values.goformat import printable
+from kubepy.quoting import quote
 
 CLUSTER_FLAGS = [
     string("server", help="The state folder, or the URL of a server: then the cluster is this folder."),
@@ -48,7 +51,7 @@ kubepy config view -o jsonpath='{.clusters[*].cluster.server}'
 """)
 def get_clusters(session: Session, given: Invocation) -> None:
     """Display the clusters that contexts may name."""
-    session.print("\n".join(["NAME", *sorted(session.kubeconfig.clusters)]))
+    session.print("\n".join(["NAME", *map(printable, sorted(session.kubeconfig.clusters))]))
 
 
 @verb("get-users", "get-users", examples="""
@@ -60,7 +63,7 @@ kubepy --state /srv/home/state config get-users
 """)
 def get_users(session: Session, given: Invocation) -> None:
     """Display the users that contexts may name. They mean nothing here."""
-    session.print("\n".join(["NAME", *sorted(session.kubeconfig.users)]))
+    session.print("\n".join(["NAME", *map(printable, sorted(session.kubeconfig.users))]))
 
 
 @verb("set-cluster", "set-cluster NAME [--server=FOLDER]", flags=CLUSTER_FLAGS, examples="""
@@ -80,7 +83,7 @@ def set_cluster(session: Session, given: Invocation) -> None:
     config = chosen(session)
     cluster = _cluster(config.clusters.get(name, {}), given)
     kubeconfig.write(session.home, config._replace(clusters={**config.clusters, name: cluster}))
-    session.print(f'Cluster "{name}" set.')
+    session.print(f"Cluster {quote(name)} set.")
 
 
 def _only_name(session: Session, given: Invocation, missing: str, unexpected: str = "Unexpected args") -> str:
@@ -110,10 +113,9 @@ def _file(flag: str, given: Invocation) -> Entry:
     if not given.embed_certs:
         return {flag: os.path.abspath(path), f"{flag}-data": ""}
     try:
-        with open(path, "rb") as file:
-            return {flag: "", f"{flag}-data": base64.b64encode(file.read()).decode()}
+        return {flag: "", f"{flag}-data": base64.b64encode(read_bytes(path)).decode()}
     except OSError as error:
-        raise CliError(f"could not read {flag} file {path}: {os_error_text(error)}") from None
+        raise CliError(f"could not read {flag} file {printable(path)}: {os_error_text(error)}") from None
 
 
 def _filled(entry: Entry) -> Entry:
@@ -141,7 +143,7 @@ def set_credentials(session: Session, given: Invocation) -> None:
     config = chosen(session)
     user = _user(config.users.get(name, {}), given)
     kubeconfig.write(session.home, config._replace(users={**config.users, name: user}))
-    session.print(f'User "{name}" set.')
+    session.print(f"User {quote(name)} set.")
 
 
 def _user(before: Entry, given: Invocation) -> Entry:
@@ -208,9 +210,9 @@ def delete_cluster(session: Session, given: Invocation) -> None:
         return
     name, config = given.args[0], chosen(session)
     if name not in config.clusters:
-        raise CliError(f"cannot delete cluster {name}, not in {file_of(session)}")
+        raise CliError(printable(f"cannot delete cluster {name}, not in {file_of(session)}"))
     kubeconfig.write(session.home, config._replace(clusters=_without(config.clusters, name)))
-    session.print(f"deleted cluster {name} from {file_of(session)}")
+    session.print(printable(f"deleted cluster {name} from {file_of(session)}"))
 
 
 @verb("delete-user", "delete-user NAME", examples="""
@@ -226,9 +228,9 @@ def delete_user(session: Session, given: Invocation) -> None:
         given.usage_error("user to delete is required")
     name, config = given.args[0], chosen(session)
     if name not in config.users:
-        raise CliError(f"cannot delete user {name}, not in {file_of(session)}")
+        raise CliError(printable(f"cannot delete user {name}, not in {file_of(session)}"))
     kubeconfig.write(session.home, config._replace(users=_without(config.users, name)))
-    session.print(f"deleted user {name} from {file_of(session)}")
+    session.print(printable(f"deleted user {name} from {file_of(session)}"))
 
 
 def _without(entries: dict[str, Entry], name: str) -> dict[str, Entry]:

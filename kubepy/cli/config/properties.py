@@ -14,6 +14,7 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, parse_bool
 from kubepy.cli.runtime.kubeconfig import Entries, Kubeconfig
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import printable, quote
 
 # What a value may be, by the section's name and the field's.
 FIELDS: Mapping[str, Mapping[str, Callable[[str], object]]] = {
@@ -56,7 +57,7 @@ def set_(session: Session, given: Invocation) -> None:
         value = base64.b64encode(value.encode()).decode()
     config = chosen(session)
     kubeconfig.write(session.home, _with(config, parse(property_name), value))
-    session.print(f'Property "{property_name}" set.')
+    session.print(f"Property {quote(property_name)} set.")
 
 
 @verb("unset", "unset PROPERTY_NAME", examples="""
@@ -72,7 +73,7 @@ def unset(session: Session, given: Invocation) -> None:
         raise unexpected_args(session, given)
     config = chosen(session)
     kubeconfig.write(session.home, _without(config, parse(given.args[0])))
-    session.print(f'Property "{given.args[0]}" unset.')
+    session.print(f"Property {quote(given.args[0])} unset.")
 
 
 def parse(text: str) -> Path:
@@ -83,7 +84,7 @@ def parse(text: str) -> Path:
     if section == CURRENT and not rest:
         return Path(section, "", "")
     if section not in FIELDS:
-        raise CliError(f"unable to parse {text} after [] at api.Config")
+        raise CliError(printable(f"unable to parse {text} after [] at api.Config"))
     fields = [place for place, part in enumerate(rest) if place and part in FIELDS[section]]
     if not fields:
         return Path(section, ".".join(rest), "")

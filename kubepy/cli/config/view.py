@@ -12,6 +12,7 @@ from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.kubeconfig import FOLDER, Entry, Kubeconfig
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import printable
 
 FLAGS = [
     *(flag._replace(default="yaml") if flag.name == "output" else flag for flag in output_flags()),
@@ -34,7 +35,7 @@ kubepy config view --minify -o jsonpath='{..namespace}'
 def view(session: Session, given: Invocation) -> None:
     """Display contexts, clusters and users in the form of a kubeconfig."""
     if given.args:
-        given.usage_error(f"unexpected arguments: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
     printer = printer_for(session, given, typed=True)
     config = session.kubeconfig
     if given.minify:

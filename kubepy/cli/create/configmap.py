@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from kubepy.cli.content_hash import content_hash
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import read_bytes
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, strings
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable, quote
 
 DOCKER_KEY = ".dockerconfigjson"
 APPEND_HASH = boolean("append-hash", help="Append a hash of the content to the name.")
@@ -47,8 +49,8 @@ def configmap(session: Session, given: Invocation, name: str) -> Object:
         _check_key(key, "is not a valid key name for a ConfigMap: ")
         for taken, field in ((data, "Data"), (binary, "BinaryData")):
             if key in taken:
-                raise CliError(f'cannot add key "{key}", another key by that name already exists in {field} for '
-                               f'ConfigMap "{name}"')
+                raise CliError(f"cannot add key {quote(key)}, another key by that name already exists in {field} for "
+                               f"ConfigMap {quote(name)}")
         try:
             data[key] = value.decode()
         except UnicodeDecodeError:
@@ -113,10 +115,10 @@ def tls_secret(session: Session, given: Invocation, name: str) -> Object:
 
 def _read_pem(path: str) -> bytes:
     try:
-        return _read(path)
+        return read_bytes(path)
     except OSError as error:
         action = "read" if isinstance(error, IsADirectoryError) else "open"
-        raise CliError(f"Cannot read file {path}, {action} {path}: {_why(error)}") from None
+        raise CliError(printable(f"Cannot read file {path}, {action} {path}: {_why(error)}")) from None
 
 
 @generator("docker-registry", "docker-registry NAME --docker-username=user --docker-password=password",
@@ -187,7 +189,7 @@ def _add_literals(given: Invocation, add: Add) -> None:
     for source in given.from_literal:
         key, equals, value = source.partition("=")
         if not equals or not key:
-            raise CliError(f"invalid literal source {source}, expected key=value")
+            raise CliError(printable(f"invalid literal source {source}, expected key=value"))
         add(key, value.encode())
 
 
@@ -195,15 +197,15 @@ def _add_files(sources: list[str], add: Add) -> None:
     for source in sources:
         key, path = _key_and_path(source)
         if not os.path.exists(path):
-            raise CliError(f"error reading {path}: no such file or directory")
+            raise CliError(printable(f"error reading {path}: no such file or directory"))
         if not os.path.isdir(path):
-            add(key, _read(path))
+            add(key, read_bytes(path))
         elif "=" in source:
             raise CliError("cannot give a key name for a directory path")
         else:
             for name in sorted(os.listdir(path)):
                 if os.path.isfile(inner := os.path.join(path, name)) and not os.path.islink(inner):
-                    add(name, _read(inner))
+                    add(name, read_bytes(inner))
 
 
 def _key_and_path(source: str) -> tuple[str, str]:
@@ -222,7 +224,7 @@ def _key_and_path(source: str) -> tuple[str, str]:
 def _add_env_files(given: Invocation, add: Add, folder_error: str) -> None:
     for path in given.from_env_file:
         if not os.path.exists(path):
-            raise CliError(f"error reading {path}: no such file or directory")
+            raise CliError(printable(f"error reading {path}: no such file or directory"))
         if os.path.isdir(path):
             raise CliError(folder_error)
         for key, value in _env_lines(path):
@@ -231,7 +233,7 @@ def _add_env_files(given: Invocation, add: Add, folder_error: str) -> None:
 
 def _env_lines(path: str) -> Iterator[tuple[str, str]]:
     """``KEY=value`` of each line; a key alone takes its value from the environment. Raises CliError."""
-    for number, line in enumerate(_read(path).split(b"\n"), 1):
+    for number, line in enumerate(read_bytes(path).split(b"\n"), 1):
         line = line.removesuffix(b"\r")
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8").lstrip()
@@ -256,19 +258,14 @@ def check_variable(key: str) -> None:
         "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must "
         "not start with a digit", pattern, "my.env-name", "MY_ENV.NAME", "MyEnvName1")]
     if problems:
-        raise CliError(f'"{key}" is not a valid key name: {";".join(problems)}')
+        raise CliError(f'{quote(key)} is not a valid key name: {";".join(problems)}')
 
 
 def _check_key(key: str, words: str) -> None:
     from kubepy.cluster.validation.formats import config_map_key
 
     if problems := config_map_key(key):
-        raise CliError(f'"{key}" {words}{",".join(problems)}')
-
-
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+        raise CliError(f'{quote(key)} {words}{",".join(problems)}')
 
 
 def _why(error: OSError) -> str:

@@ -10,6 +10,8 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import boolean, integer, string, strings
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import printable
 
 
 @generator("namespace", "namespace NAME", examples="""
@@ -181,7 +183,7 @@ def _limit(part: str) -> tuple[str, str]:
 
     key, equals, value = part.partition("=")
     if not equals or "=" in value:
-        raise CliError(f"Invalid argument syntax {part}, expected <resource>=<value>")
+        raise CliError(printable(f"Invalid argument syntax {part}, expected <resource>=<value>"))
     try:
         return key, str(parse_quantity(value))
     except QuantityError as error:
@@ -217,7 +219,8 @@ def poddisruptionbudget(session: Session, given: Invocation, name: str) -> Objec
     value = given.flag(flag)
     if not re.fullmatch(r"[0-9]+%?", value):
         raise CliError(f"invalid format specified for {flag}")
-    spec: Object = {field: value if value.endswith("%") else int(value),
+    number = int_or_none(value, 32)
+    spec: Object = {field: value if number is None else number,
                     "selector": _selector(given.selector)}
     if field == "maxUnavailable":
         spec = dict(reversed(spec.items()))

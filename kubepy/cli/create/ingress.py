@@ -11,6 +11,8 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import string, string_array
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import printable
 
 _RULE = re.compile(r"[\w*\-.]*/.*=[\w\-]+:[\w\-]+(,tls=?([\w\-]+)?)?", re.ASCII)
 
@@ -59,10 +61,11 @@ def _validate(given: Invocation) -> None:
                        "catches all traffic) or a list of rules (which catch specific paths)")
     for rule in given.rule:
         if not _RULE.match(rule):
-            raise CliError(f"rule {rule} is invalid and should be in format host/path=svcname:svcport[,tls[=secret]]")
+            raise CliError(f"rule {printable(rule)} is invalid and should be in format "
+                           "host/path=svcname:svcport[,tls[=secret]]")
     for annotation in given.annotation:
         if "=" not in annotation:
-            raise CliError(f"annotation {annotation} is invalid and should be in format key=[value]")
+            raise CliError(printable(f"annotation {annotation} is invalid and should be in format key=[value]"))
     if given.default_backend and given.default_backend.count(":") != 1:
         raise CliError("default-backend should be in format servicename:serviceport")
 
@@ -106,5 +109,6 @@ def _path(rule: Rule) -> Object:
 
 def _backend(text: str) -> Object:
     name, port = text.split(":")[:2]
-    is_number = re.fullmatch(r"[+-]?[0-9]+", port) and -(2**31) <= int(port) < 2**31
-    return {"service": {"name": name, "port": {"number": int(port)} if is_number else {"name": port} if port else {}}}
+    number = int_or_none(port, 32)
+    shown = {"number": number} if number is not None else {"name": port} if port else {}
+    return {"service": {"name": name, "port": shown}}

@@ -15,6 +15,7 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, string, string_array, strings
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable, quote
 
 GROUP = "rbac.authorization.k8s.io"
 VERSION = f"{GROUP}/v1"
@@ -129,7 +130,7 @@ def _require_verbs(verbs: list[str]) -> None:
 def _warn_of_unusual(session: Session, verbs: list[str]) -> None:
     for verb in verbs:
         if verb not in VERBS:
-            session.say(f"Warning: '{verb}' is not a standard resource verb")
+            session.say(printable(f"Warning: '{verb}' is not a standard resource verb"))
 
 
 def _check_resources(session: Session, wanted: list[Wanted], verbs: list[str]) -> None:
@@ -145,8 +146,8 @@ def _check_resources(session: Session, wanted: list[Wanted], verbs: list[str]) -
             if (group, name) not in SPECIAL_VERBS[verb]:
                 raise CliError(f"can not perform '{verb}' on '{name}' in group '{group}'")
         if not special and session.scheme.find(_word(one)) is None:
-            where = f' in group "{one.group}"' if one.group else ""
-            raise UnprefixedError(f'the server doesn\'t have a resource type "{one.name}"{where}')
+            where = f" in group {quote(one.group)}" if one.group else ""
+            raise UnprefixedError(f"the server doesn't have a resource type {quote(one.name)}{where}")
 
 
 def _word(one: Wanted) -> str:

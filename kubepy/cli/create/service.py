@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Flag, integer, string, strings
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import NumberError, int_or_none, parse_uint
 
 KINDS = {"clusterip": "ClusterIP", "nodeport": "NodePort", "loadbalancer": "LoadBalancer",
          "externalname": "ExternalName"}
@@ -116,18 +116,18 @@ def _port(text: str, node_port: int) -> Object:
 
 def _number(text: str) -> int:
     """``ParsePort``, which takes 0."""
-    if not (text.isascii() and text.isdecimal()):
-        raise CliError(f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    if int(text) > 65535:
-        raise CliError(f'strconv.ParseUint: parsing "{text}": value out of range')
-    return int(text)
+    try:
+        return parse_uint(text, 16)
+    except NumberError as error:
+        raise CliError(str(error)) from None
 
 
 def _target(text: str) -> int | str:
     """The number of a container's port, or its name."""
     from kubepy.cluster.validation.formats import port_number_or_name
 
-    target = int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else text
+    number = int_or_none(text)
+    target = text if number is None else number
     if wrong := port_number_or_name(target):
         raise CliError(",".join(wrong))
     return target

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kubepy.cli.errors import CliError
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import NumberError, atoi, int_or_none
 
 DNS1035_LENGTH = 63
 
@@ -79,10 +80,12 @@ def _protocols(wanted: Service, port: str) -> list[str]:
 
 
 def _number(text: str) -> int:
-    if not text.removeprefix("-").isdecimal():
-        raise CliError(f'strconv.Atoi: parsing "{text}": invalid syntax')
-    return int(text)
+    try:
+        return atoi(text)
+    except NumberError as error:
+        raise CliError(str(error)) from None
 
 
 def _target(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
+    number = int_or_none(text, 32)
+    return text if number is None else number

@@ -58,7 +58,7 @@ def _metric(metric: Object, status: Object) -> str:
         case "Resource":
             return f"resource {source.get('name', '')} on pods{_share(target, current)}"
         case "ContainerResource":
-            return (f"resource {source.get('name', '')} of container \"{source.get('container', '')}\" on pods"
+            return (f"resource {source.get('name', '')} of container {quote(source.get('container', ''))} on pods"
                     + _share(target, current))
     return f"<unknown metric type {quote(kind)}>"
 

@@ -14,6 +14,7 @@ from kubepy.cli.describers.writer import (
 from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.objects.pods import pod_limits, pod_requests
 from kubepy.cluster.values.quantity import Quantity
+from kubepy.quoting import quote
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
 ROLE_LABEL = "kubernetes.io/role"
@@ -90,7 +91,7 @@ def _lease(writer: Writer, obj: Object, around: Surroundings) -> None:
     leases = around.list("leases.coordination.k8s.io", "kube-node-lease")
     lease = next((one for one in leases if name_of(one) == name_of(obj)), None)
     if lease is None:
-        writer.field(0, "Lease", f'Failed to get lease: leases.coordination.k8s.io "{name_of(obj)}" not found')
+        writer.field(0, "Lease", f"Failed to get lease: leases.coordination.k8s.io {quote(name_of(obj))} not found")
         return
     spec = lease.get("spec", {})
     writer.line(0, "Lease:")

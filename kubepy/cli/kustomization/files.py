@@ -9,7 +9,9 @@ import os
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import MAX_MANIFESTS, read_bytes
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
@@ -26,7 +28,7 @@ class Folder(NamedTuple):
         _refuse_remote(path)
         root = _real(os.path.join(self.root, path), path)
         if not os.path.isdir(root):
-            raise CliError(f"must build at directory: '{root}': file is not directory")
+            raise CliError(printable(f"must build at directory: '{root}': file is not directory"))
         for visited in (*self.visited, self.root):
             if os.path.commonpath([root, visited]) == root:
                 raise CliError(f"cycle detected: candidate root '{root}' contains visited root '{visited}'")
@@ -41,8 +43,7 @@ class Folder(NamedTuple):
             raise CliError(f"'{real}' must resolve to a file")
         if self.restricted and os.path.commonpath([real, self.root]) != self.root:
             raise CliError(f"security; file '{real}' is not in or below '{self.root}'")
-        with open(real, "rb") as file:
-            return file.read()
+        return read_bytes(real, MAX_MANIFESTS)
 
     def documents(self, path: str) -> list[Object]:
         """The objects of a file; Lists are taken apart. Raises CliError."""
@@ -57,9 +58,10 @@ def open_folder(path: str, *, restricted: bool = True) -> Folder:
     """Where a build begins. Raises CliError."""
     _refuse_remote(path)
     if not os.path.lexists(path):
-        raise CliError(f"must build at directory: not a valid directory: {_missing(path, os.path.abspath(path))}")
+        missing = _missing(path, os.path.abspath(path))
+        raise CliError(printable(f"must build at directory: not a valid directory: {missing}"))
     if not os.path.isdir(path):
-        raise CliError(f"must build at directory: '{path}': file is not directory")
+        raise CliError(printable(f"must build at directory: '{path}': file is not directory"))
     return Folder(os.path.realpath(path), (), restricted)
 
 
@@ -96,7 +98,7 @@ def _missing(shown: str, path: str) -> str:
 def _real(path: str, shown: str) -> str:
     absolute = os.path.normpath(path)
     if not os.path.exists(absolute):
-        raise CliError(f"must build at directory: not a valid directory: {_missing(absolute, absolute)}")
+        raise CliError(printable(f"must build at directory: not a valid directory: {_missing(absolute, absolute)}"))
     return os.path.realpath(absolute)
 
 

@@ -11,6 +11,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import Folder
 from kubepy.cli.kustomization.resources import Resource
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 LINE_LENGTH = 70  # of base64 in a Secret
 
@@ -79,7 +80,7 @@ def _values(folder: Folder, args: Object) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for key, value in _pairs(folder, args):
         if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
-            raise CliError(f'"{key}" is not a valid key name')
+            raise CliError(f"{quote(key)} is not a valid key name")
         if key in found:
             raise CliError(f"configmap {args.get('name')} illegally repeats the key `{key}`")
         found[key] = value
@@ -118,11 +119,11 @@ def file_source(source: str) -> tuple[str, str]:
     if not equals:
         return source.rpartition("/")[2], source
     if "=" in rest:
-        raise CliError(f'source "{source}" key name or file path contains \'=\'')
+        raise CliError(f"source {quote(source)} key name or file path contains '='")
     if not first:
-        raise CliError(f'missing key name for file path "{rest}" in source "{source}"')
+        raise CliError(f"missing key name for file path {quote(rest)} in source {quote(source)}")
     if not rest:
-        raise CliError(f'missing file path for key name "{first}" in source "{source}"')
+        raise CliError(f"missing file path for key name {quote(first)} in source {quote(source)}")
     return first, rest
 
 

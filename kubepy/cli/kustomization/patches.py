@@ -14,6 +14,7 @@ from kubepy.cli.kustomization.files import Folder, parse
 from kubepy.cli.kustomization.resources import Resource, Resources
 from kubepy.cluster.meta import Object, clone
 from kubepy.cluster.schema.openapi import schema_for
+from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
 
 
@@ -103,7 +104,7 @@ def _text_of(folder: Folder, entry: Object) -> tuple[str, str]:
     if text:
         return text, f"[patch: {text!r}]"
     try:
-        return folder.read(path).decode(errors="replace"), f'[path: "{path}"]'
+        return folder.read(path).decode(errors="replace"), f"[path: {quote(path)}]"
     except CliError as error:
         raise CliError(f"failed to get the patch file from path({path}): {error}") from None
 

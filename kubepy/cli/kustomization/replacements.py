@@ -10,6 +10,8 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import Folder, parse
 from kubepy.cli.kustomization.resources import Resource, Resources, is_selected, is_target
 from kubepy.cluster.meta import Object, clone
+from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import quote
 
 DEFAULT_PATH = "metadata.name"
 # Takes the container, its key or index.
@@ -102,7 +104,7 @@ def _fill(resources: Resources, target: Object, value: Any) -> None:
             if not walk(resource.object, split(path), lambda holder, key: _put(holder, key, value, options),
                         create=bool(options.get("create"))):
                 found = "find or create" if options.get("create") else "find"
-                raise CliError(f'unable to {found} field "{path}" in replacement target')
+                raise CliError(f"unable to {found} field {quote(path)} in replacement target")
 
 
 def _rejected(target: Object) -> list[Object]:
@@ -116,7 +118,8 @@ def _put(holder: Any, key: Any, value: Any, options: Object) -> None:
     elif isinstance(old, str) and not isinstance(value, str | dict | list):
         holder[key] = str(value).lower() if isinstance(value, bool) else str(value)
     elif isinstance(old, int) and isinstance(value, str) and re.fullmatch(r"-?\d+", value):
-        holder[key] = int(value)
+        number = int_or_none(value)
+        holder[key] = value if number is None else number
     else:
         holder[key] = clone(value)
 
@@ -175,7 +178,7 @@ def _is_chosen(item: Any, index: int, part: str) -> bool:
     if part.startswith("[") and "=" in part:
         key, _, value = part[1:-1].partition("=")
         return str(item.get(key)) == value if isinstance(item, dict) else not key and str(item) == value
-    return part.isdecimal() and int(part) == index
+    return int_or_none(part) == index
 
 
 def _go_on(node: Any, key: Any, rest: list[str], change: Set, create: bool) -> bool:

@@ -12,6 +12,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import contents_of
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import json_type_name
+from kubepy.quoting import quote
 
 API = "kustomize.config.k8s.io"
 TEXT, TEXTS, MAP, OBJECT, OBJECTS = "string", "list of strings", "map of strings", "map", "list of maps"
@@ -82,12 +83,12 @@ def _parsed(text: str) -> Object:
 def _check_fields(settings: Object) -> None:
     for option in settings.get("buildMetadata") or ():
         if option in UNSUPPORTED_METADATA:
-            raise CliError(f'the kustomization option "{option}" of buildMetadata is not supported')
+            raise CliError(f"the kustomization option {quote(option)} of buildMetadata is not supported")
     for name, value in settings.items():
         if name in UNSUPPORTED and value:
-            raise CliError(f'the kustomization field "{name}" is not supported')
+            raise CliError(f"the kustomization field {quote(name)} is not supported")
         if name not in FIELDS and name not in UNSUPPORTED:
-            raise CliError(f'invalid Kustomization: json: unknown field "{name}"')
+            raise CliError(f"invalid Kustomization: json: unknown field {quote(name)}")
         if value is not None and not _is_of(FIELDS.get(name, ""), value):
             raise CliError(f"invalid Kustomization: {name} must be a {FIELDS[name]}")
         for item in value if name in _ITEMS and value else ():
@@ -97,7 +98,7 @@ def _check_fields(settings: Object) -> None:
 def _check_item(name: str, item: Object) -> None:
     for key in item:
         if key not in _ITEMS[name]:
-            raise CliError(f'invalid Kustomization: json: unknown field "{key}"')
+            raise CliError(f"invalid Kustomization: json: unknown field {quote(key)}")
         if key in _TEXTS and item[key] is not None and not isinstance(item[key], str):
             raise CliError(f"invalid Kustomization: json: cannot unmarshal {json_type_name(item[key])} into Go struct "
                            f"field {_STRUCTS[name]}.{name}.{key} of type string")

@@ -10,6 +10,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import MISSING_RESOURCE, find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.client import STRATEGIC_MERGE_PATCH
+from kubepy.quoting import quote
 
 FLAGS = [dry_run_flag(), selector_flag()]
 
@@ -63,7 +64,7 @@ def nodes_of(session: Session, given: Invocation) -> list[Info]:
     for info in infos:
         info.object = info.object or info.get(session)
         if info.resource.key != "nodes":
-            raise CliError(f'error: expected resource of type node, got "{resource_text(info.resource)}"')
+            raise CliError(f"error: expected resource of type node, got {quote(resource_text(info.resource))}")
     return infos
 
 
@@ -83,7 +84,7 @@ def mark_each(session: Session, given: Invocation, infos: list[Info], strategy: 
         except Exception as error:
             if not is_expected(error):
                 raise
-            session.say(f'error: unable to {word} node "{info.name}": {error}')
+            session.say(f"error: unable to {word} node {quote(info.name)}: {error}")
             continue
         printer_for(session, given, f"already {word}ed" if is_so else f"{word}ed", strategy)(info.content)
 

@@ -12,6 +12,7 @@ from kubepy.cli.runtime.flagsets import CLIENT, chunk_size_flag, dry_run, dry_ru
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import name_of, namespace_of
+from kubepy.quoting import printable, quote
 
 EXAMPLES = """
     # Empty a node for maintenance; its daemon pods stay
@@ -58,7 +59,7 @@ def drain(session: Session, given: Invocation) -> None:
         except Exception as error:
             if not is_expected(error):
                 raise
-            session.say(f'error: unable to drain node "{info.name}" due to error: {error}, continuing command...')
+            session.say(f"error: unable to drain node {quote(info.name)} due to error: {error}, continuing command...")
             left.append(info.name)
             errors.append(error)
             continue
@@ -101,7 +102,7 @@ class Draining:
             self.session.warn(plan.warnings)
         if self.strategy == CLIENT:
             for pod in plan.remove:
-                self.session.print(f"evicting pod {namespace_of(pod)}/{name_of(pod)} (dry run)")
+                self.session.print(printable(f"evicting pod {namespace_of(pod)}/{name_of(pod)} (dry run)"))
             return
         try:
             PodRemoval(self.session, self.given, self.strategy).run(plan.remove)
@@ -131,6 +132,6 @@ class Draining:
     def say_pending(self, error: Exception) -> None:
         pending = self.plan().remove
         if pending:
-            lines = [f'There are pending pods in node "{self.node}" when an error occurred: {error}',
+            lines = [f"There are pending pods in node {quote(self.node)} when an error occurred: {error}",
                      *(f"pod/{name_of(pod)}" for pod in pending)]
             self.session.say("\n".join(lines))

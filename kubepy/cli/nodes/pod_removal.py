@@ -19,6 +19,7 @@ from kubepy.cluster.client import DeleteOptions
 from kubepy.cluster.errors import Status
 from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.cluster.values.goformat import format_duration
+from kubepy.quoting import printable, quote
 
 RETRY_DELAY = 5.0  # seconds between tries to evict a pod that may not go yet
 NAMESPACE_TERMINATING = "NamespaceTerminating"
@@ -101,7 +102,7 @@ class PodRemoval:
         pod = eviction.pod
         if error.reason == "NotFound":
             return True
-        subject = f'pods/"{name_of(pod)}" -n "{namespace_of(pod)}"'
+        subject = f"pods/{quote(name_of(pod))} -n {quote(namespace_of(pod))}"
         if error.reason == "TooManyRequests":
             self.session.say(f"error when evicting {subject} (will retry after 5s): {error}")
         elif not any(cause.reason == NAMESPACE_TERMINATING for cause in error.causes):
@@ -111,8 +112,8 @@ class PodRemoval:
             eviction.accepted = True  # no eviction will be admitted any more, and none is needed
             return False
         else:
-            self.session.say(f'error when evicting pod "{name_of(pod)}" from terminating namespace '
-                             f'"{namespace_of(pod)}" (will retry after 5s): {error}')
+            self.session.say(f"error when evicting pod {quote(name_of(pod))} from terminating namespace "
+                             f"{quote(namespace_of(pod))} (will retry after 5s): {error}")
         eviction.due = self.session.cluster.clock.monotonic() + RETRY_DELAY
         eviction.pod = self._fresh(pod) or pod
         return False
@@ -121,14 +122,15 @@ class PodRemoval:
         """What is said of a pod that is still there when the time is up."""
         name, namespace = name_of(eviction.pod), namespace_of(eviction.pod)
         if eviction.accepted:
-            return CliError(f'error when waiting for pod "{name}" in namespace "{namespace}" to terminate: {OVERDUE}')
+            return CliError(f"error when waiting for pod {quote(name)} in namespace {quote(namespace)} to terminate: "
+                            f"{OVERDUE}")
         self._say_evicting(eviction.pod)
-        return CliError(f'error when evicting pods/"{name}" -n "{namespace}": global timeout reached: '
+        return CliError(f"error when evicting pods/{quote(name)} -n {quote(namespace)}: global timeout reached: "
                         f"{format_duration(self.given.timeout)}")
 
     def _say_evicting(self, pod: Object) -> None:
         suffix = " (server dry run)" if self.strategy == SERVER else ""
-        self.session.print(f"evicting pod {namespace_of(pod)}/{name_of(pod)}{suffix}")
+        self.session.print(printable(f"evicting pod {namespace_of(pod)}/{name_of(pod)}{suffix}"))
 
     # --- both
 
@@ -151,6 +153,6 @@ class PodRemoval:
             return True
         limit = self.given.skip_wait_for_delete_timeout
         if was_deleted_long_ago(found, limit, self.session.cluster.clock.now()):
-            self.session.print(f'pod "{name_of(pod)}" has DeletionTimestamp older than {limit} seconds, skipping')
+            self.session.print(f"pod {quote(name_of(pod))} has DeletionTimestamp older than {limit} seconds, skipping")
             return True
         return False

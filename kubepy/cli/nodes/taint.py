@@ -25,6 +25,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
+from kubepy.quoting import quote
 
 EXAMPLES = """
     # Keep new pods away from a node, but for those that tolerate it
@@ -92,7 +93,7 @@ def split_words(words: list[str]) -> tuple[list[str], list[str]]:
 def _validate(session: Session, given: Invocation, words: list[str], changes: Changes) -> None:
     found = session.scheme.find(words[0])
     if found is None:
-        raise UnprefixedError(f'the server doesn\'t have a resource type "{words[0].lower().partition(".")[0]}"')
+        raise UnprefixedError(f'the server doesn\'t have a resource type {quote(words[0].lower().partition(".")[0])}')
     if found.key != "nodes":
         raise CliError(f"invalid resource type {words[0].lower()}, only node types are supported")
     require_no_conflict(changes)

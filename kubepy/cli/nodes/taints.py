@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kubepy.cli.errors import CliError
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable, quote
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -36,7 +37,7 @@ def parse_changes(words: list[str]) -> Changes:
             continue
         taint = parse_taint(word)
         if "effect" not in taint:
-            raise CliError(f"invalid taint spec: {word}")
+            raise CliError(printable(f"invalid taint spec: {word}"))
         if any(_same(taint, other) for other in changes.add):
             shown = f"{{{taint['key']} {taint.get('value', '')} {taint['effect']} <nil>}}"
             raise CliError(f"duplicated taints with the same key and effect: {shown}")
@@ -50,15 +51,15 @@ def parse_taint(text: str) -> Object:
 
     parts = text.split(":")
     if len(parts) > 2:
-        raise CliError(f"invalid taint spec: {text}")
+        raise CliError(printable(f"invalid taint spec: {text}"))
     if len(parts) == 2 and parts[1] not in EFFECTS:
-        raise CliError(f"invalid taint effect: {parts[1]}, unsupported taint effect")
+        raise CliError(printable(f"invalid taint effect: {parts[1]}, unsupported taint effect"))
     key, *values = parts[0].split("=") if len(parts) == 2 else [text]
     if len(values) > 1:
-        raise CliError(f"invalid taint spec: {text}")
+        raise CliError(printable(f"invalid taint spec: {text}"))
     wrong = (label_value(values[0]) if values else []) or qualified_name(key)
     if wrong:
-        raise CliError(f"invalid taint spec: {text}, {'; '.join(wrong)}")
+        raise CliError(printable(f"invalid taint spec: {text}, {'; '.join(wrong)}"))
     taint: Object = {"effect": parts[1], "key": key} if len(parts) == 2 else {"key": key}
     if values and values[0]:
         taint["value"] = values[0]
@@ -91,7 +92,7 @@ def change_taints(name: str, old: list[Object], changes: Changes, overwrite: boo
         left = [taint for taint in taints if not _removes(gone, taint)]
         removed = len(left) != len(taints)
         if not removed:
-            errors.append(f'taint "{_text(gone)}" not found')
+            errors.append(f"taint {quote(_text(gone))} not found")
         taints = left
     if (added and removed) or overwrite:
         return Changed(taints, "modified", errors)

@@ -10,6 +10,7 @@ from kubepy.cli.plugins.lookup import PREFIX
 from kubepy.cli.runtime.command import Entry, Invocation, verb
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import quote
 
 
 @verb("list", "list [flags]", flags=[
@@ -51,7 +52,7 @@ def plugins(session: Session) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            session.say(f'Unable to read directory "{folder}" from your PATH: {os_error_text(error)}. Skipping...')
+            session.say(f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping...")
             continue
         yield from (os.path.join(folder, entry.name) for entry in entries
                     if entry.name.startswith(PREFIX) and not entry.is_dir(follow_symlinks=False))

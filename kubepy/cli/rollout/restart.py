@@ -14,6 +14,7 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable, quote
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 RESTARTABLE = {"DaemonSet", "Deployment", "StatefulSet"}
@@ -92,7 +93,7 @@ def _change_each(session: Session, given: Invocation, change: Callable[[Object],
     require_resources(given)
     infos, errors = latest_objects(session, given).infos()
     if not infos and not errors:
-        session.say(f"No resources found in {session.namespace} namespace.")
+        session.say(printable(f"No resources found in {session.namespace} namespace."))
     for info in infos:
         try:
             changed = _change(session, given, info, change, unchanged)
@@ -109,7 +110,7 @@ def _change(session: Session, given: Invocation, info: Info, change: Callable[[O
     try:
         change(changed)
     except CliError as error:
-        raise CliError(f'error: {info.resource.key} "{info.name}" {error}') from None
+        raise CliError(f"error: {info.resource.key} {quote(info.name)} {error}") from None
     patch, patch_type = two_way_patch(info.content, changed)
     if not patch:
         raise unchanged(info.name)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from kubepy.cli.errors import CliError
 from kubepy.cluster.client import Client
-from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, namespace_of
+from kubepy.cluster.errors import Status
+from kubepy.cluster.history import apply_revision, number_of
+from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.cluster.objects.deployments import revision_of
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.selectors.labels import from_label_selector
+from kubepy.cluster.types import DecodeError
+from kubepy.quoting import quote
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 # Kinds that upstream's visitor knows (apps.KindVisitor); any other is an error of its own.
@@ -19,11 +22,21 @@ KNOWN_KINDS = {"DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "J
 
 
 class Revision(NamedTuple):
-    """One revision: the object that keeps it, and the workload as it was with it."""
+    """One revision: its number, the object that keeps it, and the workload that it is of."""
 
     number: int
     keeper: Object
-    template: Object
+    workload: Object
+
+    @property
+    def template(self) -> Object:
+        """The pod template that the workload had. Raises CliError for a ControllerRevision that keeps none."""
+        if self.keeper["kind"] == "ReplicaSet":
+            return cast(Object, self.keeper["spec"]["template"])
+        try:
+            return cast(Object, apply_revision(self.workload, self.keeper)["spec"]["template"])
+        except (Status, DecodeError) as error:
+            raise CliError(f"unable to parse history {name_of(self.keeper)}") from error
 
     @property
     def change_cause(self) -> str:
@@ -38,8 +51,8 @@ def require_revisions(resource: Resource, retrieving: str, missing: str) -> None
     if resource.key in KEEPERS:
         return
     if resource.kind in KNOWN_KINDS:
-        raise CliError(f'no {missing} has been implemented for "{resource.qualified_kind}"')
-    raise CliError(f'error retrieving {retrieving} for "{resource.qualified_kind}", no visitor method exists for '
+        raise CliError(f"no {missing} has been implemented for {quote(resource.qualified_kind)}")
+    raise CliError(f"error retrieving {retrieving} for {quote(resource.qualified_kind)}, no visitor method exists for "
                    f"{{{resource.group} {resource.kind}}}")
 
 
@@ -55,18 +68,12 @@ def revisions_of(client: Client, resource: Resource, obj: Object) -> list[Revisi
     selector = from_label_selector(obj["spec"]["selector"])
     keepers = client.list(KEEPERS[resource.key], namespace=namespace_of(obj)).items
     mine = [one for one in keepers if is_controlled_by(one, obj) and selector.matches(labels_of(one))]
-    found = {one.number: one for one in _revisions(mine)}
-    return [found[number] for number in sorted(found)]
+    found = {_number_of(keeper): keeper for keeper in mine}
+    return [Revision(number, found[number], obj) for number in sorted(found)]
 
 
-def _revisions(keepers: Iterable[Object]) -> Iterable[Revision]:
-    for keeper in keepers:
-        if keeper["kind"] == "ReplicaSet":
-            yield Revision(revision_of(keeper), keeper, keeper["spec"]["template"])
-        else:
-            template = dict(keeper["data"]["spec"]["template"])
-            template.pop("$patch", None)
-            yield Revision(keeper["revision"], keeper, template)
+def _number_of(keeper: Object) -> int:
+    return revision_of(keeper) if keeper["kind"] == "ReplicaSet" else number_of(keeper)
 
 
 def find_revision(revisions: list[Revision], number: int) -> Revision:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from kubepy.cli.errors import CliError
 from kubepy.cli.rollout.revisions import Revision, find_revision
 from kubepy.cluster.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.cluster.history import holds
 from kubepy.cluster.meta import Object, annotations_of, name_of
 from kubepy.cluster.objects.deployments import (
     DESIRED_REPLICAS,
@@ -16,6 +17,7 @@ from kubepy.cluster.objects.deployments import (
     same_template,
     template_without_hash,
 )
+from kubepy.quoting import quote
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 # What a Deployment keeps of its own annotations; all else comes from the old ReplicaSet.
@@ -24,11 +26,16 @@ KEPT_ANNOTATIONS = {LAST_APPLIED, REVISION, REVISION_HISTORY, DESIRED_REPLICAS, 
 
 
 class Rollback(NamedTuple):
-    """The patch that goes back to ``template``; ``patch`` is None when the template already is that one."""
+    """The patch that goes back to a revision; ``patch`` is None when the workload already has its template."""
 
-    template: Object
+    target: Revision
     patch: Any
     patch_type: str
+
+    @property
+    def template(self) -> Object:
+        """The pod template that the workload gets. Raises CliError for a ControllerRevision that keeps none."""
+        return self.target.template
 
 
 def plan_rollback(obj: Object, revisions: list[Revision], number: int) -> Rollback:
@@ -40,24 +47,23 @@ def plan_rollback(obj: Object, revisions: list[Revision], number: int) -> Rollba
     if number == 0 and len(revisions) < 2:
         raise CliError("no last revision to roll back to")
     target = find_revision(revisions, number)
-    data = target.keeper["data"]
-    same = obj["spec"]["template"] == target.template
-    return Rollback(target.template, None if same else data, STRATEGIC_MERGE_PATCH)
+    is_current = holds(target.keeper, obj["spec"]["template"])
+    return Rollback(target, None if is_current else target.keeper["data"], STRATEGIC_MERGE_PATCH)
 
 
 def _deployment(obj: Object, revisions: list[Revision], number: int) -> Rollback:
     if number == 0 and len(revisions) < 2:
-        raise CliError(f'no rollout history found for deployment "{name_of(obj)}"')
+        raise CliError(f"no rollout history found for deployment {quote(name_of(obj))}")
     target = find_revision(revisions, number)
     if same_template(target.template, obj["spec"]["template"]):
-        return Rollback(target.template, None, JSON_PATCH)
+        return Rollback(target, None, JSON_PATCH)
     annotations = {key: value for key, value in annotations_of(obj).items() if key in KEPT_ANNOTATIONS}
     annotations |= {key: value for key, value in annotations_of(target.keeper).items() if key not in KEPT_ANNOTATIONS}
     patch = [
         {"op": "replace", "path": "/spec/template", "value": template_without_hash(target.template)},
         {"op": "replace", "path": "/metadata/annotations", "value": annotations},
     ]
-    return Rollback(target.template, patch, JSON_PATCH)
+    return Rollback(target, patch, JSON_PATCH)
 
 
 def require_not_paused(obj: Object) -> None:

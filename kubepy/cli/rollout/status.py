@@ -10,6 +10,7 @@ from kubepy.cli.runtime.flags import boolean, duration, integer
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable
 
 EXAMPLES = """
     # Wait until a DaemonSet is rolled out; the controllers run meanwhile
@@ -45,7 +46,7 @@ def status(session: Session, given: Invocation) -> None:
 
     latest_objects(session, given).visit(follow)
     if not found:
-        session.say(f"No resources found in {session.namespace} namespace.")
+        session.say(printable(f"No resources found in {session.namespace} namespace."))
 
 
 class Following:

@@ -9,6 +9,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.objects.deployments import revision_of
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import quote
 
 
 class Progress(NamedTuple):
@@ -38,12 +39,12 @@ def daemon_set(obj: Object, revision: int) -> Progress:
         return Progress("Waiting for daemon set spec update to be observed...", False)
     wanted, updated = status.get("desiredNumberScheduled", 0), status.get("updatedNumberScheduled", 0)
     available = status.get("numberAvailable", 0)
-    waiting = f'Waiting for daemon set "{name}" rollout to finish:'
+    waiting = f"Waiting for daemon set {quote(name)} rollout to finish:"
     if updated < wanted:
         return Progress(f"{waiting} {updated} out of {wanted} new pods have been updated...", False)
     if available < wanted:
         return Progress(f"{waiting} {available} of {wanted} updated pods are available...", False)
-    return Progress(f'daemon set "{name}" successfully rolled out', True)
+    return Progress(f"daemon set {quote(name)} successfully rolled out", True)
 
 
 def _require_rolling_update(obj: Object) -> None:
@@ -59,17 +60,17 @@ def deployment(obj: Object, revision: int) -> Progress:
         return Progress("Waiting for deployment spec update to be observed...", False)
     if any(one["type"] == "Progressing" and one.get("reason") == "ProgressDeadlineExceeded"
            for one in status.get("conditions") or []):
-        raise CliError(f'deployment "{name}" exceeded its progress deadline')
+        raise CliError(f"deployment {quote(name)} exceeded its progress deadline")
     wanted, total = obj["spec"].get("replicas", 0), status.get("replicas", 0)
     updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
-    waiting = f'Waiting for deployment "{name}" rollout to finish:'
+    waiting = f"Waiting for deployment {quote(name)} rollout to finish:"
     if updated < wanted:
         return Progress(f"{waiting} {updated} out of {wanted} new replicas have been updated...", False)
     if total > updated:
         return Progress(f"{waiting} {total - updated} old replicas are pending termination...", False)
     if available < updated:
         return Progress(f"{waiting} {available} of {updated} updated replicas are available...", False)
-    return Progress(f'deployment "{name}" successfully rolled out', True)
+    return Progress(f"deployment {quote(name)} successfully rolled out", True)
 
 
 def stateful_set(obj: Object, revision: int) -> Progress:

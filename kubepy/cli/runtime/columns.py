@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.output import MANAGERS, Printer, is_list, told
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cluster.jsonpath.evaluator import JSONPathError, cell, parse, relaxed
 from kubepy.cluster.jsonpath.reach import may_print
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.goformat import printable
 
 
 class Column(NamedTuple):
@@ -29,7 +31,7 @@ def columns_of_spec(spec: str) -> list[Column]:
     for part in spec.split(","):
         header, colon, path = part.partition(":")
         if not colon:
-            raise CliError(f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>")
+            raise CliError(printable(f"unexpected custom-columns spec: {part}, expected <header>:<json-path-expr>"))
         columns.append(_column(header, path))
     return columns
 
@@ -39,10 +41,9 @@ def columns_of_file(name: str) -> list[Column]:
     if not name:
         raise CliError("custom-columns format specified but no custom columns given")
     try:
-        with open(name, encoding="utf-8") as file:
-            text = file.read().splitlines()
+        text = read_string(name).splitlines()
     except OSError as error:
-        raise CliError(f"error reading template {name}, open {name}: "
+        raise CliError(f"error reading template {printable(name)}, open {printable(name)}: "
                        f"{(error.strerror or str(error)).lower()}") from None
     for number, what in enumerate(("header", "spec")):
         if len(text) <= number:

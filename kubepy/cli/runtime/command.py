@@ -20,6 +20,7 @@ import click
 from kubepy.cli.errors import CliError, FlagError, SilentExit, UsageError
 from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.quoting import quote
 
 
 class Entry(NamedTuple):
@@ -168,7 +169,7 @@ class Verb(click.Group):
     def _run_group(self, session: Session, given: Invocation) -> None:
         """A group on its own: its help, or an error for words that name none of its commands; never a success."""
         if given.args:
-            given.usage_error(f'unknown command "{" ".join(given.args)}"')
+            given.usage_error(f'unknown command {quote(" ".join(given.args))}')
         if self.help_on_stdout:
             self.show_help(session, given.path)
         else:

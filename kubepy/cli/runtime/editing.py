@@ -17,6 +17,7 @@ from kubepy.cli.runtime.flagsets import field_validation
 from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import JSON_AND_YAML, document, no_printer, requested
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import quote
 
 OBJECT_HEADER = """\
 # Please edit the object below. Lines beginning with a '#' will be ignored,
@@ -55,7 +56,7 @@ class Round:
 
     def add_error(self, error: Exception, info: Info) -> str:
         """Take up what the cluster refused; returns what to say."""
-        subject = f'{info.resource.key} "{info.name}"'
+        subject = f"{info.resource.key} {quote(info.name)}"
         if is_status(error, "Invalid"):
             causes = [f"{cause.field}: {cause.message}" for cause in error.causes]  # type: ignore[attr-defined]
             self.reasons.append(Reason(f"{subject} was not valid", causes))
@@ -95,8 +96,9 @@ class Editing:
             current = self._launched(original, last)
             if problem := problem_of(self.session, current.text, self.validation):
                 reason = f'<nil>: Invalid value: "The edited file failed validation": {problem}'
-                current.reasons.append(Reason(f'{infos[0].resource.key} "{infos[0].name}" was not valid', [reason]))
-                self.session.say(f'error: {infos[0].resource.key} "{infos[0].name}" is invalid')
+                subject = f"{infos[0].resource.key} {quote(infos[0].name)}"
+                current.reasons.append(Reason(f"{subject} was not valid", [reason]))
+                self.session.say(f"error: {subject} is invalid")
             elif self._taken(infos, original, current):
                 return
             last = current
@@ -143,7 +145,7 @@ class Editing:
             self.session.say(f"You can run `kubepy replace -f {current.path}` to try this update again.")
             raise SilentExit
         if current.not_found:
-            self.session.say(f'The edits you made on deleted resources have been saved to "{current.path}"')
+            self.session.say(f"The edits you made on deleted resources have been saved to {quote(current.path)}")
             raise SilentExit
         if current.reasons:
             return False
@@ -152,7 +154,7 @@ class Editing:
 
     def _keep(self, one: Round) -> None:
         if one.path and os.path.exists(one.path):
-            self.session.say(f'A copy of your changes has been stored to "{one.path}"')
+            self.session.say(f"A copy of your changes has been stored to {quote(one.path)}")
 
     def _printed(self, infos: list[Info]) -> str:
         """The objects as they go into the file; several as a List."""
@@ -199,6 +201,6 @@ def place(session: Session, info: Info) -> None:
     if not info.namespace:
         info.namespace = info.content["metadata"]["namespace"] = session.namespace
     if info.namespace != session.namespace:
-        raise CliError(f'the namespace from the provided object "{info.namespace}" does not match the namespace '
-                       f'"{session.namespace}". You must pass \'--namespace={info.namespace}\' to perform this '
+        raise CliError(f"the namespace from the provided object {quote(info.namespace)} does not match the namespace "
+                       f"{quote(session.namespace)}. You must pass '--namespace={info.namespace}' to perform this "
                        "operation.")

@@ -6,6 +6,7 @@ import os
 import subprocess
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_file
 from kubepy.cluster.values.goformat import quote
@@ -27,8 +28,7 @@ def launch(session: Session, text: str, suffix: str) -> tuple[str, str]:
     if status:
         os.unlink(path)
         raise CliError(f"there was a problem with the editor {quote(name)}")
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        return file.read().replace("\r\n", "\n"), path
+    return read_string(path).replace("\r\n", "\n"), path
 
 
 def command(path: str) -> tuple[list[str], str]:

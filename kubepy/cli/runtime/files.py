@@ -12,6 +12,7 @@ from kubepy.cli.runtime.infos import Found, Info, Query, Result, resource_text
 from kubepy.cli.runtime.manifests import Manifest, read, read_kustomization
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import labels_of
+from kubepy.quoting import quote
 
 
 def by_paths(session: Session, query: Query, latest: bool) -> Result:
@@ -51,7 +52,7 @@ def _latest(session: Session, query: Query, info: Info) -> Found:
             _require_fit(info)
         _place(info, query)
         if info.resource.namespaced and not info.namespace:
-            raise CliError(f'no namespace set on resource {resource_text(info.resource)} "{info.name}"')
+            raise CliError(f"no namespace set on resource {resource_text(info.resource)} {quote(info.name)}")
         if info.name:
             info.get(session)
         else:
@@ -80,7 +81,7 @@ def _matcher(selector: str | None) -> Callable[[Info], bool]:
     try:
         parsed = parse_labels(selector)
     except SelectorError as error:
-        raise CliError(f'the provided selector "{selector}" is not valid: {error}') from None
+        raise CliError(f"the provided selector {quote(selector)} is not valid: {error}") from None
     return lambda info: parsed.matches(labels_of(info.content))
 
 
@@ -95,5 +96,5 @@ def _place(info: Info, query: Query) -> None:
         if wanted:
             info.content["metadata"]["namespace"] = wanted
     elif query.enforce_namespace and info.namespace != wanted:
-        raise CliError(f'the namespace from the provided object "{info.namespace}" does not match the namespace '
-                       f'"{wanted}". You must pass \'--namespace={info.namespace}\' to perform this operation.')
+        raise CliError(f"the namespace from the provided object {quote(info.namespace)} does not match the namespace "
+                       f"{quote(wanted)}. You must pass '--namespace={info.namespace}' to perform this operation.")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from kubepy.quoting import printable
+
 
 class FlagSyntaxError(Exception):
     """What is wrong with the flags, in pflag's words."""
@@ -90,7 +92,7 @@ def parse_bool(text: str) -> bool:
         return True
     if text in ("0", "f", "F", "FALSE", "false", "False"):
         return False
-    raise ValueError(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+    raise ValueError(f"strconv.ParseBool: parsing {go_quoted(text)}: invalid syntax")
 
 
 def parse_int(text: str, bits: int = 64) -> int:
@@ -100,16 +102,23 @@ def parse_int(text: str, bits: int = 64) -> int:
         if len(text) - len(digits) > 1 or digits != digits.strip():
             raise ValueError(text)
         octal = digits[:1] == "0" and digits[1:2].isdigit()
-        value = int(f"0o{digits[1:]}" if octal else digits, 0)
+        is_long = digits.isascii() and digits.isdecimal() and len(digits) > MAX_DIGITS
+        value = 2**64 if is_long else int(f"0o{digits[1:]}" if octal else digits, 0)
     except ValueError:
-        raise ValueError(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        raise ValueError(f"strconv.ParseInt: parsing {go_quoted(text)}: invalid syntax") from None
     value = -value if text.startswith("-") else value
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-        raise ValueError(f'strconv.ParseInt: parsing "{text}": value out of range')
+        raise ValueError(f"strconv.ParseInt: parsing {go_quoted(text)}: value out of range")
     return value
 
 
+MAX_DIGITS = 64  # of an integer, with which any is too large; Python raises an error of its own for 4,300
+
+
 UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+MAX_DURATION = (2**63 - 1) / 1e9  # seconds: Go's durations are nanoseconds of 64 bits
 
 
 def parse_duration(text: str) -> float:
@@ -127,14 +136,20 @@ def parse_duration(text: str) -> float:
         unit = re.match(r"[^0-9.]*", rest[number.end():])
         word = unit[0] if unit else ""
         if not word:
-            raise ValueError(f'time: missing unit in duration "{text}"')
+            raise ValueError(f"time: missing unit in duration {_quoted(text)}")
         if word not in UNITS:
-            raise ValueError(f'time: unknown unit "{word}" in duration "{text}"')
+            raise ValueError(f"time: unknown unit {_quoted(word)} in duration {_quoted(text)}")
         total += float(number[0]) * UNITS[word]
         rest = rest[number.end() + len(word):]
-    if rest or not unsigned:
-        raise ValueError(f'time: invalid duration "{text}"')
+    if rest or not unsigned or total > MAX_DURATION:
+        raise ValueError(f"time: invalid duration {_quoted(text)}")
     return -total if text.startswith("-") else total
+
+
+def _quoted(text: str) -> str:
+    from kubepy.cluster.values.goformat import quote_bytes
+
+    return quote_bytes(text)
 
 
 def go_duration(seconds: float) -> str:
@@ -165,9 +180,11 @@ def parse_modules(text: str) -> str:
 
 def parse_timeout(text: str) -> float:
     """``ParseTimeout`` of client-go: seconds, or a duration; 0 for none. Raises ValueError."""
-    if not text or text.isdecimal():
-        return float(text or 0)
+    if not text:
+        return 0.0
     try:
+        if text.isascii() and text.isdecimal():
+            return parse_duration(f"{text}s")
         return parse_duration(text)
     except ValueError:
         raise ValueError("Invalid timeout value. Timeout must be a single integer in seconds, or an integer followed "
@@ -219,7 +236,7 @@ def _column(text: str, position: int) -> int:
     return len(text[:position].encode()) + 1
 
 
-def _go_quoted(text: str) -> str:
+def go_quoted(text: str) -> str:
     from kubepy.cluster.values.goformat import quote
 
     return quote(text)
@@ -300,7 +317,7 @@ class Parser:
         flag = self.by_name.get(name.replace("_", "-"))
         if flag is None:
             if name != "help":
-                raise FlagSyntaxError(f"unknown flag: --{name}")
+                raise FlagSyntaxError(printable(f"unknown flag: --{name}"))
             flag = HELP
         if not equals:
             if flag.no_value is not None:
@@ -335,7 +352,7 @@ class Parser:
         try:
             value = flag.parse(text)
         except ValueError as error:
-            raise FlagSyntaxError(f'invalid argument {_go_quoted(text)} for "{flag.label}" flag: {error}') from None
+            raise FlagSyntaxError(f'invalid argument {go_quoted(text)} for "{flag.label}" flag: {error}') from None
         if flag is HELP:
             self._wants_help = value
             return

@@ -6,6 +6,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean, integer, parse_bool, string, string_array, strings
 from kubepy.cli.runtime.session import Session
+from kubepy.quoting import printable, quote
 
 # The managers that kubectl names itself as, by verb.
 CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
@@ -144,7 +145,7 @@ def _dry_run(value: str) -> tuple[str, str, str]:
     try:
         meant, place = (CLIENT, "helpers.go:733") if parse_bool(value) else (NONE, "helpers.go:736")
     except ValueError:
-        raise CliError(f'Invalid dry-run value ({value}). Must be "none", "server", or "client".') from None
+        raise CliError(printable(f'Invalid dry-run value ({value}). Must be "none", "server", or "client".')) from None
     return meant, place, f"--dry-run={value} is deprecated (boolean value) and can be replaced with --dry-run={meant}."
 
 
@@ -156,14 +157,14 @@ def field_validation(given: Invocation) -> str:
     try:
         return "Strict" if parse_bool(value) else "Ignore"
     except ValueError:
-        raise CliError(f'invalid - validate option "{value}"; must be one of: strict (or true), warn, '
+        raise CliError(f"invalid - validate option {quote(value)}; must be one of: strict (or true), warn, "
                        "ignore (or false)") from None
 
 
 def no_arguments(given: Invocation) -> None:
     """Raise for words where only flags are taken."""
     if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
 
 
 def require_files(given: Invocation) -> None:

@@ -13,6 +13,7 @@ from kubepy.cli.errors import AggregateError, CliError, is_expected, is_status, 
 from kubepy.cli.runtime.session import DEFAULT_NAMESPACE, Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import printable, quote
 
 
 class Query(NamedTuple):
@@ -64,13 +65,13 @@ class Info:
     @property
     def printed_name(self) -> str:
         """``daemonset.apps/x``: how success messages and ``-o name`` name it."""
-        return f"{printed_kind(self.resource)}/{self.name}"
+        return printable(f"{printed_kind(self.resource)}/{self.name}")
 
     def __str__(self) -> str:
         one = self.resource
         group_version = one.api_version if one.group else f"/{one.version}"
-        return (f'Resource: "{resource_text(one)}", GroupVersionKind: "{group_version}, Kind={one.kind}"\n'
-                f'Name: "{self.name}", Namespace: "{self.namespace}"')
+        return (f'Resource: {quote(resource_text(one))}, GroupVersionKind: "{group_version}, Kind={one.kind}"\n'
+                f"Name: {quote(self.name)}, Namespace: {quote(self.namespace)}")
 
     def get(self, session: Session) -> Object:
         """Read the object from the cluster into ``object``. Raises NotFound, of the namespace if that is missing."""

@@ -11,6 +11,7 @@ import os
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError, UnprefixedError
+from kubepy.quoting import quote
 
 FILE = os.path.join(".kubepy", "config")
 FIRST = "kubepy"  # the context, cluster and user of a folder in which nothing has been chosen
@@ -122,9 +123,9 @@ def folder_of(server: str, home: str) -> str:
 
 def _expect_named(config: Kubeconfig, cluster: str, user: str) -> None:
     if cluster and cluster not in config.clusters and not is_folder(cluster):
-        raise CliError(f'no server found for cluster "{cluster}"')
+        raise CliError(f"no server found for cluster {quote(cluster)}")
     if user and user not in config.users:
-        raise CliError(f'auth info "{user}" does not exist')
+        raise CliError(f"auth info {quote(user)} does not exist")
 
 
 def target(config: Kubeconfig, home: str, context: str = "", cluster: str = "", user: str = "") -> Target:

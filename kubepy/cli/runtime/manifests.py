@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import MAX_MANIFESTS, read_bytes, read_standard_input
 from kubepy.cli.runtime.infos import Found, Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
-from kubepy.cluster.values.goformat import json_type_name
+from kubepy.cluster.values.goformat import json_type_name, printable, quote
 
 EXTENSIONS = (".json", ".yaml", ".yml")
 STDIN = "STDIN"
@@ -47,13 +48,13 @@ def expand_paths(names: list[str], recursive: bool, errors: list[Exception]) -> 
 def _matches(name: str) -> list[str]:
     """A path that is there, or those that a pattern fits. Raises CliError."""
     if name.startswith(("http://", "https://")):
-        raise CliError(f'reading manifests from a URL is not supported: download "{name}" and give the file')
+        raise CliError(f"reading manifests from a URL is not supported: download {quote(name)} and give the file")
     if os.path.exists(name):
         return [name]
     if _is_bad_pattern(name):
-        raise CliError(f'pattern "{name}" is not valid: syntax error in pattern')
+        raise CliError(f"pattern {quote(name)} is not valid: syntax error in pattern")
     if not (paths := sorted(glob.glob(name, include_hidden=True))):
-        raise CliError(f'the path "{name}" does not exist')
+        raise CliError(f"the path {quote(name)} does not exist")
     return [os.path.normpath(path) for path in paths]
 
 
@@ -112,14 +113,19 @@ def read_stream(session: Session, text: str, source: str, validation: str = "Ign
                 local: bool = False) -> Iterator[Manifest]:
     """The documents of a text."""
     from kubepy.cli.runtime.validation import validate
-    from kubepy.storage.yaml import YamlError, load_each
+    from kubepy.storage.yaml import NumberRangeError, YamlError, load_each
+    from kubepy.storage.yaml.loader import TOO_DEEP
 
     try:
         for document in load_each(text):
             validate(session, document.object, source, validation)
             yield manifest_of(session, document.object, source, document.line, local=local)
+    except NumberRangeError as error:
+        yield Manifest([CliError(f"unable to decode {quote(source)}: {error}")])
     except YamlError as error:
-        yield Manifest([CliError(f"error parsing {source}: {error}")])
+        yield Manifest([CliError(f"error parsing {printable(source)}: {error}")])
+    except RecursionError:
+        yield Manifest([CliError(f"error parsing {printable(source)}: {TOO_DEEP}")])
     except CliError as error:
         yield Manifest([error])
 
@@ -137,15 +143,13 @@ def read_kustomization(session: Session, path: str, validation: str, *, local: b
 def read_text(session: Session, path: str) -> str:
     """The text of a file, by its byte order mark, else UTF-8; what is none is replaced. Raises CliError."""
     if path == "-":
-        buffer = getattr(session.stdin, "buffer", None)
-        return decoded(buffer.read()) if buffer else session.stdin.read()
+        return decoded(read_standard_input(session.stdin, MAX_MANIFESTS))
     try:
-        with open(path, "rb") as file:
-            return decoded(file.read())
+        return decoded(read_bytes(path, MAX_MANIFESTS))
     except IsADirectoryError:
-        raise CliError(f"error parsing {path}: read {path}: is a directory") from None
+        raise CliError(f"error parsing {printable(path)}: read {printable(path)}: is a directory") from None
     except OSError as error:
-        raise CliError(f"open {path}: {(error.strerror or str(error)).lower()}") from None
+        raise CliError(f"open {printable(path)}: {(error.strerror or str(error)).lower()}") from None
 
 
 def decoded(data: bytes) -> str:
@@ -162,7 +166,7 @@ def decoded(data: bytes) -> str:
 def manifest_of(session: Session, content: Any, source: str, line: int, *, local: bool = False) -> Manifest:
     """The object of a document, or the objects of a List in it (``infoForData``, ``FlattenListVisitor``)."""
     if problem := shape_problem(content):
-        return Manifest([CliError(f'unable to decode "{source}": {problem}')])
+        return Manifest([CliError(f"unable to decode {quote(source)}: {problem}")])
     info = _info(session, content, source, line, local)
     if not is_list(content) or isinstance(info, Exception):
         return Manifest([info])
@@ -237,7 +241,7 @@ def _item_info(session: Session, content: Object, source: str, line: int, local:
             return CliError(f'unable to get type info from the object "*unstructured.Unstructured": Object {words}')
     content.setdefault("metadata", {})
     if problem := _metadata_problem({"metadata": _without_labels(content["metadata"])}):
-        return CliError(f'unable to decode "{source}": {problem}')
+        return CliError(f"unable to decode {quote(source)}: {problem}")
     info = _info(session, content, source, line, local)
     return CliError(f"unable to recognize {info.why}") if isinstance(info, NoKindMatchError) else info
 
@@ -283,6 +287,6 @@ class NoKindMatchError(CliError):
     """A kind that is not served. ``why`` is that alone, without the object."""
 
     def __init__(self, name: str, namespace: str, source: str, kind: str, api_version: str) -> None:
-        self.why = f'no matches for kind "{kind}" in version "{api_version}"'
-        super().__init__(f'resource mapping not found for name: "{name}" namespace: "{namespace}" from "{source}": '
-                         f"{self.why}\nensure CRDs are installed first")
+        self.why = f"no matches for kind {quote(kind)} in version {quote(api_version)}"
+        super().__init__(f"resource mapping not found for name: {quote(name)} namespace: {quote(namespace)} from "
+                         f"{quote(source)}: {self.why}\nensure CRDs are installed first")

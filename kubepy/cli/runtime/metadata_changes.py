@@ -29,6 +29,7 @@ from kubepy.cli.runtime.record import CHANGE_CAUSE, command_line
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable
 
 
 class Changes(NamedTuple):
@@ -128,7 +129,8 @@ def send(session: Session, given: Invocation, info: Info, changes: Changes) -> O
 def print_list(session: Session, info: Info, changes: Changes, *, single: bool) -> None:
     indent = "" if single else " "
     if not single:
-        session.print(f"Listing {changes.field} for {info.resource.kind}.{info.resource.group}/{info.name}:")
+        subject = printable(f"{info.resource.kind}.{info.resource.group}/{info.name}")
+        session.print(f"Listing {changes.field} for {subject}:")
     values = changed_values(info, changes)
     for key in sorted(values):
         session.print(f"{indent}{key}={values[key]}")

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kubepy.cli.errors import CliError
+from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import quote, to_json
+from kubepy.cluster.values.goformat import printable, quote, to_json
 
 JSON_AND_YAML = ("json", "yaml", "kyaml")
 TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
@@ -86,7 +87,8 @@ def name_printer(session: Session, operation: str, *, short: bool = False) -> Pr
 
     def print_names(obj: Object) -> None:
         for one in obj["items"] if is_list(obj) else [obj]:
-            session.print(f"{name_of_kind(one)}/{one.get('metadata', {}).get('name') or '<unknown>'}{tail}")
+            name = one.get('metadata', {}).get('name') or '<unknown>'
+            session.print(printable(f"{name_of_kind(one)}/{name}") + tail)
 
     return print_names
 
@@ -174,10 +176,9 @@ def without_managers(obj: Object) -> Object:
 
 def _read_template(path: str) -> str:
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
+        return read_string(path)
     except OSError as error:
-        raise CliError(f"error reading --template {path}, open {path}: "
+        raise CliError(f"error reading --template {printable(path)}, open {printable(path)}: "
                        f"{(error.strerror or str(error)).lower()}") from None
 
 
@@ -190,7 +191,7 @@ def _jsonpath_printer(session: Session, given: Invocation, style: str, template:
     try:
         path = parse(template, given.flag("allow-missing-template-keys", True))
     except JSONPathError as error:
-        raise CliError(f"error parsing jsonpath {template}, {error}") from None
+        raise CliError(printable(f"error parsing jsonpath {template}, {error}")) from None
 
     managers = may_print(path, MANAGERS)
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kubepy.cli.errors import CliError, is_status
@@ -12,6 +11,8 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, string
 from kubepy.cli.runtime.typed import type_name
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import quote
 
 
 def override_flags() -> list[Flag]:
@@ -41,10 +42,11 @@ def _patched(obj: Object, text: str, kind: str) -> Any:
 
 def _merged(obj: Object, text: str) -> Any:
     from kubepy.cluster.patches.documents import merge_patch
+    from kubepy.storage.yaml import YamlError, read_json
 
     try:
-        patch = json.loads(text)
-    except ValueError:
+        patch = read_json(text)
+    except YamlError:
         raise CliError("Invalid JSON Patch") from None
     if isinstance(patch, list):
         return patch
@@ -56,10 +58,11 @@ def _merged(obj: Object, text: str) -> Any:
 def _strategically_merged(obj: Object, text: str) -> Any:
     from kubepy.cluster.patches.documents import strategic_merge_patch
     from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.storage.yaml import YamlError, read_json
 
     try:
-        patch = json.loads(text)
-    except ValueError:
+        patch = read_json(text)
+    except YamlError:
         patch = []
     if patch is None:
         return obj
@@ -110,6 +113,8 @@ def _operations(text: str) -> list[Any]:
 
 
 def _check_operation(operation: Any) -> None:
+    import json
+
     shown = json.dumps(operation, separators=(",", ":"))
     if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
         raise CliError(f"invalid operation {shown}: unsupported operation")
@@ -130,7 +135,7 @@ def _obstacle(obj: Any, operation: dict[str, Any]) -> str:
         where = _child(where, part)
     missing = _child(where, key) is None
     if where is None and op in ("add", "replace", "remove"):
-        quoted = path if op == "replace" else f'"{path}"'
+        quoted = path if op == "replace" else quote(path)
         return f"{op} operation does not apply: doc is missing path: {quoted}: missing value"
     if op == "replace" and missing:
         return f"replace operation does not apply: doc is missing key: {path}: missing value"
@@ -144,9 +149,8 @@ def _obstacle(obj: Any, operation: dict[str, Any]) -> str:
 def _child(where: Any, key: str) -> Any:
     if isinstance(where, dict):
         return where.get(key)
-    if isinstance(where, list) and key.isdecimal() and int(key) < len(where):
-        return where[int(key)]
-    return None
+    index = int_or_none(key) if isinstance(where, list) else None
+    return where[index] if index is not None and 0 <= index < len(where) else None
 
 
 # --- the type -----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.infos import Found, Info, Query, Result, Scope, info_of, resource_text
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import quote
 
 MISSING_RESOURCE = """You must provide one or more resources by argument or filename.
 Example resource specifications include:
@@ -130,7 +131,7 @@ def resource_of(session: Session, word: str) -> Resource:
     """The type a word names. Raises CliError."""
     found = session.scheme.find(word)
     if found is None:
-        raise CliError(f'the server doesn\'t have a resource type "{word.partition(".")[0]}"')
+        raise CliError(f'the server doesn\'t have a resource type {quote(word.partition(".")[0])}')
     warn_of_short_name(session, word)
     return found
 
@@ -138,7 +139,7 @@ def resource_of(session: Session, word: str) -> Resource:
 def warn_of_short_name(session: Session, word: str) -> None:
     """Say which resources else have the short name that a word is (``expandResourceShortcut``)."""
     for other in session.scheme.also_short_named(word):
-        session.warn(f'short name "{word}" could also match lower priority resource {other.key}')
+        session.warn(f"short name {quote(word)} could also match lower priority resource {other.key}")
 
 
 def _types(session: Session, words: str) -> list[Resource]:
@@ -192,9 +193,9 @@ def _enhanced(error: Exception, scope: Scope) -> Exception:
         return error
     subject = resource_text(scope.resource)
     if not (scope.selector or scope.field_selector):
-        return prefixed(error, f'Unable to list "{subject}": ')
-    return prefixed(error, f'Unable to find "{subject}" that match label selector "{scope.selector}", field selector '
-                    f'"{scope.field_selector}": ')
+        return prefixed(error, f"Unable to list {quote(subject)}: ")
+    return prefixed(error, f"Unable to find {quote(subject)} that match label selector {quote(scope.selector)}, "
+                    f"field selector {quote(scope.field_selector)}: ")
 
 
 def _by_names(session: Session, query: Query, pairs: list[tuple[str, str]], retrieve: bool) -> Result:

@@ -20,6 +20,7 @@ from kubepy.cli.runtime.flags import (
     string,
     string_array,
 )
+from kubepy.quoting import printable, printable_lines, quote
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -84,7 +85,7 @@ YELLOW, PLAIN = "\033[33;1m", "\033[0m"
 def check_globals(given: Invocation) -> None:
     """Raise CliError for what kubectl refuses of the flags that mean nothing here."""
     if given.profile not in PROFILES:
-        raise CliError(f"unknown profile '{given.profile}'")
+        raise CliError(printable(f"unknown profile '{given.profile}'"))
     if (given.as_group or given.as_uid or given.as_user_extra) and not given.flag("as"):
         raise CliError("requesting uid, groups or user-extra for kubepy without impersonating a user")
 
@@ -193,7 +194,7 @@ class Session:
             raise self._no_cluster(self.folder)
 
     def _no_cluster(self, folder: str) -> CliError:
-        return CliError(f'no cluster in "{folder}": make one with "kubepy init", or name another folder with '
+        return CliError(f'no cluster in {quote(folder)}: make one with "kubepy init", or name another folder with '
                         "--state or $KUBEPY_STATE")
 
     @property
@@ -252,7 +253,7 @@ class Session:
         """Whether a command that waits may run the controllers."""
         choice = self._reconcile or os.environ.get("KUBEPY_RECONCILE") or "auto"
         if choice not in ("auto", "never"):
-            raise CliError(f'invalid --reconcile value "{choice}": must be "auto" or "never"')
+            raise CliError(f'invalid --reconcile value {quote(choice)}: must be "auto" or "never"')
         return choice == "auto"
 
     @cached_property
@@ -290,19 +291,22 @@ class Session:
             self._progress.clear()
         self.stdout.write(text + end)
 
-    def say(self, text: str) -> None:
-        """A line on stderr, after everything printed so far."""
+    def say(self, text: str, prefix: str = "") -> None:
+        """Write a message to stderr, after everything printed so far; what would steer a terminal is escaped.
+
+        ``prefix`` stands before it as it is: colours.
+        """
         if self._progress is not None:
             self._progress.clear()
         self.stdout.flush()
-        self.stderr.write(text + "\n")
+        self.stderr.write(f"{prefix}{printable_lines(text)}\n")
         self.stderr.flush()
 
     def warn(self, text: str) -> None:
         """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer does."""
         if text not in self._warned:
             self._warned[text] = None
-            self.say(f"{YELLOW}Warning:{PLAIN} {text}" if self._shows_colours() else f"Warning: {text}")
+            self.say(text, f"{YELLOW}Warning:{PLAIN} " if self._shows_colours() else "Warning: ")
 
     def _shows_colours(self) -> bool:
         """``AllowsColorOutput``: stderr is a terminal that is not dumb, and nobody is against it."""

@@ -10,6 +10,7 @@ from kubepy.cluster.jsonpath.evaluator import JSONPath, JSONPathError, parse, re
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values.goformat import type_name
 from kubepy.cluster.values.gosort import go_sorted
+from kubepy.quoting import quote
 
 
 class UnsortableError(CliError):
@@ -50,7 +51,7 @@ def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
 
 
 def no_such_field(field: str) -> CliError:
-    return CliError(f'couldn\'t find any field with path "{relaxed(field)}" in the list of objects')
+    return CliError(f"couldn't find any field with path {quote(relaxed(field))} in the list of objects")
 
 
 def _first(path: JSONPath, obj: Object) -> list[Any]:

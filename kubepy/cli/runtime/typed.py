@@ -5,6 +5,7 @@ from __future__ import annotations
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.infos import Info
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 
 def type_name(obj: Object) -> str:
@@ -13,7 +14,7 @@ def type_name(obj: Object) -> str:
 
     if name := type_of(obj):
         return name
-    raise CliError(f'no kind "{obj["kind"]}" is registered for version "{obj["apiVersion"]}" in scheme '
+    raise CliError(f'no kind {quote(obj["kind"])} is registered for version {quote(obj["apiVersion"])} in scheme '
                    '"pkg/scheme/scheme.go:28"')
 
 
@@ -26,4 +27,4 @@ def typed(info: Info) -> Object:
     try:
         return decode(info.content).object
     except DecodeError as error:
-        raise CliError(f'unable to decode "{info.source}": {error}') from None
+        raise CliError(f"unable to decode {quote(info.source)}: {error}") from None

@@ -14,6 +14,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
 from kubepy.cluster.schema.openapi import Schema
+from kubepy.quoting import quote
 
 STOP_VALIDATE = "if you choose to ignore these errors, turn validation off with --validate=false"
 NO_OBJECT = "invalid object to validate"
@@ -27,7 +28,8 @@ def validate(session: Session, content: Any, source: str, validation: str) -> No
     """
     problems = [] if validation == "Ignore" else problems_of(session, content, validation)
     if problems:
-        raise CliError(f'error validating "{source}": error validating data: {one_text(problems)}; {STOP_VALIDATE}')
+        raise CliError(f"error validating {quote(source)}: error validating data: {one_text(problems)}; "
+                       f"{STOP_VALIDATE}")
 
 
 def problems_of(session: Session, content: Any, validation: str) -> list[str]:
@@ -84,7 +86,7 @@ def _problems(value: Any, schema: Schema, path: str, type_path: str) -> Iterator
     found = _kind_of(value)
     wanted = _wanted(schema)
     if wanted and found != wanted and (found in ("map", "array") or not _is_taken(found, wanted)):
-        yield _error(path, f'invalid type for {type_path}: got "{found}", expected "{wanted}"')
+        yield _error(path, f"invalid type for {type_path}: got {quote(found)}, expected {quote(wanted)}")
     elif found == "map" and schema.fields():
         yield from _field_problems(value, schema, path, type_path)
     elif found == "map" and (values := schema.values()):
@@ -104,12 +106,12 @@ def _field_problems(value: Object, schema: Schema, path: str, type_path: str) ->
         if value[name] is None:
             continue
         if field is None:
-            yield _error(path, f'unknown field "{name}" in {type_path}')
+            yield _error(path, f"unknown field {quote(name)} in {type_path}")
         else:
             yield from _problems(value[name], field, f"{path}.{name}", f"{type_path}.{name}")
     for name in schema.required:
         if value.get(name) is None:
-            yield _error(path, f'missing required field "{name}" in {type_path}')
+            yield _error(path, f"missing required field {quote(name)} in {type_path}")
 
 
 def _entry_problems(value: Object, values: Schema, path: str, type_path: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kubepy.cli.create.configmap import check_variable
 from kubepy.cli.errors import CliError, is_expected
+from kubepy.cli.reading import read_standard_input
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string, string_array, strings
 from kubepy.cli.runtime.flagsets import selector_flag
@@ -22,6 +23,7 @@ from kubepy.cli.set.change import (
 )
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
 from kubepy.cluster.meta import Object, name_of
+from kubepy.quoting import printable, quote
 
 EXAMPLES = """
     # Set two variables in every container of a DaemonSet, and remove a third
@@ -72,7 +74,8 @@ def env(session: Session, given: Invocation) -> None:
         spec = pod_spec_of(obj)
         found = select_containers(spec, given.containers)
         if not found:
-            session.warn(f'{obj["kind"]}/{name_of(obj)} does not have any containers matching "{given.containers}"')
+            session.warn(f'{obj["kind"]}/{name_of(obj)} does not have any containers matching '
+                         f"{quote(given.containers)}")
         for container in found:
             _change_container(given, container, variables)
             if given.list:
@@ -132,7 +135,8 @@ def _variable(name: str, value: str) -> Object:
 
 
 def _from_stdin(session: Session) -> list[Object]:
-    lines = (line.partition("#")[0] for line in session.stdin.read().splitlines())
+    text = read_standard_input(session.stdin).decode(errors="replace")
+    lines = (line.partition("#")[0] for line in text.splitlines())
     return [_variable(name, value) for name, equals, value in (line.partition("=") for line in lines) if equals]
 
 
@@ -202,7 +206,7 @@ def _show(session: Session, given: Invocation, obj: Object, container: Object) -
     """The container's variables; what cannot be resolved is told on stderr."""
     from kubepy.cli.set.env_references import reference_text
 
-    session.print(f"# {obj['kind']} {name_of(obj)}, container {container['name']}")
+    session.print(printable(f"# {obj['kind']} {name_of(obj)}, container {container['name']}"))
     failures: dict[str, list[str]] = {}
     for variable in container.get("env") or []:
         name, source = variable["name"], variable.get("valueFrom")

@@ -11,6 +11,7 @@ from base64 import b64decode
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.session import Session
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 
 def reference_text(source: Object) -> str:
@@ -53,7 +54,7 @@ def _field(metadata: Object, path: str) -> str:
     if match := re.fullmatch(r"(.+?)\['(.*)'\]", path):
         field = match[1].removeprefix("metadata.")
         if match[1] not in ("metadata.annotations", "metadata.labels"):
-            raise CliError(f'fieldPath "{match[1]}" does not support subscript')
+            raise CliError(f"fieldPath {quote(match[1])} does not support subscript")
         return str((metadata.get(field) or {}).get(match[2], ""))
     field = path.removeprefix("metadata.")
     if path in ("metadata.annotations", "metadata.labels"):

@@ -9,6 +9,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import all_containers, pod_spec_of, split_pairs
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 EXAMPLES = """
     # Give the container agent of a DaemonSet a new image
@@ -65,5 +66,5 @@ def set_images(spec: Object, images: dict[str, str]) -> list[Exception]:
         for container in found:
             container["image"] = new_image
         if not found:
-            errors.append(CliError(f'error: unable to find container named "{name}"'))
+            errors.append(CliError(f"error: unable to find container named {quote(name)}"))
     return errors

@@ -10,6 +10,7 @@ from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
 from kubepy.cluster.meta import Object
+from kubepy.quoting import printable
 
 EXAMPLES = """
     # Limit one container of a DaemonSet
@@ -60,7 +61,7 @@ def parse_amounts(text: str) -> Object:
     for part in text.split(",") if text else []:
         name, equals, amount = part.partition("=")
         if not equals or "=" in amount:
-            raise CliError(f"Invalid argument syntax {part}, expected <resource>=<value>")
+            raise CliError(printable(f"Invalid argument syntax {part}, expected <resource>=<value>"))
         try:
             found[name] = str(Quantity.parse(amount))
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ _TOKEN = re.compile(rf"""
 """, re.VERBOSE | re.ASCII)
 _ESCAPE = re.compile(r"\\(?:([abfnrtv\\?\"'`])|x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|"
                      r"([0-3][0-7]{2}))", re.ASCII)
+LONGEST_INTEGER = 4000  # digits: Python reads no more than 4,300
 _SIMPLE = dict(zip("abfnrtv\\?\"'`", "\a\b\f\n\r\t\v\\?\"'`", strict=True))
 
 
@@ -54,14 +56,28 @@ def tokens(text: str) -> Iterator[Token]:
 def _token(kind: str, text: str, at: int) -> Token:
     match kind:
         case "int":
-            return Token("literal", int(text, 0) if text.startswith("0x") else int(text), at)
+            return Token("literal", _whole(text), at)
         case "uint":
-            return Token("literal", Uint(int(text[:-1], 0) if text.startswith("0x") else int(text[:-1])), at)
+            return Token("literal", Uint(_whole(text[:-1])), at)
         case "float":
-            return Token("literal", float(text), at)
+            return Token("literal", _double(text, at), at)
         case "escaped":
             return Token("ident", text[1:-1], at)
     return Token(kind, text, at)
+
+
+def _whole(text: str) -> int:
+    """The value of digits; the parser refuses what does not fit into 64 bits, as all that is above 2**64 does not."""
+    if text.startswith("0x"):
+        return int(text, 16)
+    return int(text) if len(text) <= LONGEST_INTEGER else 2**64
+
+
+def _double(text: str, at: int) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise CelSyntaxError("Syntax error: invalid double literal", at)
+    return value
 
 
 def _string(text: str, found: re.Match[str], at: int) -> tuple[Token, int]:

@@ -26,6 +26,7 @@ from kubepy.cluster.cel.values import (
     reserved,
 )
 from kubepy.cluster.values.goformat import format_float
+from kubepy.cluster.values.gonumbers import parse_int, parse_uint
 
 NUMBERS = ("int", "uint", "double")
 
@@ -253,24 +254,34 @@ def _int(value: Any) -> int:
         return value.nanos
     if isinstance(value, float) and not INT_MIN < value < INT_MAX:
         raise CelError("integer overflow")
-    return to_int(_number(int, value, "int"))
+    return to_int(_number(parse_int, value, "int"))
 
 
 @overload("uint(uint) -> uint", "uint(int) -> uint", "uint(double) -> uint", "uint(string) -> uint")
 def _uint(value: Any) -> Uint:
     if isinstance(value, float) and not 0 <= value < UINT_MAX:
         raise CelError("unsigned integer overflow")
-    return to_uint(_number(int, value, "uint"))
+    return to_uint(_number(parse_uint, value, "uint"))
 
 
 @overload("double(double) -> double", "double(int) -> double", "double(uint) -> double", "double(string) -> double")
 def _double(value: Any) -> float:
-    return float(_number(float, value, "double"))
+    return float(_number(_parse_float, value, "double"))
 
 
-def _number(convert: Callable[[Any], Any], value: Any, kind: str) -> Any:
+def _parse_float(text: str) -> float:
+    """``strconv.ParseFloat``: what is too large for a double is an error. Raises ValueError."""
+    value = float(text)
+    if text.strip() != text or "_" in text or (math.isinf(value) and "inf" not in text.lower()):
+        raise ValueError(text)
+    return value
+
+
+def _number(parse: Callable[[str], Any], value: Any, kind: str) -> Any:
+    if not isinstance(value, str):
+        return int(value) if kind != "double" else float(value)
     try:
-        return convert(value)
+        return parse(value)
     except ValueError:
         raise CelError(f"type conversion error from 'string' to '{kind}'") from None
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from kubepy.cluster.cel.types import overload
 from kubepy.cluster.cel.values import INT_MAX, INT_MIN, CelError, Duration
+from kubepy.quoting import printable
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZERO = datetime(1, 1, 1, tzinfo=UTC)
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+LONGEST_WHOLE, LONGEST_FRACTION = 20, 18  # digits: more than 64 bits hold; more than a nanosecond needs of an hour
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _RFC3339 = re.compile(r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})")
 _OFFSET = re.compile(r"([+-]?)(\d{2}):(\d{2})")
 
@@ -33,7 +35,7 @@ def parse_timestamp(text: str) -> datetime:
 
 def format_timestamp(time: datetime) -> str:
     """In the zone that it was written in."""
-    text, zone = time.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0"), time.strftime("%z")
+    text, zone = time.replace(tzinfo=None, microsecond=0).isoformat(), time.strftime("%z")
     fraction = f".{time.microsecond:06d}".rstrip("0") if time.microsecond else ""
     return f"{text}{fraction}{'Z' if zone == '+0000' else f'{zone[:3]}:{zone[3:]}'}"
 
@@ -45,7 +47,10 @@ def parse_duration(text: str) -> Duration:
     while found := _PART.match(rest, at):
         whole, _, fraction = found[1].partition(".")
         unit = _UNITS[found[2]]
-        total += int(whole or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+        if len(whole.lstrip("0")) > LONGEST_WHOLE:
+            raise CelError("duration out of range")
+        fraction = fraction[:LONGEST_FRACTION]
+        total += int(whole.lstrip("0") or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
         at = found.end()
     if (at < len(rest) or not rest) and rest != "0":
         raise CelError("type conversion error from 'string' to 'google.protobuf.Duration'")
@@ -71,7 +76,7 @@ def shifted(time: datetime, nanos: int) -> datetime:
 def _fixed(offset: str) -> timezone:
     found = _OFFSET.fullmatch(offset)
     if found is None:
-        raise CelError(f"unknown time zone {offset}")
+        raise CelError(printable(f"unknown time zone {offset}"))
     minutes = int(found[2]) * 60 + int(found[3])
     return timezone(timedelta(minutes=-minutes if found[1] == "-" else minutes))
 
@@ -86,7 +91,7 @@ def _in_zone(time: datetime, zone: str) -> datetime:
     try:
         return time.astimezone(ZoneInfo(zone))
     except (ZoneInfoNotFoundError, ValueError):
-        raise CelError(f"unknown time zone {zone}") from None
+        raise CelError(printable(f"unknown time zone {zone}")) from None
 
 
 def _getter(name: str, get: Callable[[datetime], int]) -> None:

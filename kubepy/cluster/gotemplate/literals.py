@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from kubepy.cluster.gotemplate.nodes import Int
@@ -21,14 +22,18 @@ def number(text: str) -> Int | float:
             return float.fromhex(plain)
         whole = _integer(plain, digits, base)
     except ValueError:
-        # Go takes 08 for a float then, and floats without a point for integers that are too large
-        what = "integer overflow" if text.isdecimal() else "illegal number syntax"
-        raise ValueError(f"{what}: {quote(text)}") from None
+        raise _wrong(text, digits) from None
     if isinstance(whole, float) and abs(whole) == float("inf"):
         raise ValueError(f"illegal number syntax: {quote(text)}")
     if isinstance(whole, int) and not -(2**63) <= whole < 2**64:
-        raise ValueError(f"integer overflow: {quote(text)}")
+        raise _wrong(text, digits)
     return whole
+
+
+def _wrong(text: str, digits: str) -> ValueError:
+    """Go takes what is no integer for a float (08, or one that is too large), and then misses its point."""
+    is_float = digits.isdecimal() and not math.isinf(float(digits))
+    return ValueError(f"{'integer overflow' if is_float else 'illegal number syntax'}: {quote(text)}")
 
 
 def character(source: str) -> Int:

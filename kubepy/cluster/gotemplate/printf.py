@@ -52,6 +52,18 @@ def sprintf(form: str, values: Sequence[Any]) -> str:
     return _Format(form, values).run()
 
 
+TOO_LARGE = 1_000_000  # of a width or precision (``tooLarge``)
+DIGITS = tuple("0123456789")
+
+
+def _small(digits: str) -> int | None:
+    """A number of a format; None for what is none, and for one that goes on after it has become too large
+    (``parsenum``)."""
+    if not digits.isascii() or not digits.isdecimal() or len(digits.lstrip("0")) > len(str(TOO_LARGE)) + 1:
+        return None
+    return int(digits) if int(digits[:-1] or 0) <= TOO_LARGE else None
+
+
 class _Format:
     def __init__(self, form: str, values: Sequence[Any]) -> None:
         self.form = form
@@ -115,9 +127,10 @@ class _Format:
         end = self.form.find("]", self.at)
         digits = self.form[self.at + 1:end] if end >= 0 else ""
         self.at = end + 1 if end >= 0 else self.at + 1
-        self.good = digits.isdecimal() and 1 <= int(digits) <= len(self.values)
-        if self.good:
-            self.number = int(digits) - 1
+        number = _small(digits)
+        self.good = number is not None and 1 <= number <= len(self.values)
+        if number is not None and self.good:
+            self.number = number - 1
         return self.good
 
     def size(self, indexed: bool, trouble: str) -> tuple[int, bool]:
@@ -126,16 +139,19 @@ class _Format:
             self.at += 1
             value = self.values[self.number] if self.number < len(self.values) else None
             self.number += 1
-            if isinstance(value, int) and not isinstance(value, bool):
+            if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= TOO_LARGE:
                 return int(value), False
             self.troubles += trouble
             return 0, False
         start = self.at
-        while self.form[self.at:self.at + 1].isdecimal():
+        while self.form[self.at:self.at + 1] in DIGITS:
             self.at += 1
         digits = self.form[start:self.at]
         self.good = self.good and not (digits and indexed)
-        return int(digits or 0), indexed
+        size = _small(digits or "0")
+        if size is None:  # "crazy long" to Go, which reads no further
+            self.at = len(self.form)
+        return size or 0, indexed
 
     def verb(self, style: Style) -> str:
         if self.at >= len(self.form):

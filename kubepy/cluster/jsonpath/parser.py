@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, NamedTuple
 
 from kubepy.cluster.values.goformat import code_point
+from kubepy.cluster.values.gonumbers import NumberError, atoi, int_or_none
 
 _DICT_KEY = re.compile(r"'([^']*)'")
 _SLICE = re.compile(r"(-?\d*)(:-?\d*)?(:-?\d*)?", re.ASCII)
@@ -161,13 +163,8 @@ class Parser:
         while self.text[self.at:self.at + 1] == "." or self.text[self.at:self.at + 1].isdecimal():
             self.at += 1
         text = self.take()
-        try:
-            self.nodes.append(Literal(int(text)))
-        except ValueError:
-            try:
-                self.nodes.append(Literal(float(text)))
-            except ValueError:
-                raise JSONPathError(f"cannot parse number {text}") from None
+        whole = int_or_none(text)
+        self.nodes.append(Literal(_float(text) if whole is None else whole))
 
     def field(self) -> None:
         self.take()
@@ -229,6 +226,17 @@ def _is_word(character: str) -> bool:
     return character == "_" or character.isalpha() or character.isdecimal()
 
 
+def _float(text: str) -> float:
+    """``strconv.ParseFloat``. Raises JSONPathError."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.inf
+    if math.isinf(number):
+        raise JSONPathError(f"cannot parse number {text}")
+    return number
+
+
 def _action(text: str) -> Group:
     """What a piece of a path means by itself."""
     first = Parser("{" + text + "}").parse()[0]
@@ -250,7 +258,10 @@ def _index(text: str) -> int | None:
     number = text.removeprefix(":")
     if number == "-":
         raise JSONPathError("array index - is not a number")
-    return int(number) if number else None
+    try:
+        return atoi(number) if number else None
+    except NumberError:
+        raise JSONPathError(f"array index {number} is not a number") from None
 
 
 def _unquote(text: str) -> str:

@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kubepy.quoting import printable
+
 Path = tuple[str, ...]
 Fields = frozenset[Path]
 EMPTY: Fields = frozenset()
@@ -117,7 +119,7 @@ def path_text(path: Path) -> str:
 def _element_text(element: str) -> str:
     kind, text = element[0], element[2:]
     if kind == "f":
-        return f".{text}"
+        return f".{printable(text)}"
     if kind == "k":
         return f"[{','.join(f'{name}={value_text(value)}' for name, value in json.loads(text).items())}]"
     return f"[={value_text(json.loads(text))}]" if kind == "v" else f"[{text}]"

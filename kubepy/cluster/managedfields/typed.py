@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from kubepy.cluster.managedfields.fieldpath import Fields, Path, field, item, keys
 from kubepy.cluster.schema.openapi import Schema
+from kubepy.quoting import quote
 
 # Not there, which is something else than null.
 ABSENT: Any = object()
@@ -82,7 +83,7 @@ def element_of(schema: Schema, value: Any) -> str:
     known = {**_key_defaults(schema.items(), keys_of_list), **value}
     found = {name: known[name] for name in keys_of_list if name in known}
     if not found:
-        names = " ".join(f'"{name}"' for name in keys_of_list)
+        names = " ".join(quote(name) for name in keys_of_list)
         raise ValueError(f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
                          "have default values for any key fields)")
     return keys(found)

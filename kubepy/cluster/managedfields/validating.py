@@ -11,13 +11,14 @@ from typing import Any
 from kubepy.cluster.managedfields.fieldpath import path_text
 from kubepy.cluster.managedfields.typed import child, element_of, list_keys
 from kubepy.cluster.schema.openapi import Schema
+from kubepy.quoting import printable
 
 _NUMERIC = ("integer", "number")
 
 
 def problems(value: Any, schema: Schema | None) -> list[str]:
     """``.spec.colour: field not declared in schema``, in order of paths."""
-    return [f"{path}: {why}" if path else why for path, why in _problems(value, schema, "")]
+    return [f"{printable(path)}: {printable(why)}" if path else why for path, why in _problems(value, schema, "")]
 
 
 def text_of(found: list[str]) -> str:

@@ -5,7 +5,6 @@ What else there is stands in annotations there. Upstream: ``pkg/apis/autoscaling
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kubepy.cluster.meta import Object
@@ -82,9 +81,11 @@ def _annotated(metadata: Object, annotations: dict[str, str]) -> Object:
 
 def _read(annotations: dict[str, str], key: str, nothing: Any) -> Any:
     """What an annotation holds; one that does not hold what it should counts for nothing."""
+    from kubepy.storage.yaml import YamlError, read_json
+
     try:
-        found = json.loads(annotations.get(key) or "null")
-    except ValueError:
+        found = read_json(annotations.get(key) or "null")
+    except YamlError:
         return nothing
     return found if isinstance(found, type(nothing)) else nothing
 

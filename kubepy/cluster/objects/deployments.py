@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubepy.cluster.meta import Object, annotations_of, uid_of
+from kubepy.cluster.values.gonumbers import parse_int
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -50,6 +51,6 @@ def old_replica_sets(deployment: Object, replica_sets: Iterable[Object]) -> list
 
 
 def revision_of(obj: Object) -> int:
-    """The revision that an object's annotation names; 0 without one. Raises ValueError where it is no number."""
+    """The revision that an object's annotation names; 0 without one. Raises NumberError where it is no number."""
     text = annotations_of(obj).get(REVISION)
-    return int(text) if text else 0
+    return parse_int(text) if text else 0

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kubepy.cluster.meta import Object
+from kubepy.cluster.values.gonumbers import int_or_none
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -144,9 +145,7 @@ def _label_fits(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bo
 
 def _order(value: str | None, values: Sequence[str]) -> int | None:
     """The label less the one number it is compared with, or None where either is not an integer."""
-    if value is None or len(values) != 1 or "_" in value + values[0]:  # int() reads 1_000, Go's ParseInt does not
+    if value is None or len(values) != 1:
         return None
-    try:
-        return int(value) - int(values[0])
-    except ValueError:
-        return None
+    number, bound = int_or_none(value), int_or_none(values[0])
+    return None if number is None or bound is None else number - bound

@@ -7,10 +7,10 @@ Pure functions over plain dicts, on the hot paths of controllers and scheduler. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.clock import format_time, parse_time
+from kubepy.cluster.clock import format_time, later, parse_time
 from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.podresources import Amounts, aggregate
 from kubepy.cluster.values.quantity import Quantity
@@ -69,7 +69,7 @@ def is_pod_available(pod: Mapping[str, Any], min_ready_seconds: int, now: dateti
     if min_ready_seconds == 0:
         return is_pod_ready(pod)
     since = pod_ready_time(pod)
-    return since is not None and since + timedelta(seconds=min_ready_seconds) <= now
+    return since is not None and later(since, min_ready_seconds) <= now
 
 
 # --- life ---------------------------------------------------------------------------------------------------------

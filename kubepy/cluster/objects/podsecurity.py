@@ -115,7 +115,7 @@ def _checks(level: str, minor: int) -> list[Check]:
 
 
 def _quoted(names: Iterable[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
+    return ", ".join(quote(name) for name in names)
 
 
 def _some(word: str, count: int, plural: str = "") -> str:

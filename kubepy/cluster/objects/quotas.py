@@ -7,10 +7,10 @@ API server charges for a request with these functions, the quota controller adds
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import later, parse_time
 from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.podresources import Amounts
 from kubepy.cluster.objects.pods import pod_limits, pod_requests, qos_class
@@ -151,7 +151,7 @@ def _is_over(pod: Object, now: datetime) -> bool:
     grace = metadata.get("deletionGracePeriodSeconds")
     if not metadata.get("deletionTimestamp") or grace is None:
         return False
-    return now > parse_time(metadata["deletionTimestamp"]) + timedelta(seconds=grace)
+    return now > later(parse_time(metadata["deletionTimestamp"]), grace)
 
 
 def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:

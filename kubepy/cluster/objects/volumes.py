@@ -23,6 +23,7 @@ from kubepy.cluster.objects.nodes import node_selector_matches
 from kubepy.cluster.objects.references import reference
 from kubepy.cluster.selectors.labels import from_label_selector
 from kubepy.cluster.values.quantity import Quantity
+from kubepy.quoting import quote
 
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
 
@@ -137,7 +138,7 @@ def mismatch(volume: Object, claim: Object) -> str:
     """Why a volume that a claim names cannot serve it, in upstream's words; "" if it can (``checkVolumeSatisfyClaim``).
     """
     if is_being_deleted(volume):
-        return f'the volume is marked for deletion "{name_of(volume)}"'
+        return f"the volume is marked for deletion {quote(name_of(volume))}"
     if capacity(volume).value() < requested_size(claim).value():
         return "requested PV is too small"
     if class_of(volume) != class_of(claim):

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from jsonpatch import JsonPatch, JsonPatchException, PatchOperation
 from jsonpointer import JsonPointer, unescape
+
+from kubepy.cluster.values.gonumbers import NumberError, atoi
+from kubepy.quoting import quote
 
 Container = dict[str, Any] | list[Any]
 _MISSING = "missing value"
@@ -110,7 +112,7 @@ class _Operation(PatchOperation):
 class _Add(_Operation):
     def apply(self, obj: Container) -> Container:
         target = _target(self.operation, "add", brief=True)
-        place, key = target.holder(obj, f'add operation does not apply: doc is missing path: "{self.location}"')
+        place, key = target.holder(obj, f"add operation does not apply: doc is missing path: {quote(self.location)}")
         _within(f"error in add for path: '{self.location}'", _add, place, key, self.value)
         return obj
 
@@ -118,7 +120,7 @@ class _Add(_Operation):
 class _Remove(_Operation):
     def apply(self, obj: Container) -> Container:
         target = _target(self.operation, "remove", brief=True)
-        place, key = target.holder(obj, f'remove operation does not apply: doc is missing path: "{self.location}"')
+        place, key = target.holder(obj, f"remove operation does not apply: doc is missing path: {quote(self.location)}")
         _within(f"error in remove for path: '{self.location}'", _remove, place, key)
         return obj
 
@@ -247,9 +249,10 @@ class NotANumberError(OperationError):
 
 def _index(key: str, size: int) -> int:
     """An index in a list of that size, negative ones counted from its end. Raises OperationError."""
-    if not re.fullmatch("[+-]?[0-9]+", key, re.ASCII):
-        raise NotANumberError(f'strconv.Atoi: parsing "{key}": invalid syntax')
-    index = int(key)
+    try:
+        index = atoi(key)
+    except NumberError as error:
+        raise NotANumberError(str(error)) from None
     if not -size <= index < size:
         raise OperationError(f"Unable to access invalid index: {index}: invalid index referenced")
     return index % size

@@ -28,6 +28,7 @@ from kubepy.cluster.patches.elements import (
 from kubepy.cluster.patches.errors import PatchError, bad_argument
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.values.goformat import format_value
+from kubepy.quoting import quote
 
 RETAIN_KEYS = "$retainKeys"
 DELETE_FROM = "$deleteFromPrimitiveList"
@@ -55,11 +56,11 @@ def lookup(schema: Schema, key: str, of_list: bool) -> PatchMeta:
 
 
 def _no_such_field(schema: Schema, key: str) -> PatchError:
-    name, in_v3 = schema.name, f'unable to find api field "{key}"'
+    name, in_v3 = schema.name, f"unable to find api field {quote(key)}"
     if schema.values() is not None:
         return PatchError("merging an object in json but data type is not struct, instead is: map", 500,
                           f'LookupPatchMetaError({name}): invalid type for {name}: got "map", expected "kind"', in_v3)
-    return PatchError(f'unable to find api field in struct {schema.go_name} for the json field "{key}"', 500,
+    return PatchError(f"unable to find api field in struct {schema.go_name} for the json field {quote(key)}", 500,
                       f"LookupPatchMetaError({name}): {in_v3} in {name}", in_v3)
 
 

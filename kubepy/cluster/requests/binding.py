@@ -7,6 +7,7 @@ from kubepy.cluster.meta import Object, labels_of
 from kubepy.cluster.objects.pods import set_condition
 from kubepy.cluster.requests.server import Server, Target
 from kubepy.cluster.requests.sessions import Session
+from kubepy.quoting import quote
 from kubepy.storage import Key
 
 # Labels that a pod takes over from its node (the PodTopologyLabels admission plugin).
@@ -33,7 +34,7 @@ def _obstacle(pod: Object) -> str | None:
     if pod["metadata"].get("deletionTimestamp"):
         return f"pod {name} is being deleted, cannot be assigned to a host"
     if spec.get("nodeName"):
-        return f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+        return f'pod {name} is already assigned to node {quote(spec["nodeName"])}'
     if spec.get("schedulingGates"):
         return f"pod {name} has non-empty .spec.schedulingGates"
     return None

@@ -10,6 +10,7 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.requests.server import Server
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.types import DecodeError
+from kubepy.quoting import quote
 
 
 def decode_request(server: Server, resource: Resource, obj: Object, field_validation: str) -> Object:
@@ -46,19 +47,19 @@ def _expect_kind(resource: Resource, obj: Object) -> str:
         raise errors.bad_request(f"{why}({resource.api_version})")
     if kind != resource.kind:
         version = api_version.rpartition("/")[2]
-        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
-        raise errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
+        why = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'
+        raise errors.bad_request(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {why}")
     return str(api_version)
 
 
 def strict_complaints(unknown_fields: list[str]) -> list[str]:
     """What strict decoding says of fields that the type does not know."""
-    return [f'unknown field "{path}"' for path in unknown_fields]
+    return [f"unknown field {quote(path)}" for path in unknown_fields]
 
 
 def _cannot_be_handled(resource: Resource, api_version: str, why: str) -> errors.Status:
     kind, version = resource.kind, api_version.rpartition("/")[2]
-    return errors.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+    return errors.bad_request(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
 
 
 class PatchWords(NamedTuple):

@@ -6,11 +6,11 @@ What happens is decided by :func:`decide`, a pure function (``registry/rest/dele
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from kubepy.cluster import errors
-from kubepy.cluster.clock import format_time, parse_time
+from kubepy.cluster.clock import format_time, later, parse_time
 from kubepy.cluster.meta import FOREGROUND, ORPHAN, Object
 from kubepy.cluster.requests import admission
 from kubepy.cluster.requests.options import DeleteOptions
@@ -68,15 +68,15 @@ def decide(strategy: Strategy, old: Object, options: DeleteOptions, now: datetim
 def _mark(metadata: Object, grace: int, now: datetime) -> None:
     if not metadata.get("deletionTimestamp") and metadata.get("generation", 0) > 0:
         metadata["generation"] += 1
-    due = format_time(now + timedelta(seconds=grace))
+    due = format_time(later(now, grace))
     metadata["deletionTimestamp"] = min(metadata.get("deletionTimestamp") or due, due)
     metadata["deletionGracePeriodSeconds"] = grace
 
 
 def _shorten(metadata: Object, asked: int, now: datetime) -> None:
     """Count the new grace period from when the deletion began, but not into the past."""
-    began = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=metadata["deletionGracePeriodSeconds"])
-    due = began + timedelta(seconds=asked)
+    began = later(parse_time(metadata["deletionTimestamp"]), -metadata["deletionGracePeriodSeconds"])
+    due = later(began, asked)
     if due < now:
         due, asked = now, min(asked, 1)
     metadata["deletionTimestamp"] = format_time(due)

@@ -11,6 +11,7 @@ from kubepy.cluster.meta import Object, owner_references
 from kubepy.cluster.scheme import Resource, Scheme
 from kubepy.cluster.strategies import strategy_for
 from kubepy.cluster.strategies.strategy import Strategy
+from kubepy.quoting import printable
 from kubepy.storage import Key
 
 DUPLICATE_OWNERS = (
@@ -44,10 +45,9 @@ class Server:
 
     def resource(self, key: str) -> Resource:
         """Raises the NotFound of a path that is not served."""
-        try:
-            return self.scheme.by_key(key)
-        except KeyError:
-            raise errors.no_such_resource() from None
+        if (resource := self.scheme.get(key)) is None:
+            raise errors.no_such_resource()
+        return resource
 
     def target(self, resource_key: str, namespace: str, name: str = "", version: str = "") -> Target:
         """``version``: in which the request is made, if not in the one that is preferred."""
@@ -124,7 +124,8 @@ def match_name(obj: Object, target: Target) -> None:
     if not name:
         why = f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
         raise errors.bad_request(why)
-    raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({target.name})")
+    raise errors.bad_request(f"the name of the object ({printable(name)}) does not match the name on the URL "
+                             f"({printable(target.name)})")
 
 
 def drop_duplicate_owners(server: Server, obj: Object) -> None:

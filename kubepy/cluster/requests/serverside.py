@@ -6,7 +6,6 @@ Upstream: ``apiserver/pkg/endpoints/handlers/patch.go`` (applyPatcher),
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 from kubepy.cluster import errors
@@ -28,6 +27,8 @@ from kubepy.cluster.requests.updating import replace
 from kubepy.cluster.schema.openapi import Schema
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.values.goformat import to_json
+from kubepy.quoting import printable
+from kubepy.storage.yaml import YamlError, read_json
 
 KUBECTL = "kubectl"  # the manager that inherits from apply on the client
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -105,7 +106,7 @@ def _kind_text(obj: Object) -> str:
 def _untyped(resource: Resource, config: Object, why: str) -> errors.Status:
     metadata = config["metadata"]
     place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_text(config)}"
-    return errors.Status(500, "", f"failed to create typed patch object ({place}): {why}")
+    return errors.Status(500, "", f"failed to create typed patch object ({printable(place)}): {why}")
 
 
 def _empty(resource: Resource) -> Object:
@@ -157,12 +158,12 @@ def _with_last_applied(obj: Object, config: Object) -> Object:
 def _applied_on_client(live: Object, resource: Resource, schema: Schema | None) -> Fields:
     """What apply on the client set and still is so: kubectl takes it over without a conflict."""
     try:
-        last = json.loads(annotations_of(live).get(LAST_APPLIED, ""))
+        last = read_json(annotations_of(live).get(LAST_APPLIED, ""))
         if last["apiVersion"] != resource.api_version:
             return EMPTY
         changes = compare(last, live, schema)
         return field_set(last, schema) - changes.modified - changes.added - changes.removed
-    except (ValueError, KeyError, TypeError, TypedError):
+    except (YamlError, KeyError, TypeError, TypedError):
         return EMPTY  # an annotation that cannot be read allows nothing
 
 

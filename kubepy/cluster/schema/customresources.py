@@ -9,7 +9,7 @@ from typing import Any
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import PrinterColumn, Resource
 
-_KUBE_VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
+_KUBE_VERSION = re.compile(r"v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?")
 _STABILITY = {"alpha": 0, "beta": 1, None: 2}
 
 
@@ -36,27 +36,37 @@ def resources_of(definition: Object) -> Iterator[Resource]:
         printer_columns=tuple(PrinterColumn(one["name"], one["type"], one["jsonPath"], one.get("priority", 0))
                               for one in preferred.get("additionalPrinterColumns") or ()),
     )
-    yield resource._replace(deprecation=deprecation_of(resource, preferred))
+    yield resource._replace(deprecation=deprecation_of(spec, preferred))
 
 
 def _accepted(status: Object) -> Object:
     return {name: value for name, value in (status.get("acceptedNames") or {}).items() if value}
 
 
-def deprecation_of(resource: Resource, version: Object) -> str:
-    """What to warn of when this version of a resource is asked for, "" if it is not deprecated."""
+def deprecation_of(spec: Object, version: Object) -> str:
+    """Give the warning of a version of a definition, "" if it is not deprecated (``defaultDeprecationWarning``).
+
+    The version's own warning counts; otherwise the best served version that is better and not deprecated is named.
+    """
     if not version.get("deprecated"):
         return ""
     own = version.get("deprecationWarning")
-    return str(own) if own is not None else f"{resource.group}/{version['name']} {resource.kind} is deprecated"
+    if own is not None:
+        return str(own)
+    group, kind = spec["group"], spec["names"]["kind"]
+    better = [one["name"] for one in spec["versions"] if one.get("served") and not one.get("deprecated")
+              and version_rank(one["name"]) > version_rank(version["name"])]
+    advice = f"; use {group}/{max(better, key=version_rank)} {kind}" if better else ""
+    return f"{group}/{version['name']} {kind} is deprecated{advice}"
 
 
-def version_rank(version: str) -> tuple[int, int, int, str]:
-    """Greater for a better version: v2 > v1 > v1beta1 > v1alpha1 > anything else (``version.CompareKubeAware``)."""
+def version_rank(version: str) -> tuple[int, ...]:
+    """Greater for a better version: v2 > v1 > v1beta1 > v1alpha1 > anything else, a before b
+    (``version.CompareKubeAwareVersionStrings``)."""
     found = _KUBE_VERSION.fullmatch(version)
     if not found:
-        return (-1, 0, 0, version)
-    return (_STABILITY[found[2]], int(found[1]), int(found[3] or 0), "")
+        return (-1, *(-ord(character) for character in version), 1)
+    return (_STABILITY[found[2]], int(found[1]), int(found[3] or 0))
 
 
 def _scale_paths(scale: Any) -> tuple[tuple[str, ...], ...]:

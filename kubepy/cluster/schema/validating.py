@@ -16,6 +16,7 @@ from kubepy.cluster.schema import formats
 from kubepy.cluster.schema.structural import INT_OR_STRING, Schema
 from kubepy.cluster.values.goformat import format_value
 from kubepy.cluster.values.goregex import compile_go
+from kubepy.quoting import quote
 
 NOWHERE = "<nil>"  # the path of what is said of several schemas together
 MAX_FLOAT32 = (2 - 2**-23) * 2.0**127
@@ -97,7 +98,7 @@ def _format_of(schema: Schema) -> str:
 
 
 def _of_type(path: str, wanted: str, found: str) -> FieldError:
-    return type_invalid(path, found, f'{_in_body(path)} must be of type {wanted}: "{found}"')
+    return type_invalid(path, found, f"{_in_body(path)} must be of type {wanted}: {quote(found)}")
 
 
 def json_type(value: Any) -> str:
@@ -237,14 +238,15 @@ def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
     if any_of := schema.get("anyOf"):
         outcomes = [_check(part, value, path, old) for part in any_of]
         if all(outcome.errors for outcome in outcomes):
-            found += [_composite(f'"{path}" must validate at least one schema (anyOf)'), *_nearest(outcomes).errors]
+            found.append(_composite(f"{quote(path)} must validate at least one schema (anyOf)"))
+            found += _nearest(outcomes).errors
         checks += _nearest(outcomes).checks
     if one_of := schema.get("oneOf"):
         outcomes = [_check(part, value, path, old) for part in one_of]
         valid = sum(not outcome.errors for outcome in outcomes)
         if valid != 1:
             how = f"Found {valid} valid alternatives" if valid else "Found none valid"
-            found.append(_composite(f'"{path}" must validate one and only one schema (oneOf). {how}'))
+            found.append(_composite(f"{quote(path)} must validate one and only one schema (oneOf). {how}"))
             found += [] if valid else _nearest(outcomes).errors
         checks += _nearest(outcomes).checks
     if all_of := schema.get("allOf"):
@@ -252,10 +254,10 @@ def _check_combined(schema: Schema, value: Any, path: str, old: Any) -> Outcome:
         found += [error for outcome in outcomes for error in outcome.errors]
         if failed := sum(bool(outcome.errors) for outcome in outcomes):
             none = ". None validated" if failed == len(outcomes) else ""
-            found.append(_composite(f'"{path}" must validate all the schemas (allOf){none}'))
+            found.append(_composite(f"{quote(path)} must validate all the schemas (allOf){none}"))
         checks += sum(outcome.checks for outcome in outcomes)
     if (forbidden := schema.get("not")) is not None and not _check(forbidden, value, path, old).errors:
-        found.append(_composite(f'"{path}" must not validate the schema (not)'))
+        found.append(_composite(f"{quote(path)} must not validate the schema (not)"))
     return Outcome(found, checks)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kubepy.cluster.selectors.labels import SelectorError
+from kubepy.quoting import printable
 
 _TERM = re.compile(r"(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>.*)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.?)|([,=])", re.DOTALL)
@@ -36,7 +37,7 @@ def _split(text: str) -> list[str]:
 def _parse_term(selector: str, part: str) -> Term:
     found = _TERM.fullmatch(part)
     if not found:
-        raise SelectorError(f"invalid selector: '{selector}'; can't understand '{part}'")
+        raise SelectorError(printable(f"invalid selector: '{selector}'; can't understand '{part}'"))
     return Term(found["field"], _unescape(found["value"]), found["operator"] == "!=")
 
 

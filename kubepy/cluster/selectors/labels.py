@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.quoting import quote
+
 IN, NOT_IN, EXISTS, NOT_EXISTS = "in", "notin", "exists", "!"
 EQUALS, DOUBLE_EQUALS, NOT_EQUALS, GREATER, LESS = "=", "==", "!=", "gt", "lt"
 
@@ -49,7 +52,7 @@ class Requirement(NamedTuple):
         return value is not None and self._compares(value)
 
     def _compares(self, value: str) -> bool:
-        number, bound = parse_int(value), parse_int(self.values[0])
+        number, bound = int_or_none(value), int_or_none(self.values[0])
         if number is None or bound is None:
             return False
         return number > bound if self.operator == GREATER else number < bound
@@ -110,7 +113,7 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> LabelSelector:
 def _from_expression(expression: Mapping[str, Any]) -> Requirement:
     operator = expression.get("operator", "")
     if operator not in _EXPRESSION_OPERATORS:
-        raise SelectorError(f'"{operator}" is not a valid label selector operator')
+        raise SelectorError(f"{quote(operator)} is not a valid label selector operator")
     values = tuple(expression.get("values") or ())
     return Requirement(expression.get("key", ""), _EXPRESSION_OPERATORS[operator], values)
 
@@ -163,7 +166,7 @@ def parse_to_label_selector(text: str) -> dict[str, Any]:
     try:
         requirements = parse_labels(text).requirements
     except SelectorError as error:
-        raise SelectorError(f'couldn\'t parse the selector string "{text}": {error}') from None
+        raise SelectorError(f"couldn't parse the selector string {quote(text)}: {error}") from None
     labels: dict[str, str] = {}
     expressions: list[dict[str, Any]] = []
     for one in requirements:
@@ -177,21 +180,12 @@ def parse_to_label_selector(text: str) -> dict[str, Any]:
 
 def _as_expression(requirement: Requirement) -> dict[str, Any]:
     if requirement.operator in (GREATER, LESS):
-        raise SelectorError(f'"{requirement.operator}" isn\'t supported in label selectors')
+        raise SelectorError(f"{quote(requirement.operator)} isn't supported in label selectors")
     for name, operator in _EXPRESSION_OPERATORS.items():
         if operator == requirement.operator:
             values = {"values": sorted(requirement.values)} if requirement.values else {}
             return {"key": requirement.key, "operator": name, **values}
-    raise SelectorError(f'"{requirement.operator}" is not a valid label selector operator')
-
-
-def parse_int(text: str) -> int | None:
-    """A decimal integer of 64 bits as Go's ``strconv.ParseInt`` takes it, or None."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
+    raise SelectorError(f"{quote(requirement.operator)} is not a valid label selector operator")
 
 
 # --- validation ---------------------------------------------------------------------------------------------------
@@ -233,7 +227,7 @@ def _invalid_value(requirement: Requirement, index: int, value: str) -> list[str
     from kubepy.cluster.values.names import label_value
 
     wrong = []
-    if requirement.operator in (GREATER, LESS) and parse_int(value) is None:
+    if requirement.operator in (GREATER, LESS) and int_or_none(value) is None:
         why = "for 'Gt', 'Lt' operators, the value must be an integer"
         wrong.append(str(invalid_value(f"values[{index}]", value, why)))
     if errors := label_value(value):

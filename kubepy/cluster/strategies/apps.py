@@ -7,6 +7,7 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.strategies.templates import drop_disabled_template_fields, template_of, template_warnings
 from kubepy.cluster.validation.fields import semantically_equal
+from kubepy.cluster.values.gonumbers import NumberError, parse_int
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
@@ -103,9 +104,9 @@ def _template_generation(obj: Object) -> int:
     """Raises BadRequest for an annotation that is no number, as upstream's conversion does."""
     text = (obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0")
     try:
-        return int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        return parse_int(text)
+    except NumberError as error:
+        raise bad_request(str(error)) from None
 
 
 def _set_template_generation(obj: Object, generation: int) -> None:

@@ -7,6 +7,7 @@ from kubepy.cluster.errors import FieldError
 from kubepy.cluster.meta import Object, name_of, uid_of
 from kubepy.cluster.strategies.apps import WorkloadStrategy, name_warnings
 from kubepy.cluster.strategies.templates import drop_disabled_fields, template_of, template_warnings
+from kubepy.quoting import quote
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 
@@ -52,7 +53,7 @@ class JobStrategy(WorkloadStrategy):
         return "Orphan"
 
     def not_selectable(self, field: str) -> str:
-        return f'field label "{field}" not supported for Job'
+        return f"field label {quote(field)} not supported for Job"
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         return {"status.successful": str((obj.get("status") or {}).get("succeeded", 0))}

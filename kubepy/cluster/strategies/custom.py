@@ -36,7 +36,8 @@ class CustomStrategy(Strategy):
 
     def __init__(self, resource: Resource, definition: Object) -> None:
         super().__init__(resource)
-        self._versions = {f"{resource.group}/{one['name']}": one for one in definition["spec"]["versions"]}
+        self._spec = definition["spec"]
+        self._versions = {f"{resource.group}/{one['name']}": one for one in self._spec["versions"]}
         self._schema = self.schema = _schema_of(self._versions[resource.api_version])
         self._rules = _rules_of(self._schema)
         self._is_going = is_being_deleted(definition)
@@ -65,7 +66,7 @@ class CustomStrategy(Strategy):
     def warnings_of_version(self, api_version: str) -> list[str]:
         if api_version == self.resource.api_version:
             return []  # every request for the resource is warned of
-        return [warning] if (warning := deprecation_of(self.resource, self._versions[api_version])) else []
+        return [warning] if (warning := deprecation_of(self._spec, self._versions[api_version])) else []
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
         if self._is_going:

@@ -10,6 +10,7 @@ from kubepy.cluster.errors import FieldError
 from kubepy.cluster.meta import Object, uid_of
 from kubepy.cluster.strategies.strategy import ListObjects, Strategy, restore
 from kubepy.cluster.validation.fields import semantically_equal
+from kubepy.quoting import quote
 
 # The names that no two definitions of a group share, and what a conflict of each is called.
 _NAMED = {"plural": "Plural", "singular": "Singular", "shortNames": "ShortNames", "kind": "Kind",
@@ -77,7 +78,7 @@ class CustomResourceDefinitionStrategy(Strategy):
     def warnings_on_create(self, obj: Object) -> list[str]:
         from kubepy.cluster.validation.definitions.schemas import unrecognized_formats
 
-        return [f'unrecognized format "{name}"' for name in unrecognized_formats(obj)]
+        return [f"unrecognized format {quote(name)}" for name in unrecognized_formats(obj)]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         known = self.warnings_on_create(old)
@@ -129,8 +130,8 @@ def _taken(others: list[Object], *, in_kinds: bool) -> set[str]:
 def _in_use(asked: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> str:
     """Which of the names are another's, in upstream's words, "" if none is."""
     if not isinstance(asked, list):
-        return f'"{asked}" is already in use' if asked and asked != accepted and asked in taken else ""
-    wrong = [f'"{name}" is already in use' for name in asked if name not in (accepted or ()) and name in taken]
+        return f"{quote(asked)} is already in use" if asked and asked != accepted and asked in taken else ""
+    wrong = [f"{quote(name)} is already in use" for name in asked if name not in (accepted or ()) and name in taken]
     return wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]" if wrong else ""
 
 

@@ -8,6 +8,7 @@ from kubepy.cluster.errors import FieldError
 from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy, restore
 from kubepy.cluster.validation.fields import Errors, semantically_equal, validate_immutable
+from kubepy.quoting import printable
 
 
 class DeviceClassStrategy(Strategy):
@@ -22,7 +23,8 @@ class ResourceSliceStrategy(DeviceClassStrategy):
     selectable = ("spec.nodeName", "spec.driver")
 
     def not_selectable(self, field: str) -> str:
-        return f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: {field}"
+        return (f"field label not supported for {self.resource.api_version}, Kind={self.resource.kind}: "
+                    f"{printable(field)}")
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
         errors: Errors = []

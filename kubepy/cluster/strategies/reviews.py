@@ -8,6 +8,7 @@ from __future__ import annotations
 from kubepy.cluster.errors import FieldError, invalid_value
 from kubepy.cluster.meta import Object
 from kubepy.cluster.strategies.strategy import Strategy
+from kubepy.cluster.validation.goview import go_view
 
 
 class ReviewStrategy(Strategy):
@@ -38,8 +39,8 @@ class LocalSubjectAccessReviewStrategy(SubjectAccessReviewStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
         wrong = super().validate(obj)
         if (obj.get("spec") or {}).get("nonResourceAttributes") is not None:
-            wrong.append(invalid_value("spec.nonResourceAttributes", obj["spec"]["nonResourceAttributes"],
-                                       "disallowed on this kind of request"))
+            shown = go_view("authorization.NonResourceAttributes", obj["spec"]["nonResourceAttributes"])
+            wrong.append(invalid_value("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
         return wrong
 
 

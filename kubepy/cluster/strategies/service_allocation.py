@@ -14,6 +14,7 @@ from kubepy.cluster.errors import FieldError, Status, internal_error, invalid, i
 from kubepy.cluster.meta import Object, name_of, namespace_of
 from kubepy.cluster.objects.services import NONE, is_headless, needs_health_check, needs_node_ports
 from kubepy.cluster.validation.services import validate_cluster_ips
+from kubepy.quoting import quote
 
 SERVICE_RANGE = ipaddress.IPv4Network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
@@ -189,7 +190,7 @@ def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
         return
     address = next((ip for ip in _addresses(service) if ip not in used), None)
     if address is None:
-        why = f'failed to allocate a serviceIP for Service "{name_of(service)}": range is full'
+        why = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
         raise internal_error(why)
     spec["clusterIP"], spec["clusterIPs"] = address, [address]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from kubepy.cluster.errors import FieldError
 from kubepy.cluster.meta import Object
 from kubepy.cluster.scheme import Resource
+from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
     from kubepy.cluster.types import Decoded
@@ -172,8 +173,8 @@ class Strategy:
     def not_selectable(self, field: str) -> str:
         """The refusal of a selector by that field (``AddFieldLabelConversionFunc`` of the kind, or the common one)."""
         if self._says_what_is_selectable():
-            return f"field label not supported: {field}"
-        return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+            return printable(f"field label not supported: {field}")
+        return f'{quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
 
     def _says_what_is_selectable(self) -> bool:
         return bool(self.selectable) or self.resource.custom

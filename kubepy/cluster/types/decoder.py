@@ -108,15 +108,28 @@ def decoder(type_name: str) -> Decoder:
 
 
 def _schema_or_other(value: Any, where: Where, state: list[str]) -> Any:
-    """``JSONSchemaPropsOrBool``, ``…OrArray`` and ``…OrStringArray``. They do not look for unknown fields."""
+    """``JSONSchemaPropsOrArray`` and ``…OrStringArray``. They do not look for unknown fields, and read anything else as
+    nothing."""
     schema = decoder("apiextensions/v1.JSONSchemaProps")
     if isinstance(value, list):
         return [schema(item, where, []) if isinstance(item, dict) else item for item in value] or None
-    return schema(value, where, []) if isinstance(value, dict) else value
+    return schema(value, where, []) if isinstance(value, dict) else None
 
 
-_TYPES = SPECIAL | {f"apiextensions/v1.JSONSchemaPropsOr{other}": _schema_or_other
-                    for other in ("Bool", "Array", "StringArray")}
+def _schema_or_bool(value: Any, where: Where, state: list[str]) -> Any:
+    """``JSONSchemaPropsOrBool``."""
+    if isinstance(value, bool | None):
+        return value
+    if not isinstance(value, dict):
+        raise DecodeError("boolean or JSON schema expected")
+    return decoder("apiextensions/v1.JSONSchemaProps")(value, where, [])
+
+
+_TYPES = SPECIAL | {
+    "apiextensions/v1.JSONSchemaPropsOrBool": _schema_or_bool,
+    "apiextensions/v1.JSONSchemaPropsOrArray": _schema_or_other,
+    "apiextensions/v1.JSONSchemaPropsOrStringArray": _schema_or_other,
+}
 
 
 def _pointer(type_name: str) -> Decoder:

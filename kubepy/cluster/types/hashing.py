@@ -7,7 +7,6 @@ the unexported ones of a Quantity.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from functools import lru_cache
@@ -45,15 +44,14 @@ def _hash_controller_revision(raw: str, collision_count: int | None) -> str:
     return _safe_encode(_fnv_1((raw + ("" if collision_count is None else str(collision_count))).encode()))
 
 
-def deep_hash(type_name: str, value: Any, algorithm: str = "fnv") -> str:
-    """The hash of a value of a Go type, in hexadecimal: FNV-1a of 128 bits, or ``md5`` (``hash.DeepHashObject``)."""
-    return _deep_hash(type_name, json.dumps(value), algorithm)
+def deep_hash(type_name: str, value: Any) -> str:
+    """The hash of a value of a Go type, in hexadecimal: FNV-1a of 128 bits (``hash.DeepHashObject``)."""
+    return _deep_hash(type_name, json.dumps(value))
 
 
 @lru_cache(maxsize=256)
-def _deep_hash(type_name: str, value: str, algorithm: str) -> str:
-    data = go_syntax(type_name, json.loads(value)).encode()
-    return hashlib.md5(data, usedforsecurity=False).hexdigest() if algorithm == "md5" else f"{_fnv_1a_128(data):032x}"
+def _deep_hash(type_name: str, value: str) -> str:
+    return f"{_fnv_1a_128(go_syntax(type_name, json.loads(value)).encode()):032x}"
 
 
 def _fnv_1a_128(data: bytes) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 
+from kubepy.cluster.clock import format_micro_time, format_time
 from kubepy.cluster.types.errors import DecodeError
+from kubepy.cluster.values.goformat import quote_bytes
 
 _DATE = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"))
 _CLOCK = (("15", r"\d\d?"), (":", ":"), ("04", r"\d\d"), (":", ":"))
@@ -24,13 +25,13 @@ RFC3339_MICRO: _Layout = (*_DATE, *_CLOCK, *_MICROSECONDS)
 def decode_time(text: str) -> str | None:
     """Whole seconds in UTC: ``2026-11-20T10:13:48Z``; None for Go's zero time. Raises DecodeError."""
     moment = _parse(text, RFC3339)
-    return None if _is_zero(moment) else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if _is_zero(moment) else format_time(moment)
 
 
 @lru_cache(maxsize=1024)
 def decode_micro_time(text: str) -> str | None:
     moment = _parse(text, RFC3339_MICRO)
-    return None if _is_zero(moment) else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return None if _is_zero(moment) else format_micro_time(moment)
 
 
 def _is_zero(moment: datetime) -> bool:
@@ -45,12 +46,12 @@ def _parse(text: str, layout: _Layout) -> datetime:
         match = re.match(pattern, rest)
         if match is None:
             shown = "".join(part for part, _ in layout)
-            raise DecodeError(f"parsing time {_quoted(text)} as {_quoted(shown)}: "
-                              f"cannot parse {_quoted(rest)} as {_quoted(name)}")
+            raise DecodeError(f"parsing time {quote_bytes(text)} as {quote_bytes(shown)}: "
+                              f"cannot parse {quote_bytes(rest)} as {quote_bytes(name)}")
         found[name], rest = match[0], rest[match.end() :]
         _check_range(name, match[0], text)
     if rest:
-        raise DecodeError(f"parsing time {_quoted(text)}: extra text: {_quoted(rest)}")
+        raise DecodeError(f"parsing time {quote_bytes(text)}: extra text: {quote_bytes(rest)}")
     return _moment(found, text)
 
 
@@ -60,7 +61,7 @@ _RANGES = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"
 def _check_range(name: str, digits: str, text: str) -> None:
     low, high, what = _RANGES.get(name, (0, 0, ""))
     if what and not low <= int(digits[:2]) <= high:
-        raise DecodeError(f"parsing time {_quoted(text)}: {what} out of range")
+        raise DecodeError(f"parsing time {quote_bytes(text)}: {what} out of range")
 
 
 def _moment(found: dict[str, str], text: str) -> datetime:
@@ -71,7 +72,7 @@ def _moment(found: dict[str, str], text: str) -> datetime:
                          int(seconds), micro, _zone(found["Z07:00"]))
         return local.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise DecodeError(f"parsing time {_quoted(text)}: day out of range") from None
+        raise DecodeError(f"parsing time {quote_bytes(text)}: day out of range") from None
 
 
 def _zone(text: str) -> timezone:
@@ -79,7 +80,3 @@ def _zone(text: str) -> timezone:
         return UTC
     sign = -1 if text[0] == "-" else 1
     return timezone(sign * timedelta(hours=int(text[1:3]), minutes=int(text[4:6])))
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

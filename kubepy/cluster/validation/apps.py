@@ -23,6 +23,7 @@ from kubepy.cluster.validation.pods.templates import (
     validate_restart_policy,
     validate_selected,
 )
+from kubepy.cluster.values.gonumbers import int_or_none
 
 IntOrString = int | str
 TOLERANT_OF_NOTHING = PodOptions()
@@ -43,8 +44,7 @@ def int_or_percent_value(value: IntOrString) -> int:
     """The number, of a percentage without its sign; 0 for a word (``getIntOrPercentValue``)."""
     if isinstance(value, int):
         return value
-    digits = value.removesuffix("%")
-    return int(digits) if digits.isascii() and digits.isdigit() else 0
+    return max(int_or_none(value.removesuffix("%")) or 0, 0)
 
 
 def validate_at_most_100_percent(value: IntOrString, path: str, errors: Errors) -> None:

@@ -22,6 +22,7 @@ from kubepy.cluster.validation.labels import has_invalid_label_value, validate_l
 from kubepy.cluster.validation.pods.options import PodOptions
 from kubepy.cluster.validation.pods.templates import template_labels, validate_pod_template, validate_selected
 from kubepy.cluster.values.names import dns1123_label
+from kubepy.quoting import printable
 
 LEGACY_LABELS = ("controller-uid", "job-name")
 LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
@@ -311,9 +312,9 @@ def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
         errors.append(invalid_value(path, zone, "timeZone must be nil or non-empty string"))
     elif not all(re.fullmatch(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}", part) and part not in (".", "..")
                  for part in zone.split("/")):
-        errors.append(invalid_value(path, zone, f"unknown time zone {zone}"))
+        errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
     elif zone.lower() == "local":
         why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
         errors.append(invalid_value(path, zone, why))
     elif not is_time_zone(zone):
-        errors.append(invalid_value(path, zone, f"unknown time zone {zone}"))
+        errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))

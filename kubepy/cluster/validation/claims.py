@@ -14,6 +14,7 @@ from kubepy.cluster.validation.fields import (
 from kubepy.cluster.validation.labels import label_key, validate_label_selector, validate_labels
 from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
 from kubepy.cluster.values.quantity import NANO, Quantity
+from kubepy.quoting import quote
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
@@ -237,6 +238,6 @@ def claim_spec_warnings(spec: Object, path: str) -> list[str]:
     for field in ("requests", "limits"):
         size = _storage(spec.get("resources") or {}, field)
         if size is not None and size.nanos % NANO:
-            why = f'fractional byte value "{size}" is invalid, must be an integer'
+            why = f"fractional byte value {quote(str(size))} is invalid, must be an integer"
             warnings.append(f"{path}.resources.{field}[storage]: {why}")
     return warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required, too_long
+from kubepy.cluster.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required, too_long
 from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_immutable
 from kubepy.cluster.validation.formats import config_map_key
@@ -67,7 +67,7 @@ def validate_config_map(config_map: Object) -> list[FieldError]:
         _validate_key(key, "binaryData", errors)
     size = sum(len(value.encode()) for value in data.values()) + sum(map(decoded_size, binary.values()))
     if size > MAX_DATA_BYTES:
-        errors.append(too_long("", MAX_DATA_BYTES))
+        errors.append(too_long(WHOLE_OBJECT, MAX_DATA_BYTES))
     return errors
 
 

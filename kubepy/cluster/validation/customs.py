@@ -13,6 +13,7 @@ from kubepy.cluster.types.errors import DecodeError
 from kubepy.cluster.validation.labels import label_key
 from kubepy.cluster.validation.metadata import validate_object_meta
 from kubepy.cluster.values.names import dns1035_label, path_segment
+from kubepy.quoting import quote
 
 _STANDARD_FINALIZERS = ("kubernetes", ORPHAN, FOREGROUND)
 _METADATA = "meta/v1.ObjectMeta"
@@ -26,7 +27,7 @@ def finalizer_warnings(finalizers: Iterable[str]) -> list[str]:
         complaints = list(label_key(name))
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             complaints.append(f"{_PREFER} {'including a path (/) ' if '.' in name else ''}{_CONFLICTS}")
-        warnings += [f'metadata.finalizers: "{name}": {why}' for why in complaints]
+        warnings += [f"metadata.finalizers: {quote(name)}: {why}" for why in complaints]
     return warnings
 
 

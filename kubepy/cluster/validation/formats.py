@@ -9,6 +9,7 @@ import re
 
 from kubepy.cluster.errors import invalid_value
 from kubepy.cluster.validation.fields import Errors, between, validate_format
+from kubepy.quoting import quote
 
 _PORT_NAME = re.compile(r"[-a-z0-9]+")
 _PERCENT = re.compile(r"[0-9]+%")
@@ -158,7 +159,7 @@ def ip_warnings(address: str, path: str) -> list[str]:
     canonical = str(ipaddress.ip_address(address))
     if canonical == address:
         return []
-    return [f'{path}: IPv6 address "{address}" should be in RFC 5952 canonical format ("{canonical}")']
+    return [f"{path}: IPv6 address {quote(address)} should be in RFC 5952 canonical format ({quote(canonical)})"]
 
 
 def cidr_warnings(network: str, path: str) -> list[str]:
@@ -171,7 +172,7 @@ def cidr_warnings(network: str, path: str) -> list[str]:
     canonical = f"{ipaddress.ip_address(address)}/{length}"
     if canonical == network:
         return []
-    return [f'{path}: IPv6 CIDR value "{network}" should be in RFC 5952 canonical format ("{canonical}")']
+    return [f"{path}: IPv6 CIDR value {quote(network)} should be in RFC 5952 canonical format ({quote(canonical)})"]
 
 
 def validate_ip(address: str, path: str, errors: Errors) -> None:

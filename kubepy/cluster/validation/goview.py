@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubepy.cluster.values.goformat import Ordered
+
 
 def go_view(type_name: str, value: Any) -> Any:
     """A value as ``json.Marshal`` prints the internal type ``type_name`` (``apps.DaemonSetUpdateStrategy``).
@@ -12,11 +14,22 @@ def go_view(type_name: str, value: Any) -> Any:
     """
     from kubepy.cluster.types import go_fields
 
-    return go_fields(type_name, value)
+    return _ordered(go_fields(type_name, value))
+
+
+def json_view(type_name: str, value: Any) -> Any:
+    """A value as ``json.Marshal`` prints a type with JSON names (``meta/v1.OwnerReference``)."""
+    from kubepy.cluster.types import go_order
+
+    return _ordered(go_order(type_name, value))
 
 
 def selector_view(selector: Any) -> Any:
-    """A label selector with its fields in Go's order."""
-    from kubepy.cluster.types import go_order
+    """A label selector as ``json.Marshal`` prints it."""
+    return json_view("meta/v1.LabelSelector", selector)
 
-    return None if selector is None else go_order("meta/v1.LabelSelector", selector)
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    return Ordered(value) if isinstance(value, dict) else value

@@ -9,6 +9,8 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import Errors, validate_format, validate_nonnegative
 from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.labels import label_key
+from kubepy.cluster.values.goformat import quote
+from kubepy.cluster.values.gonumbers import int_or_none
 
 ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 OPERATORS = ("In", "NotIn")
@@ -16,7 +18,7 @@ STATUSES = ("False", "True", "Unknown")
 
 
 def _listed(values: tuple[str, ...]) -> str:
-    quoted = " ".join(f'"{value}"' for value in values)
+    quoted = " ".join(quote(value) for value in values)
     return f"valid values: [{quoted}]"
 
 
@@ -160,8 +162,8 @@ def _readable(text: str, completions: int) -> list[tuple[int, int]]:
 def _parse_interval(text: str, completions: int) -> tuple[int, int]:
     parts = text.split("-")
     if len(parts) > 2:
-        raise ValueError(f'the fragment "{text}" violates the requirement that an index interval can have at most two '
-                         "parts separated by '-'")
+        raise ValueError(f"the fragment {quote(text)} violates the requirement that an index interval can have at most "
+                         "two parts separated by '-'")
     low, high = (_parse_index(part, completions) for part in (parts[0], parts[-1]))
     if len(parts) == 2 and low >= high:
         raise ValueError(f"non-increasing order, previous: {low}, current: {high}")
@@ -169,8 +171,9 @@ def _parse_interval(text: str, completions: int) -> tuple[int, int]:
 
 
 def _parse_index(text: str, completions: int) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f'cannot convert string to integer for index: "{text}"')
-    if int(text) >= completions:
-        raise ValueError(f'too large index: "{text}"')
-    return int(text)
+    index = int_or_none(text)
+    if index is None:
+        raise ValueError(f"cannot convert string to integer for index: {quote(text)}")
+    if index >= completions:
+        raise ValueError(f"too large index: {quote(text)}")
+    return index

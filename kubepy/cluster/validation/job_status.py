@@ -9,6 +9,7 @@ from __future__ import annotations
 from kubepy.cluster.errors import FieldError, duplicate, invalid_value, required
 from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import IMMUTABLE, Errors, semantically_equal, validate_nonnegative
+from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.job_policies import count_indexes, first_common_index
 
 COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
@@ -129,7 +130,8 @@ def _validate_finished(change: _Change) -> Errors:
     if (ends or change.changes("startTime")) and status.get("startTime") is None and not never_began:
         errors.append(required("status.startTime", "startTime is required for finished job"))
     if (ends or change.changes("uncountedTerminatedPods")) and any(uncounted.values()):
-        errors.append(invalid_value("status.uncountedTerminatedPods", uncounted, "must be empty for finished job"))
+        shown = go_view("batch.UncountedTerminatedPods", uncounted)
+        errors.append(invalid_value("status.uncountedTerminatedPods", shown, "must be empty for finished job"))
     return errors
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required, too_long
 from kubepy.cluster.meta import FOREGROUND, ORPHAN, Object
+from kubepy.cluster.validation.goview import json_view
 from kubepy.cluster.validation.labels import label_key, validate_labels
 from kubepy.cluster.values.names import (
     NameRule,
@@ -15,6 +16,7 @@ from kubepy.cluster.values.names import (
     path_segment,
     path_segment_prefix,
 )
+from kubepy.quoting import quote
 
 IMMUTABLE = "field is immutable"
 ANNOTATIONS_LIMIT = 256 * 1024  # bytes of all keys and values together
@@ -113,7 +115,7 @@ def validate_owner_references(references: Sequence[Object], path: str) -> list[F
         if controller:
             why = ("Only one reference can have Controller set to true. "
                    f'Found "true" in references for {controller} and {current}')
-            wrong.append(invalid_value(path, list(references), why))
+            wrong.append(invalid_value(path, json_view("[]meta/v1.OwnerReference", list(references)), why))
         else:
             controller = current
     return wrong
@@ -128,7 +130,8 @@ def _validate_owner_reference(reference: Object, path: str) -> list[FieldError]:
         if not reference.get(name):
             wrong.append(invalid_value(f"{path}.{name}", "", "must not be empty"))
     if (api_version, kind) == ("v1", "Event"):
-        wrong.append(invalid_value(path, reference, "/v1, Kind=Event is disallowed from being an owner"))
+        shown = json_view("meta/v1.OwnerReference", reference)
+        wrong.append(invalid_value(path, shown, "/v1, Kind=Event is disallowed from being an owner"))
     return wrong
 
 
@@ -144,7 +147,7 @@ def _validate_no_new_finalizers(new: Sequence[str], old: Sequence[str]) -> list[
     extra = sorted(set(new) - set(old))
     if not extra:
         return []
-    shown = ", ".join(f'"{name}"' for name in extra)
+    shown = ", ".join(quote(name) for name in extra)
     why = ("no new finalizers can be added if the object is being deleted, "
            f"found new finalizers []string{{{shown}}}")
     return [forbidden_field("metadata.finalizers", why)]

@@ -21,6 +21,7 @@ from kubepy.cluster.validation.formats import (
 )
 from kubepy.cluster.validation.labels import has_invalid_label_value, validate_label_selector
 from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain, path_segment
+from kubepy.quoting import quote
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
@@ -354,4 +355,4 @@ def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
 
 def _uncanonical(network: str) -> list[str]:
     canonical = str(_parse(network))
-    return [] if network == canonical else [f'must be in canonical form ("{canonical}")']
+    return [] if network == canonical else [f"must be in canonical form ({quote(canonical)})"]

@@ -211,6 +211,6 @@ def _validate_ratio(sizes: dict[str, Quantity], shown: str, path: str, errors: E
     if ratio < Quantity.parse("1"):
         errors.append(invalid_value(path, shown, f"ratio {shown} is less than 1"))
     if "min" in sizes and "max" in sizes and sizes["min"].nanos:
-        limit = sizes["max"].nanos / sizes["min"].nanos
-        if ratio.nanos / Quantity.parse("1").nanos > limit:
+        limit = sizes["max"].milli_value() / sizes["min"].milli_value()
+        if ratio.milli_value() / 1000 > limit:
             errors.append(invalid_value(path, shown, f"ratio {shown} is greater than max/min = {limit:f}"))

@@ -10,6 +10,7 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.validation.fields import NEGATIVE, Errors, validate_format
 from kubepy.cluster.values.names import dns1123_label, qualified_name
 from kubepy.cluster.values.quantity import NANO, Quantity, QuantityError
+from kubepy.quoting import quote
 
 HUGE_PAGES = "hugepages-"
 CONTAINER_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))
@@ -175,4 +176,4 @@ def _validate_claim_request(name: str, request: str, seen: set[str], path: str, 
 def _unknown_claim(path: str, name: str, claim_names: list[str]) -> FieldError:
     tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
     return FieldError("FieldValueNotFound", path,
-                      f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims{tail}')
+                      f"Not found: {quote(name)}: must be one of the names in pod.spec.resourceClaims{tail}")

@@ -6,6 +6,10 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
+from kubepy.cluster.clock import later
+from kubepy.cluster.values.gonumbers import NumberError, atoi
+from kubepy.quoting import printable, quote
+
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 DESCRIPTORS = {
@@ -55,7 +59,7 @@ class Schedule(NamedTuple):
         """The first time after ``moment`` at which it is due, counted on clocks of ``zone`` unless it names its own;
         None if there is none in sight. Hours that clocks skip are skipped, those that they repeat count twice."""
         if self.every:
-            return moment.replace(microsecond=0) + timedelta(seconds=self._interval())
+            return later(moment.replace(microsecond=0), self._interval())
         local = (moment + timedelta(seconds=1)).replace(microsecond=0).astimezone(_zone(self.zone) or zone)
         last_year = local.year + YEARS_AHEAD
         while local.year <= last_year:
@@ -129,7 +133,7 @@ def _split_time_zone(text: str) -> tuple[str, str]:
         raise CronError("invalid schedule format: runtime error: slice bounds out of range")
     name = zone.partition("=")[2]
     if not is_time_zone(name):
-        raise CronError(f"provided bad location {name}: unknown time zone {name}")
+        raise CronError(printable(f"provided bad location {name}: unknown time zone {name}"))
     return name, rest.strip()
 
 
@@ -151,7 +155,7 @@ def _parse_descriptor(text: str) -> Schedule:
         raise CronError(f"unrecognized descriptor: {text}")
     duration = text.removeprefix("@every ")
     if not _DURATION.fullmatch(duration):
-        raise CronError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
+        raise CronError(f"failed to parse duration {text}: time: invalid duration {quote(duration)}")
     nothing: frozenset[int] = frozenset()
     return Schedule(nothing, nothing, nothing, nothing, nothing, every=duration)
 
@@ -195,9 +199,10 @@ def _parse_number(text: str, field: _Field) -> int:
 
 
 def _parse_int(text: str) -> int:
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise CronError(f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax')
-    number = int(text)
+    try:
+        number = atoi(text)
+    except NumberError as error:
+        raise CronError(f"failed to parse int from {text}: {error}") from None
     if number < 0:
         raise CronError(f"negative number ({number}) not allowed: {text}")
     return number

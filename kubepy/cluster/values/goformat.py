@@ -11,13 +11,25 @@ import json
 import re
 from typing import Any
 
+from kubepy.quoting import printable as printable
+from kubepy.quoting import quote as quote
+
 _FRACTION = re.compile(r"\d\.\d|\d[eE][-+]?\d")  # something in a JSON text that may be a float
 _TYPE_NAMES: dict[type, str] = {
     type(None): "<nil>", bool: "bool", int: "int64", float: "float64", str: "string",
     list: "[]interface {}", dict: "map[string]interface {}",
 }
-_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v",
-            '"': r"\"", "\\": r"\\"}
+
+
+class Ordered(dict[str, Any]):
+    """A map whose keys, and those of all maps in it, stand in the order in which Go prints them: a struct's fields."""
+
+
+def in_go_order(value: Any) -> Any:
+    """A value with the keys of its maps sorted, as Go prints maps; what is Ordered stays as it is."""
+    if isinstance(value, dict):
+        return value if isinstance(value, Ordered) else {key: in_go_order(value[key]) for key in sorted(value)}
+    return [in_go_order(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def type_name(value: Any) -> str:
@@ -105,20 +117,14 @@ def _digits(value: float) -> tuple[str, str, int]:
     return sign, digits.rstrip("0"), len(whole) - lost + int(exponent or 0)
 
 
-def quote(text: str) -> str:
-    """``%q``: a double-quoted Go string."""
-    return '"' + "".join(_quoted_character(character) for character in text) + '"'
+def quote_bytes(text: str) -> str:
+    """A text in an error of Go's package ``time``: of what is no ASCII, and of control characters, the bytes."""
+    def shown(character: str) -> str:
+        if " " <= character < "\x7f":
+            return f"\\{character}" if character in '"\\' else character
+        return "".join(f"\\x{byte:02x}" for byte in character.encode(errors="surrogateescape"))
 
-
-def _quoted_character(character: str) -> str:
-    if escape := _ESCAPES.get(character):
-        return escape
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if code < 0x20 or code == 0x7F:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return '"' + "".join(map(shown, text)) + '"'
 
 
 def code_point(character: str) -> str:

@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from kubepy.cluster.values.gonumbers import int_or_none
+
 # A pattern may need much memory where Go's does not: RE2 has an instruction for each byte, Go one for each character.
 _MAX_MEMORY = 64 << 20
 _MAX_HEIGHT = 1000
@@ -102,8 +104,9 @@ def _error_of(message: str, pattern: str) -> GoRegexError:
     if part.startswith("(?<"):
         return GoRegexError("invalid named capture", pattern[pattern.index(part):])
     if why == "invalid repetition size" and (count := _COUNTED.fullmatch(part)):
-        least, most = int(count[1]), int(count[2] or count[1])
-        part = part.removesuffix("?") if max(least, most) > _MAX_REPEAT or least > most else part
+        least, most = int_or_none(count[1]), int_or_none(count[2] or count[1])
+        is_wrong = least is None or most is None or max(least, most) > _MAX_REPEAT or least > most
+        part = part.removesuffix("?") if is_wrong else part
     return GoRegexError(_WORDS.get(why, why), part or pattern)
 
 

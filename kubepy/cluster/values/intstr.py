@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.cluster.values.goformat import quote
+from kubepy.cluster.values.gonumbers import NumberError, atoi
+
 
 def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
     """A number as it is, ``"30%"`` of ``total``; None is 0. Raises ValueError for anything else."""
@@ -9,8 +12,10 @@ def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
         return 0
     if isinstance(value, int):
         return value
-    digits = value[:-1] if value.endswith("%") else ""
-    if not digits.removeprefix("-").isdecimal():
+    if not value.endswith("%"):
         raise ValueError("invalid value for IntOrString: invalid type: string is not a percentage")
-    product = int(digits) * total
+    try:
+        product = atoi(value[:-1]) * total
+    except NumberError as error:
+        raise ValueError(f"invalid value for IntOrString: invalid value {quote(value)}: {error}") from None
     return -(-product // 100) if round_up else product // 100

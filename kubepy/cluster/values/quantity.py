@@ -10,13 +10,17 @@ import re
 from functools import lru_cache, total_ordering
 from typing import NamedTuple
 
+from kubepy.cluster.values.gonumbers import int_or_none
+
 DECIMAL_SI, BINARY_SI, DECIMAL_EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
 
 NANO = 10**9
 _MAX = (2**63 - 1) * NANO
+MAX_DIGITS = 1000  # likewise
 _MAX_EXPONENT = 1000  # no real amount comes near; 1e999999999 would take all memory to compare
 
 FORMAT_WRONG = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+NUMERIC_WRONG = "unable to parse numeric part of quantity"
 SUFFIX_WRONG = "unable to parse quantity's suffix"
 
 _PATTERN = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
@@ -61,12 +65,12 @@ class Quantity:
         return cls(value * 10**6, format)
 
     def value(self) -> int:
-        """The whole number, rounded up (``Value``)."""
-        return -(-self.nanos // NANO)
+        """The whole number, rounded up, at most an int64 (``Value``)."""
+        return _int64(-(-self.nanos // NANO))
 
     def milli_value(self) -> int:
-        """Thousandths, rounded up (``MilliValue``)."""
-        return -(-self.nanos // 10**6)
+        """Thousandths, rounded up, at most an int64 (``MilliValue``)."""
+        return _int64(-(-self.nanos // 10**6))
 
     def is_zero(self) -> bool:
         return self.nanos == 0
@@ -92,6 +96,10 @@ class Quantity:
 
     def __repr__(self) -> str:
         return f"Quantity({str(self)!r})"
+
+
+def _int64(value: int) -> int:
+    return max(-(2**63), min(value, 2**63 - 1))
 
 
 class Int64Amount(NamedTuple):
@@ -130,6 +138,8 @@ def scan(text: str) -> Parsed:
         return Parsed(Quantity(0, DECIMAL_SI, text), Int64Amount(0, 0))
     sign, number, fraction, suffix = match[1], match[2].lstrip("0") or "0", match[3] or "", match[4]
     base, exponent, format = _interpret(suffix)
+    if len(number + fraction) > MAX_DIGITS:
+        raise QuantityError(NUMERIC_WRONG)
     digits = int(number + fraction)
     amount = _int64_amount(number, fraction, exponent, format)
     kept = text if amount is not None and _is_kept(number + fraction, amount.scale, exponent, format) else ""
@@ -165,10 +175,10 @@ def _interpret(suffix: str) -> tuple[int, int, str]:
     """Base, exponent and family of a suffix."""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
-    exponent = re.fullmatch(r"[eE]([+-]?[0-9]+)", suffix)
-    if exponent is None or abs(int(exponent[1])) > _MAX_EXPONENT:
+    exponent = int_or_none(suffix[1:]) if suffix[0] in "eE" else None
+    if exponent is None or abs(exponent) > _MAX_EXPONENT:
         raise QuantityError(SUFFIX_WRONG)
-    return 10, int(exponent[1]), DECIMAL_EXPONENT
+    return 10, exponent, DECIMAL_EXPONENT
 
 
 def _round_up(digits: int, base: int, exponent: int, fraction_digits: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import later, parse_time
 from kubepy.cluster.meta import Object
 from kubepy.cluster.values import cron
 
@@ -62,14 +62,14 @@ def latest_start(cron_job: Object, times: Times, now: datetime, *, heed_deadline
         return Latest(since, first)
     interval = round((second - first).total_seconds())
     missed = int((now - first).total_seconds()) // interval + 1
-    return Latest(since, _last_before(times, first + timedelta(seconds=(missed - 2) * interval), now), missed)
+    return Latest(since, _last_before(times, later(first, (missed - 2) * interval), now), missed)
 
 
 def _counted_from(cron_job: Object, now: datetime, heed_deadline: bool) -> datetime:
     last = (cron_job.get("status") or {}).get("lastScheduleTime")
     since = parse_time(last or cron_job["metadata"]["creationTimestamp"])
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
-    return max(since, now - timedelta(seconds=deadline)) if heed_deadline and deadline is not None else since
+    return max(since, later(now, -deadline)) if heed_deadline and deadline is not None else since
 
 
 def _last_before(times: Times, moment: datetime, now: datetime) -> datetime | None:
@@ -93,4 +93,4 @@ def seconds_until_next(cron_job: Object, times: Times, now: datetime) -> float:
 
 def is_too_late(cron_job: Object, due: datetime, now: datetime) -> bool:
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
-    return deadline is not None and due + timedelta(seconds=deadline) < now
+    return deadline is not None and later(due, deadline) < now

@@ -7,6 +7,7 @@ from typing import Any
 
 from kubepy.cluster.meta import Object, annotations_of, labels_of, uid_of
 from kubepy.cluster.objects.nodes import METADATA_NAME, required_node_selector
+from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.cluster.values.intstr import scaled_value
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
@@ -47,8 +48,8 @@ def _age(pod: Object) -> tuple[bool, str, str]:
 
 def template_generation(daemon_set: Object) -> str | None:
     """What the deprecated annotation counts, as pods are labelled with it; None without a number there."""
-    text = annotations_of(daemon_set).get(GENERATION_ANNOTATION, "")
-    return str(int(text)) if text.removeprefix("-").isdecimal() else None
+    generation = int_or_none(annotations_of(daemon_set).get(GENERATION_ANNOTATION, ""))
+    return None if generation is None else str(generation)
 
 
 def is_generation_reused(daemon_set: Object, old_revisions: Iterable[Object]) -> bool:

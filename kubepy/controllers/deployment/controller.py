@@ -36,6 +36,7 @@ from kubepy.controllers.ref_manager import RefManager, candidates
 RESOURCE = "deployments.apps"
 REPLICA_SETS = "replicasets.apps"
 NO_LIMIT = 2**31 - 1
+JUST_AFTER = 0.001  # seconds; a rollout is late after its deadline, not at it
 
 
 class DeploymentController:
@@ -373,11 +374,15 @@ class Rollout:
             RESOURCE, self.deployment, subresource="status", namespace=namespace_of(self.deployment))
 
     def look_again_at_deadline(self) -> None:
-        """A rollout that is stuck must be judged when its time is over (``requeueStuckDeployment``)."""
+        """Judge a rollout that is stuck when its time is over (``requeueStuckDeployment``).
+
+        Upstream adds a second, for times that are cut to seconds; in the last second before the deadline it asks again
+        and again instead.
+        """
         current = status.progressing_condition(self.deployment)
         if current is None or not status.has_progress_deadline(self.deployment):
             return
         if self.is_complete() or current.get("reason") == "ProgressDeadlineExceeded":
             return
         seconds = (status.deadline(self.deployment, current) - self.now).total_seconds()
-        self.controller.queue.add_after(self.key, max(seconds, 0) + 1)
+        self.controller.queue.add_after(self.key, seconds + 1 if seconds >= 1 else max(seconds, 0) + JUST_AFTER)

@@ -18,6 +18,7 @@ from kubepy.cluster.objects.deployments import (
     same_template,
 )
 from kubepy.cluster.types.hashing import compute_hash
+from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.controllers.deployment.sizes import max_surge, replicas
 
 ROLLBACK_TO = "deprecated.deployment.rollback.to"
@@ -60,10 +61,11 @@ def with_revision(deployment: Object, annotations: dict[str, str], revision: int
     """
     copied = {key: value for key, value in annotations_of(deployment).items() if key not in NOT_COPIED}
     before = annotations.get(REVISION, "")
-    if before and not before.lstrip("-").isdigit():
+    number = int_or_none(before or "0")
+    if number is None:
         return annotations | copied
     result = annotations | copied
-    if int(before or 0) < revision:
+    if number < revision:
         result[REVISION] = str(revision)
         if before:
             result[REVISION_HISTORY] = _extended(annotations.get(REVISION_HISTORY, ""), before)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kubepy.cluster.meta import Object, annotations_of, name_of
 from kubepy.cluster.objects.deployments import same_template, template_without_hash
+from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.controllers.deployment.revision import NOT_COPIED, ROLLBACK_TO, number_of
 from kubepy.controllers.deployment.sizes import ReplicaSets
 
@@ -29,8 +30,7 @@ class Rollback(NamedTuple):
 
 def wanted_revision(deployment: Object) -> int | None:
     """The revision to go back to, 0 for the last one before this; None where none is asked for."""
-    text = annotations_of(deployment).get(ROLLBACK_TO, "")
-    return int(text) if text.lstrip("-").isdigit() else None
+    return int_or_none(annotations_of(deployment).get(ROLLBACK_TO, ""))
 
 
 def roll_back(deployment: Object, replica_sets: ReplicaSets, revision: int) -> Rollback:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from kubepy.cluster.meta import Object, annotations_of, name_of
 from kubepy.cluster.objects.deployments import DESIRED_REPLICAS, MAX_REPLICAS, by_age
+from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.cluster.values.intstr import scaled_value
 
 ReplicaSets = list[Object]
@@ -127,5 +128,4 @@ def _fraction(deployment: Object, replica_set: Object) -> int:
 
 def _max_replicas(replica_set: Object) -> int:
     """The size that all ReplicaSets could have together when this one was scaled last; 0 where it is not known."""
-    text = annotations_of(replica_set).get(MAX_REPLICAS, "")
-    return int(text) if text.isdigit() and int(text) < 2**31 else 0
+    return max(int_or_none(annotations_of(replica_set).get(MAX_REPLICAS, ""), 32) or 0, 0)

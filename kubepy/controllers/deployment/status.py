@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from kubepy.cluster.clock import format_time, parse_time
+from kubepy.cluster.clock import format_time, later, parse_optional_time
 from kubepy.cluster.meta import Object, name_of
 from kubepy.controllers.conditions import Conditions, find_condition, with_condition, without_condition
 from kubepy.controllers.deployment.sizes import ReplicaSets, count, max_unavailable, replicas, total
@@ -96,9 +96,9 @@ def is_timed_out(deployment: Object, status: Object, now: datetime) -> bool:
 
 
 def deadline(deployment: Object, current: Object) -> datetime:
-    """When a rollout whose last progress is ``current`` counts as stuck."""
+    """When a rollout whose last progress is ``current`` counts as stuck; a condition without a time is long overdue."""
     seconds = deployment["spec"]["progressDeadlineSeconds"]
-    return parse_time(current["lastUpdateTime"]) + timedelta(seconds=seconds)
+    return later(parse_optional_time(current.get("lastUpdateTime")), seconds)
 
 
 def rollout_status(deployment: Object, new: Object | None, old: ReplicaSets, now: datetime) -> Object:

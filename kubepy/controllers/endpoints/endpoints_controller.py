@@ -10,7 +10,7 @@ from kubepy.cluster.objects.services import NONE
 from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.endpoints.membership import SERVICES, Membership, is_watched, pods_of
 from kubepy.controllers.endpoints.slices import HEADLESS
-from kubepy.controllers.endpoints.subsets import subsets_of, truncated
+from kubepy.controllers.endpoints.subsets import repacked, subsets_of, truncated
 from kubepy.controllers.endpoints.trigger import TRIGGER_TIME, seen_in_subsets, trigger_time
 from kubepy.controllers.pod_control import is_namespace_terminating
 
@@ -84,12 +84,16 @@ def _labels(service: Object) -> dict[str, str]:
 
 
 def is_same(wanted: Object, now: Object | None) -> bool:
-    """Whether what is there says the same; the time of the change does not count."""
-    return now is not None and _content(wanted) == _content(now)
+    """Whether what is there says the same; the time of the change does not count, nor the order of ports and subsets,
+    which another version of the controller may have hashed otherwise."""
+    if now is None or _marks(wanted) != _marks(now):
+        return False
+    subsets = now.get("subsets") or []
+    return bool(wanted["subsets"] == subsets or wanted["subsets"] == repacked(subsets))
 
 
-def _content(endpoints: Object) -> tuple[object, ...]:
-    return endpoints.get("subsets") or [], labels_of(endpoints), annotations_of(endpoints).get(OVER_CAPACITY)
+def _marks(endpoints: Object) -> tuple[object, ...]:
+    return labels_of(endpoints), annotations_of(endpoints).get(OVER_CAPACITY)
 
 
 def _with_time(endpoints: Object, time: str) -> Object:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, namespace_of, new_controller_ref
 from kubepy.controllers.endpoints.membership import SERVICE_NAME
-from kubepy.controllers.endpoints.slices import MANAGED_BY, MAX_NAME, Plan, ports_key
+from kubepy.controllers.endpoints.slices import MANAGED_BY, MAX_NAME, Plan, in_order, ports_key
 from kubepy.controllers.endpoints.subsets import repacked
 from kubepy.controllers.endpoints.trigger import TRIGGER_TIME
 
@@ -67,7 +67,7 @@ def _wanted(endpoints: Object) -> tuple[dict[str, Object], int]:
         for family in FAMILIES:
             of_family = [one for one in all_of_it[:MAX_ENDPOINTS] if (":" in one["addresses"][0]) == (family == "IPv6")]
             if of_family:
-                slice_ = _new_slice(endpoints, [_port(port) for port in subset.get("ports") or ()], family)
+                slice_ = _new_slice(endpoints, in_order(_port(port) for port in subset.get("ports") or ()), family)
                 found.setdefault(_key(slice_), slice_)["endpoints"].extend(of_family)
     return found, skipped
 

@@ -188,7 +188,7 @@ def _identity(endpoint: Object) -> tuple[Any, ...]:
 def _groups(service: Object, pods: list[Object], family: str, node_of: NodeOf) -> dict[str, Group]:
     found: dict[str, Group] = {}
     for pod in pods:
-        ports = sorted(endpoint_ports(service, pod), key=_port_hash)
+        ports = in_order(endpoint_ports(service, pod))
         group = found.setdefault(ports_key(ports), Group(ports, []))
         node = node_of(pod["spec"].get("nodeName", ""))
         if node is None and not service["spec"].get("publishNotReadyAddresses"):
@@ -199,12 +199,16 @@ def _groups(service: Object, pods: list[Object], family: str, node_of: NodeOf) -
     return found
 
 
+def in_order(ports: Iterable[Object]) -> list[Object]:
+    """Ports as a slice lists them: in the order of their hashes (``portsInOrder``)."""
+    return sorted(ports, key=_port_hash)
+
+
 def ports_key(ports: list[Object]) -> str:
     return ",".join(sorted(map(_port_hash, ports)))
 
 
 def _port_hash(port: Object) -> str:
-    """The order of ports in a slice is that of their hashes (``portsInOrder``)."""
     return deep_hash("discovery/v1.EndpointPort", port)
 
 

@@ -81,7 +81,7 @@ def _packed(offered: Iterable[tuple[Object | None, dict[str, Offer]]]) -> list[O
         if port is not None:
             ports.append(port)
     return sorted((_subset(ports, offers) for ports, offers in groups.values()),
-                  key=lambda subset: deep_hash("core/v1.EndpointSubset", subset, "md5"))
+                  key=lambda subset: deep_hash("core/v1.EndpointSubset", subset))
 
 
 def _subset(ports: list[Object], offers: list[Offer]) -> Object:
@@ -99,7 +99,7 @@ def _address_key(address: Object) -> str:
 
 
 def _port_hash(port: Object | None) -> str:
-    return deep_hash("core/v1.EndpointPort", port, "md5") if port is not None else ""
+    return deep_hash("core/v1.EndpointPort", port) if port is not None else ""
 
 
 def truncated(subsets: list[Object]) -> list[Object] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubepy.cluster.clock import parse_time
+from kubepy.cluster.clock import later, parse_time
 from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import get_condition, is_restartable_init_container
 
@@ -47,8 +47,7 @@ def finish_time(pod: Object) -> datetime:
     if ready is not None and ready["status"] == "False" and ready.get("lastTransitionTime"):
         return parse_time(ready["lastTransitionTime"])
     if metadata.get("deletionTimestamp"):
-        grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
-        return parse_time(metadata["deletionTimestamp"]) - grace
+        return later(parse_time(metadata["deletionTimestamp"]), -(metadata.get("deletionGracePeriodSeconds") or 0))
     return parse_time(metadata["creationTimestamp"])
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.clock import format_time, parse_time
+from kubepy.cluster.clock import format_time, later, parse_time
 from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import phase_of
 from kubepy.controllers.conditions import find_condition
@@ -87,7 +87,7 @@ def deadline(job: Object) -> datetime | None:
     seconds, started = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
     if seconds is None or not started or is_suspended(job):
         return None
-    return parse_time(started) + timedelta(seconds=seconds)
+    return later(parse_time(started), seconds)
 
 
 def _restarted_too_often(job: Object, pods: Iterable[Object], limit: int) -> bool:

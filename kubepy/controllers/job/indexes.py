@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubepy.cluster.meta import Object, annotations_of
+from kubepy.cluster.values.gonumbers import int_or_none
 
 INDEX = "batch.kubernetes.io/job-completion-index"  # annotation and label of a pod
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
@@ -15,8 +16,8 @@ Indexes = set[int]
 
 def completion_index(pod: Object) -> int | None:
     """The pod's index; None for one without, or with one that is no number."""
-    text = annotations_of(pod).get(INDEX, "")
-    return int(text) if text.isdecimal() else None
+    index = int_or_none(annotations_of(pod).get(INDEX, ""))
+    return None if index is None or index < 0 else index
 
 
 def indexes_of(pods: Iterable[Object]) -> Indexes:
@@ -34,17 +35,17 @@ def all_failures_of_index(pod: Object) -> int:
 
 
 def _count(pod: Object, annotation: str) -> int:
-    text = annotations_of(pod).get(annotation, "")
-    return int(text) if text.isdecimal() and int(text) < 2**31 else 0
+    return max(int_or_none(annotations_of(pod).get(annotation, ""), 32) or 0, 0)
 
 
 def parse_indexes(text: str, completions: int) -> Indexes:
     """The indexes below ``completions``; what cannot be read is left out."""
     found: Indexes = set()
     for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        if first.isdecimal() and (not last or last.isdecimal()):
-            found.update(range(int(first), min(int(last or first), completions - 1) + 1))
+        low, _, high = part.partition("-")
+        first, last = int_or_none(low), int_or_none(high or low)
+        if first is not None and last is not None and first >= 0:
+            found.update(range(first, min(last, completions - 1) + 1))
     return found
 
 

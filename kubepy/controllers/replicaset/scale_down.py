@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from kubepy.cluster.meta import Object, annotations_of, uid_of
 from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready, node_name, pod_ready_time
+from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.controllers.pod_order import created_at, most_restarts, standing
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -84,6 +85,4 @@ def _bucket(moment: datetime, now: datetime) -> int:
 def deletion_cost(pod: Object) -> int:
     """The annotation's value; 0 without one, and for one that is no int32."""
     text = annotations_of(pod).get(DELETION_COST, "0")
-    if not _COST.fullmatch(text) or not -(2**31) <= int(text) < 2**31:
-        return 0
-    return int(text)
+    return int_or_none(text, 32) or 0 if _COST.fullmatch(text) else 0

@@ -71,7 +71,8 @@ class StatefulSetController:
         known = self._adopted_revisions(set_, selector)
         members = self._members(set_, selector)
         revisions = self._revisions(set_, known)
-        versions = Versions(_at_revision(set_, revisions.current), _at_revision(set_, revisions.update),
+        versions = Versions(history.apply_revision(set_, revisions.current),
+                            history.apply_revision(set_, revisions.update),
                             name_of(revisions.current), name_of(revisions.update))
         step = Sync(self._control, set_, versions, members, revisions.collisions, self._clock.now())
         try:
@@ -104,7 +105,8 @@ class StatefulSetController:
         return history.sort_revisions(one for one in adopted if is_controlled_by(one, set_))
 
     def _revisions(self, set_: Object, known: list[Object]) -> Revisions:
-        """``getStatefulSetRevisions``: an equal revision is used again, with the newest number."""
+        """``getStatefulSetRevisions``: an equal revision is used again, with the newest number; the newest one also
+        when an older server wrote it in other words, and then as it is."""
         collisions = history.collision_count(set_) or 0
         template = set_["spec"]["template"]
         equal = [one for one in known if history.holds(one, template)]
@@ -112,6 +114,8 @@ class StatefulSetController:
             update = known[-1]
         elif equal:
             update = self._history.renumber(equal[-1], history.next_number(known))
+        elif known and history.restores(known[-1], set_):
+            update = known[-1]
         else:
             update, collisions = self._history.create_unique(
                 set_, lambda count: _new_revision(set_, history.next_number(known), count), collisions)
@@ -147,11 +151,6 @@ def _nothing(key: Key, obj: Object) -> None:
 
 def _only_looked_at(event: WatchEvent) -> None:
     """The informers keep what somebody watches."""
-
-
-def _at_revision(set_: Object, revision: Object) -> Object:
-    """The set with the template that a revision keeps (``ApplyRevision``)."""
-    return {**set_, "spec": {**set_["spec"], "template": history.template_of(revision)}}
 
 
 def _new_revision(set_: Object, number: int, collisions: int) -> Object:

@@ -6,11 +6,13 @@ Upstream: ``stateful_set_utils.go``.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
+from kubepy.cluster.clock import later
 from kubepy.cluster.meta import Object, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.cluster.objects.pods import TERMINAL_PHASES, is_pod_ready, phase_of, pod_ready_time
+from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.controllers.pod_control import pod_from_template
 from kubepy.controllers.statefulset.claims import claim_name
 
@@ -57,7 +59,7 @@ class Member(NamedTuple):
         """Whether it has been ready for so long (``IsPodAvailable``)."""
         if not self.is_ready or not seconds:
             return self.is_ready
-        return self.ready_since is not None and self.ready_since + timedelta(seconds=seconds) <= now
+        return self.ready_since is not None and later(self.ready_since, seconds) <= now
 
 
 def read_member(set_: Object, pod: Object) -> Member:
@@ -71,8 +73,8 @@ def parent_and_ordinal(pod: Object) -> tuple[str, int]:
     found = MEMBER.fullmatch(name_of(pod))
     if found is None:
         return "", -1
-    ordinal = int(found[2])
-    return found[1], ordinal if ordinal < 2**31 else -1
+    ordinal = int_or_none(found[2], 32)
+    return found[1], -1 if ordinal is None else ordinal
 
 
 def ordinal_of(pod: Object) -> int:

@@ -6,7 +6,7 @@ values. What a plain scalar means is in ``scalars``, shared by both. Nothing her
 """
 
 from kubepy.storage.yaml.emitter import dump
-from kubepy.storage.yaml.errors import YamlError
+from kubepy.storage.yaml.errors import NumberRangeError, YamlError
 from kubepy.storage.yaml.loader import Document, indented_json, load_all, load_each, read_json
 
-__all__ = ["Document", "YamlError", "dump", "indented_json", "load_all", "load_each", "read_json"]
+__all__ = ["Document", "NumberRangeError", "YamlError", "dump", "indented_json", "load_all", "load_each", "read_json"]

@@ -44,12 +44,14 @@ def construct(text: str, first_line: int, resolver: Resolver = resolve, unique_k
     Raises YamlError, with ``unique_keys`` also for a mapping with equal keys. What follows the first document is not
     looked at, as go-yaml does not either.
     """
-    return _construct(text, first_line, resolver, unique_keys, "")
+    return read_document(text, first_line, lambda text, hidden: DocumentReader(text, resolver, unique_keys, hidden))
 
 
-def _construct(text: str, first_line: int, resolver: Resolver, unique_keys: bool, hidden: str) -> tuple[Any, int]:
-    """``hidden``: what stands in the text for colons that are no more than characters."""
-    document = _Document(text, resolver, unique_keys, hidden)
+def read_document(text: str, first_line: int, reader: Callable[[str, str], DocumentReader], hidden: str = ""
+                  ) -> tuple[Any, int]:
+    """The same, read by the DocumentReader that ``reader`` makes of a text and of ``hidden``: the character that stands
+    in it for colons that are no more than characters ("": none)."""
+    document = reader(text, hidden)
     try:
         value, line = document.read_or_drain()
     except RepeatedKeyError as error:
@@ -61,8 +63,7 @@ def _construct(text: str, first_line: int, resolver: Resolver, unique_keys: bool
     except MarkedYAMLError as error:
         if error.problem == "found unexpected ':'":
             hidden = hidden or _unused(text)
-            return _construct(_hide_colons(text, error.problem_mark.index, hidden), first_line, resolver, unique_keys,
-                              hidden)
+            return read_document(_hide_colons(text, error.problem_mark.index, hidden), first_line, reader, hidden)
         raise YamlError(f"error converting YAML to JSON: yaml: {_go_words(error)}", _line(error, first_line)) from None
     except ReaderError as error:
         line = first_line + text.count("\n", 0, error.position)
@@ -117,7 +118,9 @@ def _restored(event: Any, hidden: str) -> Any:
     return event
 
 
-class _Document:
+class DocumentReader:
+    """Reads one document from the events of libyaml."""
+
     def __init__(self, text: str, resolver: Resolver, unique_keys: bool, hidden: str) -> None:
         get_event = CParser(text).get_event
         self._next = (lambda: _restored(get_event(), hidden)) if hidden else get_event
@@ -186,10 +189,10 @@ class _Document:
         following, node, unique = self._next, self._node, self._unique_keys
         while type(event := following()) is not MappingEndEvent:
             if type(event) is ScalarEvent and event.value == "<<" and _is_merge(event):
-                obj.update(_merged(node(following())))
+                obj.update(merged(node(following())))
                 continue
             key, value = self._key(event), node(following())
-            text = key if type(key) is str else _key_text(key, value)
+            text = key if type(key) is str else key_text(key, value)
             if unique and text in own:
                 self.line = event.start_mark.line
                 raise RepeatedKeyError(text)
@@ -235,7 +238,7 @@ def _is_merge(event: Any) -> bool:
     return bool(event.implicit[0]) or event.tag == _PREFIX + "merge"
 
 
-def _merged(value: Any) -> dict[str, Any]:
+def merged(value: Any) -> dict[str, Any]:
     """The entries that a merge brings; of several mappings the first counts."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
@@ -281,7 +284,7 @@ def _binary(text: str) -> str:
         raise _Refused("yaml: !!binary value contains invalid base64 data") from None
 
 
-def _key_text(key: Any, value: Any) -> str:
+def key_text(key: Any, value: Any) -> str:
     """A key that is no string, as sigs.k8s.io/yaml makes one of it."""
     if isinstance(key, dict | list):
         raise _Refused(f"yaml: invalid map key: {_go_syntax(key)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from functools import cmp_to_key
 from typing import Any
 
@@ -45,6 +46,26 @@ def dump(obj: Any) -> str:
     return "\n".join(lines)
 
 
+def dump_entry(name: str, value: Any, pad: str) -> str:
+    """The lines of one entry of a mapping that stands at ``pad`` (spaces)."""
+    lines: list[str] = []
+    _mapping({name: value}, pad, pad, lines)
+    return "\n".join([*lines, ""])
+
+
+def dump_item(value: Any, pad: str) -> str:
+    """The lines of one item of a list that stands at ``pad`` (spaces)."""
+    lines: list[str] = []
+    _sequence([value], pad, pad, lines)
+    return "\n".join([*lines, ""])
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The keys of a mapping in the order in which they are written."""
+    keys = tuple(names)
+    return [name for name, _ in _orders.get(keys) or _order(keys)]
+
+
 def _node(value: Any, lead: str, pad: str, lines: list[str]) -> None:
     """Write a value whose first line begins with ``lead``, and whose nested lines stand at ``pad``."""
     if value and type(value) is dict:
@@ -52,7 +73,7 @@ def _node(value: Any, lead: str, pad: str, lines: list[str]) -> None:
     elif value and type(value) is list:
         _sequence(value, lead, pad, lines)
     else:
-        lines.append(lead + (_string(value, len(lead), pad or "  ") if isinstance(value, str) else _atom(value)))
+        lines.append(lead + (string(value, len(lead), pad or "  ") if isinstance(value, str) else atom(value)))
 
 
 def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str]) -> None:
@@ -67,7 +88,7 @@ def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str]) -> None
         elif kind is str:
             text = _texts.get(value)
             if text is None:
-                text = _string(value, len(lead) + len(key) + 1, pad + "  ")
+                text = string(value, len(lead) + len(key) + 1, pad + "  ")
             lines.append(f"{lead}{key} {text}")
         elif kind is dict and value:
             lines.append(lead + key)
@@ -76,14 +97,14 @@ def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str]) -> None
             lines.append(lead + key)
             _sequence(value, pad, pad, lines)
         else:
-            lines.append(f"{lead}{key} {_atom(value)}")
+            lines.append(f"{lead}{key} {atom(value)}")
         lead = pad
 
 
 def _complex_entry(name: str, value: Any, lead: str, pad: str, lines: list[str]) -> None:
     """An entry whose key is too long for a line, or has several: ``? key`` and ``: value``."""
     inner = pad + "  "
-    lines.append(f"{lead}? {_string(name, len(lead) + 2, inner)}")
+    lines.append(f"{lead}? {string(name, len(lead) + 2, inner)}")
     _node(value, pad + ": ", inner, lines)
 
 
@@ -97,7 +118,7 @@ def _sequence(items: list[Any], lead: str, pad: str, lines: list[str]) -> None:
         lead = pad
 
 
-def _atom(value: Any) -> str:
+def atom(value: Any) -> str:
     """Anything written on one line whatever its place: numbers, booleans, null, empty collections."""
     if value is None:
         return "null"
@@ -139,7 +160,7 @@ def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def _key(name: str) -> str:
     """go-yaml writes even the key ``<<`` plain, and reads it as a merge then; what a file holds has to read back."""
-    return '"<<":' if name == "<<" else f"{_quote(name)}:"
+    return '"<<":' if name == "<<" else f"{quote(name)}:"
 
 
 def _is_simple(name: str) -> bool:
@@ -188,14 +209,14 @@ def _continues_number(text: str, start: int) -> bool:
 # --- strings ------------------------------------------------------------------------------------------------------
 
 
-def _string(value: str, column: int, indent: str) -> str:
+def string(value: str, column: int, indent: str) -> str:
     """A string that begins at ``column``; its further lines stand at ``indent``."""
     text = _texts.get(value)
     if text is not None:
         return text
-    if "\n" in value and _may_be_literal(value):
-        return _literal(value, indent)
-    text = _quote(value)
+    if "\n" in value and may_be_literal(value):
+        return literal(value, indent)
+    text = quote(value)
     if " " in text:
         return text if column + len(text) <= BEST_WIDTH else _fold(text, column, indent)
     if len(text) <= _MEMO_TEXT:
@@ -209,18 +230,18 @@ def _remember(value: str, text: str) -> None:
     _texts[value] = text
 
 
-def _quote(value: str) -> str:
+def quote(value: str) -> str:
     """A string on one line: plain if a reader takes it for the same string, else quoted."""
     if "\n" in value or _SPECIAL.search(value) or _SEPARATOR.search(value):
-        return _double(value)
+        return double_quote(value)
     if not is_string(value) or _BASE60.fullmatch(value):
-        return _double(value)
+        return double_quote(value)
     if _NOT_PLAIN.search(value):
         return "'" + value.replace("'", "''") + "'"
     return value
 
 
-def _double(value: str) -> str:
+def double_quote(value: str) -> str:
     return '"' + _ESCAPED.sub(_escape, value) + '"'
 
 
@@ -236,10 +257,10 @@ def _escape(match: re.Match[str]) -> str:
 
 def _fold(text: str, column: int, indent: str) -> str:
     """Break a long scalar at the first fitting space past the width; its end may stick out, as go-yaml's does."""
-    quote = text[0] if text[0] in "'\"" else ""
-    inside = range(1 + len(quote), len(text) - 1 - len(quote)) if quote else range(len(text))
+    mark = text[0] if text[0] in "'\"" else ""
+    inside = range(1 + len(mark), len(text) - 1 - len(mark)) if mark else range(len(text))
     broken, start = "", 0
-    for match in (_FIRST_SPACE if quote == '"' else _LONE_SPACE).finditer(text):
+    for match in (_FIRST_SPACE if mark == '"' else _LONE_SPACE).finditer(text):
         at = match.start()
         if column + at - start > BEST_WIDTH and at in inside:
             guard = "\\" if text[at + 1] == " " else ""  # in double quotes: keeps the space that begins the line
@@ -248,13 +269,13 @@ def _fold(text: str, column: int, indent: str) -> str:
     return broken + text[start:]
 
 
-def _may_be_literal(value: str) -> bool:
+def may_be_literal(value: str) -> bool:
     return not (value.endswith(" ") or " \n" in value or _SPECIAL.search(value) or _SEPARATOR.search(value))
 
 
-def _literal(value: str, indent: str) -> str:
-    """A ``|`` block, without the line break that ends it."""
-    hint = "2" if value[0] in " \n" else ""
+def literal(value: str, indent: str, steps: int = 2) -> str:
+    """A ``|`` block, without the line break that ends it; ``steps``: how far it is indented below its parent."""
+    hint = str(steps) if value[0] in " \n\t" else ""
     chomp = "+" if value == "\n" or value.endswith("\n\n") else "" if value.endswith("\n") else "-"
     body = value.removesuffix("\n").split("\n")
     return f"|{hint}{chomp}\n" + "\n".join(indent + line if line else "" for line in body)

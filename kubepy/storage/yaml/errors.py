@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.quoting import quote
+
 
 class YamlError(Exception):
     """Text that cannot be read. ``message`` is kubectl's (``error converting YAML to JSON: yaml: line 7: …``).
@@ -15,8 +17,16 @@ class YamlError(Exception):
         self.line = line
 
 
+class NumberRangeError(YamlError):
+    """A number in JSON that no float64 holds, as Go's decoder words it."""
+
+    def __init__(self, digits: str, line: int = 0) -> None:
+        super().__init__(f"json: cannot unmarshal number {digits} into Go value of type float64", line)
+        self.digits = digits
+
+
 class RepeatedKeyError(Exception):
     """A mapping has a key twice; the message is for the user."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f'has the key "{key}" more than once')
+        super().__init__(f"has the key {quote(key)} more than once")

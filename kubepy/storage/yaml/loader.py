@@ -7,12 +7,15 @@ start of their document, as upstream's do; :attr:`YamlError.line` counts from th
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kubepy.storage.yaml.errors import RepeatedKeyError, YamlError
-from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN
+from kubepy.storage.yaml.errors import NumberRangeError, RepeatedKeyError, YamlError
+from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, MAX_DIGITS
+
+TOO_DEEP = "exceeded max depth"
 
 
 class Document(NamedTuple):
@@ -22,7 +25,7 @@ class Document(NamedTuple):
     line: int
 
 
-class _Chunk(NamedTuple):
+class Chunk(NamedTuple):
     text: str
     line: int
 
@@ -41,7 +44,7 @@ def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False
 
     What begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``).
     """
-    rest = _Chunk(text, 1)
+    rest = Chunk(text, 1)
     if not text.lstrip().startswith("{"):
         yield from _load_yaml(rest, old_booleans, unique_keys)
         return
@@ -68,16 +71,21 @@ def _or_failure(documents: Iterator[Document], failure: YamlError) -> Iterator[D
 
 def read_json(text: str) -> Any:
     """The one JSON value that a text is. Raises YamlError in the words of Go's ``json.Unmarshal``."""
-    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+    decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
     try:
         value, end = decoder.raw_decode(text, _blank_end(text, 0))
+        value = _sound(value)
+    except NumberRangeError as error:
+        raise NumberRangeError(error.digits, _line_of(text, error.digits, 0)) from None
+    except RecursionError:
+        raise YamlError(TOO_DEEP, 1) from None
     except json.JSONDecodeError as error:
         failure = _syntax_error(error)
         why = re.sub(r"^json: offset \d+: ", "", failure.message)
         raise YamlError(why.replace("unexpected EOF", "unexpected end of JSON input"), failure.line) from None
     if rest := text[end:].lstrip():
         raise YamlError(f"invalid character {_go_char(rest[0])} after top-level value", text.count("\n", 0, end) + 1)
-    return _sound(value)
+    return value
 
 
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+)')
@@ -105,18 +113,18 @@ def indented_json(text: str) -> str:
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
-def _load_yaml(stream: _Chunk, old_booleans: bool, unique_keys: bool) -> Iterator[Document]:
+def _load_yaml(stream: Chunk, old_booleans: bool, unique_keys: bool) -> Iterator[Document]:
     from kubepy.storage.yaml.constructor import construct
     from kubepy.storage.yaml.scalars import resolve, resolve_v3
 
     resolver = resolve if old_booleans else resolve_v3
-    for chunk in _split(stream):
+    for chunk in split(stream):
         value, line = construct(chunk.text, chunk.line, resolver, unique_keys)
         if value is not None:
             yield Document(value, line)
 
 
-def _split(stream: _Chunk) -> Iterator[_Chunk]:
+def split(stream: Chunk) -> Iterator[Chunk]:
     """Cut at separator lines (``YAMLReader``). The first may begin with its separator; the others are without."""
     lines: list[str] = []
     start = stream.line
@@ -124,12 +132,12 @@ def _split(stream: _Chunk) -> Iterator[_Chunk]:
         if line.startswith("---"):
             _check_separator(line, number)
             if lines:
-                yield _Chunk("\n".join(lines) + "\n", start)
+                yield Chunk("\n".join(lines) + "\n", start)
                 lines, start = [], number + 1
                 continue
         lines.append(line)
     if lines:
-        yield _Chunk("\n".join(lines) + "\n", start)
+        yield Chunk("\n".join(lines) + "\n", start)
 
 
 def _lines(text: str) -> list[str]:
@@ -145,19 +153,25 @@ def _check_separator(line: str, number: int) -> None:
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[_Chunk, YamlError]]:
+def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[Chunk, YamlError]]:
     """The JSON objects at the start of a text, then, if there is more, what is to be read as YAML, and why it is no
     JSON.
 
     After two objects the text counts as JSON, and what follows has to be JSON too. Raises YamlError.
     """
     hook = _unique if unique_keys else None
-    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant, object_pairs_hook=hook)
+    decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant,
+                               object_pairs_hook=hook)
     position, count = _blank_end(text, 0), 0
     while position < len(text):
         line = text.count("\n", 0, position) + 1
         try:
             value, end = decoder.raw_decode(text, position)
+            value = _sound(value)
+        except NumberRangeError as error:
+            raise NumberRangeError(error.digits, _line_of(text, error.digits, position)) from None
+        except RecursionError:
+            raise YamlError(TOO_DEEP, line) from None
         except json.JSONDecodeError as error:
             failure = _syntax_error(error)
             if count > 1:
@@ -167,22 +181,37 @@ def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[_Chunk
         except RepeatedKeyError as error:
             raise YamlError(str(error), line) from None
         if value is not None:
-            yield Document(_sound(value), line)
+            yield Document(value, line)
         position, count = _blank_end(text, end), count + 1
+
+
+def _line_of(text: str, digits: str, start: int) -> int:
+    """The line of a number of the value that starts at a position."""
+    return text.count("\n", 0, max(text.find(digits, start), start)) + 1
 
 
 def _blank_end(text: str, start: int) -> int:
     return len(text) - len(text[start:].lstrip())
 
 
-def _rest(text: str, position: int) -> _Chunk:
-    return _Chunk(text[position:], text.count("\n", 0, position) + 1)
+def _rest(text: str, position: int) -> Chunk:
+    return Chunk(text[position:], text.count("\n", 0, position) + 1)
 
 
 def _integer(digits: str) -> int | float:
-    """apimachinery's ``util/json``: an integer that does not fit into int64 is a float."""
+    """apimachinery's ``util/json``: an integer that does not fit into int64 is a float. Raises NumberRangeError."""
+    if len(digits) > MAX_DIGITS:
+        return _float(digits)
     value = int(digits)
     return value if INT64_MIN <= value <= INT64_MAX else float(value)
+
+
+def _float(digits: str) -> float:
+    """Raises NumberRangeError."""
+    value = float(digits)
+    if math.isinf(value):
+        raise NumberRangeError(digits)
+    return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ _TIMESTAMP = re.compile(
     r"(?:[Tt ]([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:[.,][0-9]+)?(Z|[-+][0-9]{2}:[0-9]{2})?)?"
 )
 
+MAX_DIGITS = 20  # of an integer of 64 bits; Python raises ValueError for more than 4,300
 INT64_MIN, INT64_MAX, UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
@@ -91,6 +92,8 @@ def _integer(match: re.Match[str]) -> int | None:
     """An integer as Go's ``ParseInt(text, 0, 64)`` or ``ParseUint`` takes it; None: it is none, or past 64 bits."""
     sign, hexadecimal, binary, octal, decimal = match.groups()
     if decimal is not None:
+        if len(decimal) > MAX_DIGITS:
+            return None
         value = int(decimal)
     elif hexadecimal is not None:
         value = int(hexadecimal, 16)

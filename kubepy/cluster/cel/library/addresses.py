@@ -14,6 +14,7 @@ from ipaddress import (
 
 from kubepy.cluster.cel.types import overload
 from kubepy.cluster.cel.values import CelError
+from kubepy.quoting import quote
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Interface | IPv6Interface  # an address with the length of its prefix
@@ -44,7 +45,7 @@ def _is_ip(text: str) -> bool:
 def _ip(text: str) -> Address:
     found = _address(text)
     if found is None:
-        raise CelError(f'IP Address "{text}" parse error during conversion from string: ParseAddr("{text}"): '
+        raise CelError(f"IP Address {quote(text)} parse error during conversion from string: ParseAddr({quote(text)}): "
                        "unable to parse IP")
     return found
 
@@ -90,8 +91,8 @@ def _is_cidr(text: str) -> bool:
 def _cidr(text: str) -> Network:
     found = _network(text)
     if found is None:
-        raise CelError(f'network address parse error during conversion from string: network address "{text}" is not '
-                       "valid")
+        raise CelError(f"network address parse error during conversion from string: network address {quote(text)} "
+                       "is not valid")
     return found
 
 

@@ -7,9 +7,12 @@ import re
 from kubepy.cluster.cel.operators import to_int
 from kubepy.cluster.cel.types import overload
 from kubepy.cluster.cel.values import INT_MAX, INT_MIN, CelError, Semver
+from kubepy.cluster.values.goformat import quote
+from kubepy.cluster.values.gonumbers import int_or_none, number_error
 from kubepy.cluster.values.quantity import NANO, Quantity, QuantityError, is_quantity
 
-_SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
+_SEMVER = re.compile(
+    r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 
 
 @overload("isQuantity(string) -> bool")
@@ -94,7 +97,14 @@ def _normalized(text: str) -> str:
 
 def _parse(text: str, *, normalize: bool) -> Semver | None:
     found = _SEMVER.fullmatch(_normalized(text) if normalize else text)
-    return Semver(int(found[1]), int(found[2]), int(found[3]), found[4] or "") if found else None
+    if found is None or any(len(part) > 1 and int_or_none(part) is None for part in _numbers(found)):
+        return None
+    return Semver(int(found[1]), int(found[2]), int(found[3]), found[4] or "")
+
+
+def _numbers(found: re.Match[str]) -> list[str]:
+    """All numbers of a version, those of the pre-release too."""
+    return [found[1], found[2], found[3], *(part for part in (found[4] or "").split(".") if part.isdecimal())]
 
 
 @overload("isSemver(string) -> bool", "isSemver(string, bool) -> bool")
@@ -117,10 +127,12 @@ def _no_semver(text: str) -> str:
         return "No Major.Minor.Patch elements found" if text else "Version string empty"
     for name, part in zip(("major", "minor", "patch"), (*parts[:2], re.split("[-+]", parts[2])[0]), strict=True):
         if not re.fullmatch("[0-9]+", part):
-            return f'Invalid character(s) found in {name} number "{part}"'
+            return f"Invalid character(s) found in {name} number {quote(part)}"
         if len(part) > 1 and part.startswith("0"):
-            return f'{name.title()} number must not contain leading zeroes "{part}"'
-    return f'Invalid character(s) found in prerelease "{parts[2].partition("-")[2]}"'
+            return f"{name.title()} number must not contain leading zeroes {quote(part)}"
+        if int_or_none(part) is None:
+            return str(number_error(part, "ParseUint", "value out of range"))
+    return f"Invalid character(s) found in prerelease {quote(parts[2].partition('-')[2])}"
 
 
 @overload("semver.major() -> int")

@@ -12,7 +12,9 @@ from kubepy.cluster.cel.operators import to_string
 from kubepy.cluster.cel.types import overload
 from kubepy.cluster.cel.values import NONE, CelError, Duration, Format, OptionalValue, Uint, Url
 from kubepy.cluster.schema import formats
+from kubepy.cluster.values.gonumbers import NumberError, atoi
 from kubepy.cluster.values.goregex import GoRegex, GoRegexError, compile_go
+from kubepy.quoting import quote
 
 
 @overload("string.contains(string) -> bool")
@@ -124,14 +126,27 @@ def _format(pattern: str, args: list[Any]) -> str:
     return "".join([*parts, rest])
 
 
+MAX_PRECISION = 1_000_000  # Go's fmt formats with no larger one
+
+
 def _clause(rest: str) -> tuple[int, str, str]:
     precision = 6
     if rest.startswith("."):
         digits = rest[1:1 + len(rest[1:]) - len(rest[1:].lstrip("0123456789"))]
-        precision, rest = int(digits or "0"), rest[1 + len(digits):]
+        precision, rest = _precision(digits or "0"), rest[1 + len(digits):]
     if not rest:
         raise CelError("could not parse formatting clause: unexpected end of string")
     return precision, rest[0], rest[1:]
+
+
+def _precision(digits: str) -> int:
+    try:
+        precision = atoi(digits)
+    except NumberError as error:
+        raise CelError(f"error while converting precision to integer: {error}") from None
+    if precision > MAX_PRECISION:
+        raise CelError(f"precision {precision} is larger than {MAX_PRECISION}")
+    return precision
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -158,7 +173,7 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
         case "x" | "X" if isinstance(value, str | bytes):
             digits = (value.encode() if isinstance(value, str) else value).hex()
             return digits.upper() if verb == "X" else digits
-    raise CelError(f"error during formatting: unrecognized formatting clause \"{verb}\"")
+    raise CelError(f"error during formatting: unrecognized formatting clause {quote(verb)}")
 
 
 def shown(value: Any) -> str:

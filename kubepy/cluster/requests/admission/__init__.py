@@ -26,6 +26,8 @@ __all__ = ["Request", "admit_creation", "admit_deletion", "admit_into_namespace"
            "validate_creation", "validate_deletion", "validate_update"]
 
 QUOTAS = "resourcequotas"
+PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+SYSTEM_PRIORITY_CLASSES = ("system-node-critical", "system-cluster-critical")
 POLICY_BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
 _WORKLOADS = ("podtemplates", "replicationcontrollers", "replicasets.apps", "deployments.apps", "statefulsets.apps",
               "daemonsets.apps", "jobs.batch", "cronjobs.batch")
@@ -47,7 +49,7 @@ _CHECKING_NEW: dict[str, tuple[str, ...]] = {
     "namespaces": ("podsecurity:check_namespace",),
     "pods": ("limits:check_limits", "podsecurity:check_pod", "scheduling:check_overhead"),
     "persistentvolumeclaims": ("limits:check_limits",),
-    "priorityclasses.scheduling.k8s.io": ("scheduling:check_one_default",),
+    PRIORITY_CLASSES: ("scheduling:check_one_default",),
 }
 _CHECKING_UPDATES: dict[tuple[str, str], tuple[str, ...]] = {
     **dict.fromkeys([(workload, "") for workload in _WORKLOADS], ("podsecurity:warn_of_template",)),
@@ -56,7 +58,7 @@ _CHECKING_UPDATES: dict[tuple[str, str], tuple[str, ...]] = {
     ("pods", "ephemeralcontainers"): ("podsecurity:check_pod",),
     ("pods", "resize"): ("limits:check_limits", "podsecurity:check_pod"),
     ("persistentvolumeclaims", ""): ("limits:check_limits", "volumes:check_resize"),
-    ("priorityclasses.scheduling.k8s.io", ""): ("scheduling:check_one_default",),
+    (PRIORITY_CLASSES, ""): ("scheduling:check_one_default",),
 }
 
 
@@ -122,6 +124,12 @@ def validate_deletion(server: Server, session: Session, target: Target, obj: Obj
 
 
 def admit_deletion(target: Target) -> None:
-    """Raises Forbidden."""
+    """Refuse to delete what every cluster needs, whether or not it is there. Raises Forbidden.
+
+    Upstream refuses system classes in ``registry/scheduling/priorityclass/storage``.
+    """
     if target.resource.key == "namespaces" and target.name in IMMORTAL_NAMESPACES:
         raise errors.forbidden("namespaces", target.name, "this namespace may not be deleted")
+    if target.resource.key == PRIORITY_CLASSES and target.name in SYSTEM_PRIORITY_CLASSES:
+        why = "this is a system priority class and cannot be deleted"
+        raise errors.forbidden(PRIORITY_CLASSES, target.name, why)

@@ -14,6 +14,7 @@ from kubepy.cluster import errors
 from kubepy.cluster.errors import FieldError, invalid_value
 from kubepy.cluster.meta import Object, controller_of, labels_of
 from kubepy.cluster.requests.admission.request import Request
+from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]
     found = _VERSION.fullmatch(version)
     if found is None and version != "latest":
         wrong.append(_wrong(f"{PREFIX}{mode}-version", version, 'must be "latest" or "v1.x"'))
-    return LevelVersion(level, int(found[1]) if found else None)
+    return LevelVersion(level, int_or_none(found[1]) if found else None)
 
 
 def _wrong(label: str, value: str, why: str) -> FieldError:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kubepy.cluster.meta import Object, clone
 from kubepy.cluster.requests.admission.request import Request
+from kubepy.quoting import quote
 from kubepy.storage import Key
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
@@ -126,7 +127,7 @@ def _runtime_class(request: Request) -> Object | None:
         return None
     found = request.session.get(Key(RUNTIME_CLASSES, "", name))
     if found is None:
-        raise request.refuse(f'pod rejected: RuntimeClass "{name}" not found')
+        raise request.refuse(f"pod rejected: RuntimeClass {quote(name)} not found")
     return found
 
 

@@ -14,7 +14,9 @@ from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.validation.definitions.fields import validate_selectable_fields
 from kubepy.cluster.validation.definitions.schemas import validate_schema
 from kubepy.cluster.validation.fields import Errors, semantically_equal, validate_immutable
+from kubepy.cluster.validation.goview import json_view
 from kubepy.cluster.validation.webhook_clients import validate_webhook_client
+from kubepy.cluster.values.goformat import Ordered
 from kubepy.cluster.values.names import dns1035_label, dns1123_subdomain
 
 APPROVAL = "api-approved.kubernetes.io"
@@ -162,13 +164,21 @@ def _validate_version_list(versions: list[Object], common: Object, errors: Error
 def _shown(versions: list[Object], common: Object) -> list[Object]:
     """Versions as Go prints the internal type; what it has at the top is empty here. Schemas keep their JSON names."""
     def own(version: Object, key: str) -> Any:
-        return None if key in common else version.get(key)
+        return None if key in common else json_view(_PARTS[key], version.get(key))
 
-    return [{"Name": one.get("name", ""), "Served": bool(one.get("served")), "Storage": bool(one.get("storage")),
-             "Deprecated": bool(one.get("deprecated")), "DeprecationWarning": one.get("deprecationWarning"),
-             "Schema": own(one, "schema"), "Subresources": own(one, "subresources"),
-             "AdditionalPrinterColumns": own(one, "additionalPrinterColumns"),
-             "SelectableFields": own(one, "selectableFields")} for one in versions]
+    return [Ordered({
+        "Name": one.get("name", ""), "Served": bool(one.get("served")), "Storage": bool(one.get("storage")),
+        "Deprecated": bool(one.get("deprecated")), "DeprecationWarning": one.get("deprecationWarning"),
+        "Schema": own(one, "schema"), "Subresources": own(one, "subresources"),
+        "AdditionalPrinterColumns": own(one, "additionalPrinterColumns"),
+        "SelectableFields": own(one, "selectableFields"),
+    }) for one in versions]
+
+
+_PARTS = {"schema": "apiextensions/v1.CustomResourceValidation",
+          "subresources": "apiextensions/v1.CustomResourceSubresources",
+          "additionalPrinterColumns": "[]apiextensions/v1.CustomResourceColumnDefinition",
+          "selectableFields": "[]apiextensions/v1.SelectableField"}
 
 
 def validate_names(names: Object, path: str, errors: Errors) -> None:

@@ -14,7 +14,9 @@ from kubepy.cluster.schema.fieldpaths import find_field
 from kubepy.cluster.validation.definitions.defaults import validate_defaults
 from kubepy.cluster.validation.definitions.structure import unsupported_field, validate_structure
 from kubepy.cluster.validation.fields import Errors
+from kubepy.cluster.validation.goview import json_view
 
+SCHEMA_TYPE = "apiextensions/v1.JSONSchemaProps"
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 LIST_TYPE, MAP_TYPE, MAP_KEYS = "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-list-map-keys"
@@ -65,7 +67,7 @@ def _validate_status_root(schema: Object, path: str, errors: Errors) -> None:
     elif any(value not in (None, "") for key, value in schema.items() if key not in _JSON_ALLOWED_AT_ROOT):
         why = (f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is "
                "enabled")
-        errors.append(invalid_value(path, schema, why))
+        errors.append(invalid_value(path, json_view(SCHEMA_TYPE, schema), why))
 
 
 def _validate_rules(schema: Object, path: str, *, is_new: bool) -> list[FieldError]:
@@ -192,7 +194,8 @@ def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -
     if items is None:
         errors.append(required(f"{path}.items", f"must have a schema if {LIST_TYPE} is map"))
     elif not isinstance(items, dict):
-        errors.append(invalid_value(f"{path}.items", items, f"must only have a single schema if {LIST_TYPE} is map"))
+        shown = json_view(f"[]{SCHEMA_TYPE}", items)
+        errors.append(invalid_value(f"{path}.items", shown, f"must only have a single schema if {LIST_TYPE} is map"))
     elif items.get("type") != "object":
         why = f"must be object if parent array's {LIST_TYPE} is map"
         errors.append(invalid_value(f"{path}.items.type", items.get("type", ""), why))

@@ -9,6 +9,7 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.fields import Errors, validate_local_descending_path
 from kubepy.cluster.validation.pods.options import DELETION_COST, PodOptions, is_deletion_cost
+from kubepy.quoting import quote
 
 MIRROR = "kubernetes.io/config.mirror"
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
@@ -49,7 +50,7 @@ def _validate_app_armor(key: str, profile: str, spec: Object, path: str, errors:
     if all(one.get("name") != container for one, _ in containers_with_paths(spec, "")):
         errors.append(invalid_value(path, container, "container not found"))
     if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
-        errors.append(invalid_value(path, profile, f'invalid AppArmor profile name: "{profile}"'))
+        errors.append(invalid_value(path, profile, f"invalid AppArmor profile name: {quote(profile)}"))
 
 
 def validate_profiles_match(annotations: Mapping[str, str] | None, spec: Object, path: str, errors: Errors) -> None:

@@ -10,6 +10,7 @@ from kubepy.cluster.validation.fields import Errors, validate_format, validate_n
 from kubepy.cluster.validation.formats import config_map_key, env_var_name
 from kubepy.cluster.validation.labels import label_key
 from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
+from kubepy.quoting import printable
 
 ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
               "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
@@ -91,7 +92,7 @@ def _unconvertible(version: str, label: str, base: str, subscript: str | None) -
     if subscript is not None:
         allowed = ("metadata.annotations", "metadata.labels")
         return "" if base in allowed else f"field label does not support subscript: {label}"
-    return "" if label in KNOWN_FIELDS else f"field label not supported: {label}"
+    return "" if label in KNOWN_FIELDS else printable(f"field label not supported: {label}")
 
 
 def validate_resource_selector(selector: Object, path: str, errors: Errors, *, volume: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kubepy.cluster.meta import Object
 from kubepy.cluster.objects.pods import containers_with_paths
 from kubepy.cluster.validation.labels import has_invalid_label_value, label_value
+from kubepy.cluster.values.gonumbers import int_or_none
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -53,7 +54,7 @@ def is_deletion_cost(annotations: dict[str, str] | None) -> bool:
         return True
     digits = cost[1:] if cost.startswith("-") else cost
     well_formed = digits.isascii() and digits.isdigit() and not digits.startswith("0")
-    return well_formed and -(2**31) <= int(cost) < 2**31
+    return well_formed and int_or_none(cost, 32) is not None
 
 
 def pod_affinity_terms(spec: Object) -> Iterator[Object]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value, required
+from kubepy.cluster.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required
 from kubepy.cluster.meta import Object, name_of
 from kubepy.cluster.validation.fields import Errors, between, semantically_equal
+from kubepy.cluster.validation.goview import go_view
 from kubepy.cluster.validation.pods.annotations import (
     MIRROR,
     validate_annotation_changes,
@@ -15,6 +16,7 @@ from kubepy.cluster.validation.pods.containers import validate_image_padding
 from kubepy.cluster.validation.pods.options import PodOptions, options_for_update
 from kubepy.cluster.validation.pods.scheduling import REQUIRED, validate_tolerations
 from kubepy.cluster.validation.pods.spec import validate_pod_spec
+from kubepy.quoting import quote
 
 UPDATABLE = ("`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
              "`spec.tolerations` (only additions to existing tolerations),"
@@ -192,12 +194,12 @@ def _validate_node_affinity_narrowed(new: Object, old: Object, errors: Errors) -
     new_terms = (new.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
     if old_terms and len(old_terms) != len(new_terms):
         why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        errors.append(invalid_value(at, new_terms, why))
+        errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), why))
         return
     for index, (new_term, old_term) in enumerate(zip(new_terms, old_terms, strict=False)):
         if not _only_adds(new_term, old_term):
             why = "only additions are allowed (no mutations or deletions)"
-            errors.append(invalid_value(f"{at}[{index}]", new_term, why))
+            errors.append(invalid_value(f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), why))
 
 
 def _only_adds(new: Object, old: Object) -> bool:
@@ -212,18 +214,18 @@ def _only_adds(new: Object, old: Object) -> bool:
 
 def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[FieldError]:
     if MIRROR in (old["metadata"].get("annotations") or {}):
-        return [forbidden_field("", "static pods do not support ephemeral containers")]
+        return [forbidden_field(WHOLE_OBJECT, "static pods do not support ephemeral containers")]
     errors = revalidate(pod, old)
     new = {one.get("name"): one for one in pod["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
         name = container.get("name")
         if name not in new:
-            why = f'existing ephemeral containers "{name}" may not be removed\n'
+            why = f"existing ephemeral containers {quote(name)} may not be removed\n"
             errors.append(forbidden_field("spec.ephemeralContainers", why))
         elif not semantically_equal(new[name], container):
             from kubepy.cluster.validation.godiff import go_diff
 
             difference = go_diff("core.EphemeralContainer", container, new[name])
-            why = f'existing ephemeral containers "{name}" may not be changed\n{difference}'
+            why = f"existing ephemeral containers {quote(name)} may not be changed\n{difference}"
             errors.append(forbidden_field("spec.ephemeralContainers", why))
     return errors

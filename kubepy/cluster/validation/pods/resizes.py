@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubepy.cluster.errors import FieldError, forbidden_field, invalid_value
+from kubepy.cluster.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value
 from kubepy.cluster.meta import Object, annotations_of
 from kubepy.cluster.objects.pods import is_restartable_init_container, qos_class
 from kubepy.cluster.validation.fields import semantically_equal
@@ -19,7 +19,7 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
     """``pod`` differs from ``old`` in resources only: its own, and those of its containers."""
     errors = revalidate(pod, old)
     if never := _reason_never(old):
-        return [forbidden_field("", never)]
+        return [forbidden_field(WHOLE_OBJECT, never)]
     if qos_class(pod) != qos_class(old):
         shown = (old.get("status") or {}).get("qosClass", "")
         errors.append(invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing"))

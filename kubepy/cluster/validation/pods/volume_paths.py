@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kubepy.cluster.meta import Object
+from kubepy.quoting import quote
 
 
 class _Placed(NamedTuple):
@@ -13,7 +14,7 @@ class _Placed(NamedTuple):
     source: str = ""
 
     def __str__(self) -> str:
-        return f'"{self.path}" ({self.source})' if self.source else f'"{self.path}"'
+        return f"{quote(self.path)} ({self.source})" if self.source else quote(self.path)
 
 
 def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
@@ -28,22 +29,22 @@ def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
 
 def _kinds(volume: Object) -> Iterator[tuple[str, str]]:
     if volume.get("configMap") is not None:
-        yield "configMap", f'ConfigMap "{volume["configMap"].get("name", "")}"'
+        yield "configMap", f'ConfigMap {quote(volume["configMap"].get("name", ""))}'
     if volume.get("secret") is not None:
-        yield "secret", f'Secret "{volume["secret"].get("secretName", "")}"'
+        yield "secret", f'Secret {quote(volume["secret"].get("secretName", ""))}'
     if volume.get("downwardAPI") is not None:
         yield "downwardAPI", "DownwardAPI"
 
 
 def _warning(name: str, described: str, overlap: str) -> str:
-    return f'volume "{name}" ({described}): overlapping paths: {overlap}'
+    return f"volume {quote(name)} ({described}): overlapping paths: {overlap}"
 
 
 def _of_projected(name: str, sources: Iterable[Object]) -> Iterator[str]:
     placed: list[_Placed] = []
     for source in sources:
         if not any(value is not None for value in source.values()):
-            yield f'volume "{name}" (Projected) has no sources provided'
+            yield f"volume {quote(name)} (Projected) has no sources provided"
             continue
         for one in _projected_paths(source):
             clean = one._replace(path=one.path.rstrip("/"))
@@ -54,7 +55,7 @@ def _of_projected(name: str, sources: Iterable[Object]) -> Iterator[str]:
 def _projected_paths(source: Object) -> list[_Placed]:
     for kind, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):
         if (given := source.get(kind)) is not None and given.get("items"):
-            return _items(given["items"], f'{shown} "{given.get("name", "")}"')
+            return _items(given["items"], f'{shown} {quote(given.get("name", ""))}')
     if (given := source.get("downwardAPI")) is not None and given.get("items"):
         return _items(given["items"], "DownwardAPI")
     if (given := source.get("serviceAccountToken")) is not None:

@@ -18,6 +18,7 @@ from kubepy.cluster.validation.fields import (
 from kubepy.cluster.validation.pods.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
 from kubepy.cluster.validation.pods.options import PodOptions
 from kubepy.cluster.values.names import dns1123_label, dns1123_subdomain
+from kubepy.quoting import quote
 
 # In upstream's order; the second entry is what the field is called in an error, where that differs.
 SOURCES: dict[str, str] = {
@@ -76,7 +77,7 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
     if kind == "ephemeral" and pod_name and volume.get("name"):
         claim = f"{pod_name}-{volume['name']}"
         for complaint in dns1123_subdomain(claim):
-            errors.append(invalid_value(f"{path}.name", volume["name"], f'PVC name "{claim}": {complaint}'))
+            errors.append(invalid_value(f"{path}.name", volume["name"], f"PVC name {quote(claim)}: {complaint}"))
 
 
 def _validate_kind(kind: str, volume: Object, options: PodOptions, path: str, errors: Errors) -> None:

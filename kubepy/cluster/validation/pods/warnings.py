@@ -10,6 +10,7 @@ from kubepy.cluster.validation.formats import ip_warnings
 from kubepy.cluster.validation.pods.annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from kubepy.cluster.validation.pods.scheduling import PREFERRED, REQUIRED
 from kubepy.cluster.values.names import label_value
+from kubepy.quoting import quote
 
 DEPRECATED_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
@@ -135,13 +136,13 @@ def _of_lists(spec: Object, path: str) -> Iterator[str]:
     seen: set[str] = set()
     for index, alias in enumerate(spec.get("hostAliases") or ()):
         if alias.get("ip", "") in seen:
-            yield f'{path}.hostAliases[{index}].ip: duplicate ip "{alias.get("ip", "")}"'
+            yield f'{path}.hostAliases[{index}].ip: duplicate ip {quote(alias.get("ip", ""))}'
         seen.add(alias.get("ip", ""))
     names: set[str] = set()
     secrets = spec.get("imagePullSecrets") or ()
     for index, secret in enumerate(secrets):
         if secret.get("name", "") in names:
-            yield f'{path}.imagePullSecrets[{index}].name: duplicate name "{secret.get("name", "")}"'
+            yield f'{path}.imagePullSecrets[{index}].name: duplicate name {quote(secret.get("name", ""))}'
         names.add(secret.get("name", ""))
     for index, secret in enumerate(secrets):
         if not secret.get("name"):
@@ -216,7 +217,7 @@ def _of_amounts(amounts: Object | None, path: str) -> Iterator[str]:
             from kubepy.cluster.values.quantity import Quantity
 
             if Quantity.parse(amount).milli_value() % 1000:
-                yield f'{path}[{name}]: fractional byte value "{amount}" is invalid, must be an integer'
+                yield f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an integer"
 
 
 def _of_env(variables: list[Object], path: str) -> Iterator[str]:
@@ -227,7 +228,7 @@ def _of_env(variables: list[Object], path: str) -> Iterator[str]:
         reference = f"$({name})"
         hides = variable.get("valueFrom") is not None or value == reference or reference not in value
         if name in seen and hides:
-            yield f'{path}[{index}]: hides previous definition of "{name}", which may be dropped when using apply'
+            yield f"{path}[{index}]: hides previous definition of {quote(name)}, which may be dropped when using apply"
         seen.add(name)
 
 
@@ -246,8 +247,8 @@ def _of_ports(spec: Object, path: str) -> Iterator[str]:
     names: dict[str, str] = {}
     for port, at in ports:
         if (name := port.get("name", "")) and (other_at := names.setdefault(name, at)) != at:
-            yield (f'{at}: duplicate port name "{name}" with {other_at}, services and probes that select ports by name '
-                   f"will use {other_at}")
+            yield (f"{at}: duplicate port name {quote(name)} with {other_at}, services and probes that select ports "
+                   f"by name will use {other_at}")
 
 
 def _go_port(port: Object) -> str:

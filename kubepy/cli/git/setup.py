@@ -1,0 +1,126 @@
+"""``kubepy git setup``: attributes in the state folder, drivers in the repository's own configuration."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+
+from kubepy.cli.git.repository import Repository, write_lines
+from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.session import Session
+
+ATTRIBUTES, IGNORED = ".gitattributes", ".gitignore"
+_FILES = ("/cluster/**/*.yaml", "/namespaces/**/*.yaml")
+_ALL = tuple(f"{files} merge=kubepy diff=kubepy" for files in _FILES)
+_INTENT = tuple(f"{line} filter=kubepy-intent" for line in _ALL)
+# What controllers make again. Somebody's own object among it is kept with `git add -f`.
+_MADE_AGAIN = (
+    "/cluster/persistentvolumes/pvc-*.yaml",
+    "/namespaces/*/controllerrevisions.apps/",
+    "/namespaces/*/endpoints/",
+    "/namespaces/*/endpointslices.discovery.k8s.io/",
+    "/namespaces/*/jobs.batch/*-[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9].yaml",
+    "/namespaces/*/leases.coordination.k8s.io/",
+    "/namespaces/*/pods/",
+    "/namespaces/*/replicasets.apps/",
+)
+# A line at most two levels deep that opens a block: the section that a hunk is in.
+_SECTIONS = "^ {0,2}([A-Za-z0-9][^:]*:)$"
+# A pod's file is never another pod's, renamed. Git's newer strategy (ort) looks for renames all the same before 2.50;
+# from then on "recursive" is another name for it.
+_WITHOUT_RENAMES = {"merge.renames": "false", "pull.twohead": "recursive"}
+# A driver that is gone (an environment removed) would leave ours, and nothing to show that theirs is missing.
+_WITHOUT_PROGRAM = ("status=$?; if test $status -gt 1; then git merge-file -q --marker-size=%L %A %O %B; status=$?; "
+                    "fi; exit $status")
+
+FLAGS = [
+    boolean("intent-only", help="Keep intent only: what controllers make, status, and everything else that the system "
+            "writes stays out of the repository. Default: as the attributes in the state folder say."),
+    boolean("field-paths", help="Let git show each changed field with its whole path, in place of lines of YAML."),
+]
+
+
+@verb("setup", "setup [--intent-only] [--field-paths]", flags=FLAGS, examples="""
+# Let git merge and compare the objects in ./state
+kubepy git setup
+
+# Keep in git what somebody wants of the cluster, and leave out what controllers make of it
+kubepy git setup --intent-only
+
+# In git diff, each changed field with its whole path
+kubepy git setup --field-paths
+""")
+def setup(session: Session, given: Invocation) -> None:
+    """Set up the git repository that the state folder lies in, so that git merges objects by their fields.
+
+    The attributes go into ".gitattributes" in the state folder, which is to be committed. The drivers go into the
+    repository's own configuration, which is no part of a clone: run this once in every clone. Detection of renames is
+    turned off for merges, since a file in a state folder is never another one renamed. What stands there already stays;
+    a second run changes nothing."""
+    if given.args:
+        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    session.require_cluster()
+    repository = Repository(session.folder)
+    attributes = os.path.join(session.folder, ATTRIBUTES)
+    is_intent_only = given.intent_only if given.changed("intent-only") else _keeps_intent_only(attributes)
+    changed = write_lines(attributes, _INTENT if is_intent_only else _ALL, own={*_ALL, *_INTENT})
+    session.print(f"{attributes}: {'written' if changed else 'unchanged'}")
+    ignored = os.path.join(session.folder, IGNORED)
+    if write_lines(ignored, _MADE_AGAIN if is_intent_only else (), own=_MADE_AGAIN):
+        session.print(f"{ignored}: written")
+    _configure(session, repository, is_intent_only=is_intent_only, has_paths=given.field_paths)
+    if is_intent_only and repository.run("ls-files", "-i", "-c", "--exclude-standard", "-z", "--", "."):
+        session.say(f"note: files that are left out from now on are still in the repository: git -C {session.folder} "
+                    "rm -r -q --cached . && git add .")
+
+
+def _keeps_intent_only(attributes: str) -> bool:
+    try:
+        with open(attributes, encoding="utf-8", errors="replace") as file:
+            return not set(_INTENT).isdisjoint(file.read().splitlines())
+    except FileNotFoundError:
+        return False
+
+
+def _configure(session: Session, repository: Repository, *, is_intent_only: bool, has_paths: bool) -> None:
+    program = program_line()
+    merging = f"{program} git merge-file"
+    wanted: dict[str, str | None] = {
+        "merge.kubepy.name": "objects of a kubepy cluster",
+        "merge.kubepy.driver": f"{merging} -- %O %A %B %L %P %S %X %Y; {_WITHOUT_PROGRAM}",
+        "merge.kubepy.recursive": "kubepy-ancestor",
+        "merge.kubepy-ancestor.name": "common ancestors of objects of a kubepy cluster",
+        "merge.kubepy-ancestor.driver": f"{merging} --ancestor -- %O %A %B %L %P",
+        "diff.kubepy.xfuncname": _SECTIONS,
+        "diff.kubepy.textconv": f"{program} git diff-text" if has_paths else None,
+        "diff.kubepy.cachetextconv": "true" if has_paths else None,
+        "filter.kubepy-intent.process": f"{program} git filter" if is_intent_only else None,
+        "filter.kubepy-intent.required": "true" if is_intent_only else None,
+    }
+    changes = [name for name, value in wanted.items() if _configure_one(repository, name, value)]
+    changes += [f"{name} = {value}" for name, value in _WITHOUT_RENAMES.items()
+                if repository.setting(name) is None and _configure_one(repository, name, value)]
+    session.print("\n".join([f"{repository.configuration_file()}:", *(f"  {change}" for change in changes)])
+                  if changes else f"{repository.configuration_file()}: unchanged")
+
+
+def _configure_one(repository: Repository, name: str, value: str | None) -> bool:
+    """Set or remove a setting; returns whether that changed it."""
+    if repository.setting(name) == value:
+        return False
+    if value is None:
+        repository.unset(name)
+    else:
+        repository.set(name, value)
+    return True
+
+
+def program_line() -> str:
+    """This program as a shell calls it wherever it is: git runs drivers without an activated environment."""
+    beside = os.path.join(os.path.dirname(sys.executable), "kubepy")
+    if program := beside if os.access(beside, os.X_OK) else shutil.which("kubepy"):
+        return shlex.quote(os.path.abspath(program))
+    return f"{shlex.quote(sys.executable)} -P -m kubepy.cli.program"

@@ -1,0 +1,158 @@
+"""A document as nodes that know where in the text they stand, and what they mean to the reader of manifests.
+
+Spans are half open ranges of characters. libyaml's marks are exact for scalars and flow collections; where a block
+collection ends is told by its last entry (``layout``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingStartEvent,
+    ScalarEvent,
+)
+
+from kubepy.storage.yaml.constructor import DocumentReader, key_text, read_document
+from kubepy.storage.yaml.scalars import resolve
+
+SCALAR, MAPPING, SEQUENCE, ALIAS = "scalar", "mapping", "sequence", "alias"
+
+
+class Node:
+    """One key or value of a document. ``children``: keys and values in turn, or items. ``target``: what an alias
+    stands for. ``merge``: the span of the ``<<`` before a value that is merged into its mapping, None for others."""
+
+    def __init__(self, event: Any) -> None:
+        kind = type(event)
+        self.kind = _KINDS.get(kind, SEQUENCE)
+        self.start: int = event.start_mark.index
+        self.end: int = event.end_mark.index
+        self.anchor: str | None = event.anchor
+        self.has_tag = kind is not AliasEvent and event.tag is not None
+        self.style: str = (event.style or "") if kind is ScalarEvent else ""
+        self.is_flow = bool(getattr(event, "flow_style", False))
+        self.value: Any = None
+        self.children: list[Node] = []
+        self.is_key = False
+        self.merge: tuple[int, int] | None = None
+        self.target: Node | None = None
+
+    @property
+    def is_collection(self) -> bool:
+        return self.kind in (MAPPING, SEQUENCE)
+
+    @property
+    def is_block(self) -> bool:
+        """Tell whether this is a collection in block style."""
+        return self.is_collection and not self.is_flow
+
+    def has_kind_of(self, value: Any) -> bool:
+        """Tell whether a value is a collection of this node's kind."""
+        return isinstance(value, dict if self.kind == MAPPING else list) if self.is_collection else False
+
+    def pairs(self) -> list[tuple[Node | None, Node]]:
+        """Keys (None: of an item, or of what is merged) with their values."""
+        key: Node | None = None
+        pairs: list[tuple[Node | None, Node]] = []
+        for child in self.children:
+            if child.is_key:
+                key = child
+            else:
+                pairs.append((key, child))
+                key = None
+        return pairs
+
+
+_KINDS = {ScalarEvent: SCALAR, MappingStartEvent: MAPPING, AliasEvent: ALIAS}
+
+
+class Composer(DocumentReader):
+    """Reads a document as DocumentReader does, and keeps its nodes."""
+
+    def __init__(self, text: str, hidden: str) -> None:
+        super().__init__(text, resolve, True, hidden)
+        self._read_event = self._next
+        self._next = self._remember
+        self._event: Any = None
+        self._before: Any = None
+        self._top: Node | None = None
+        self._parent: Node | None = None
+        self._anchored: dict[str, Node] = {}
+        self.root: Node | None = None
+        self.scalars: list[Node] = []
+        self.aliases: list[Node] = []
+        self.start = 0  # where the content may begin: after the line of the ``---``
+        self.end: int | None = None  # where the ``...`` stands
+
+    def _remember(self) -> Any:
+        self._before, self._event = self._event, self._read_event()
+        if type(self._event) is DocumentStartEvent and self._event.explicit:
+            self.start = self._event.end_mark.index
+        elif type(self._event) is DocumentEndEvent and self._event.explicit:
+            self.end = self._event.start_mark.index
+        return self._event
+
+    def _node(self, event: Any) -> Any:
+        node, parent = Node(event), self._parent
+        self._place(node, parent)
+        self._parent = node
+        node.value = super()._node(event)
+        self._parent = parent
+        node.end = self._event.end_mark.index
+        return node.value
+
+    def _place(self, node: Node, parent: Node | None) -> None:
+        if parent is None:
+            self.root = node
+        else:
+            if parent.kind == MAPPING and self._is_merged(parent):
+                node.merge = self._before.start_mark.index, self._before.end_mark.index
+            parent.children.append(node)
+        if node.kind == ALIAS:
+            node.target = self._anchored.get(node.anchor or "")
+            self.aliases.append(node)
+        elif node.anchor is not None:
+            self._anchored[node.anchor] = node
+        if node.kind == SCALAR:
+            self.scalars.append(node)
+
+    def _is_merged(self, parent: Node) -> bool:
+        """Tell whether the value that comes now belongs to a ``<<``, which is no node."""
+        is_after_key = bool(parent.children) and parent.children[-1].is_key
+        return not is_after_key and not self._reads_key
+
+    _reads_key = False
+
+    def _key(self, event: Any) -> Any:
+        parent = self._parent
+        assert parent is not None
+        at = len(parent.children)
+        self._reads_key = True
+        value = super()._key(event)
+        self._reads_key = False
+        if len(parent.children) == at:
+            self._place_key(Node(event), parent)
+        key = parent.children[at]
+        key.is_key = True
+        key.value = value if isinstance(value, str) else key_text(value, None)
+        return value
+
+    def _place_key(self, key: Node, parent: Node) -> None:
+        parent.children.append(key)
+        self.scalars.append(key)
+
+
+def compose(text: str) -> Composer:
+    """The nodes of the first document of a text. Raises YamlError."""
+    composers: list[Composer] = []
+
+    def make(readable: str, hidden: str) -> Composer:
+        composers.append(Composer(readable, hidden))
+        return composers[-1]
+
+    read_document(text, 1, make)
+    return composers[-1]

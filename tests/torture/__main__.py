@@ -20,6 +20,7 @@ from .runner import Options, Report, Section, repeat, run_section, tell
 SECTIONS: dict[str, Section] = {section.name: section for section in (
     kill.SECTION, power.SECTION, restart.SECTION, damage.SECTION, edits.SECTION, linear.SECTION)}
 MINUTES = 28.0
+LEAST_SECONDS = 10.0  # that a section has, however long those before it took
 SAMPLE_SEED = 1
 # What `make test` tries of each section: so many points of these scenarios (none: of all).
 SAMPLE: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -62,7 +63,7 @@ def run_all(sections: list[Section], options: argparse.Namespace) -> list[Report
     for number, section in enumerate(sections):
         left = options.minutes * 60 - (time.monotonic() - start)
         shares = sum(other.minutes for other in sections[number:])
-        report = run_section(section, _settings(options, section), left * section.minutes / shares)
+        report = run_section(section, _settings(options, section), max(left * section.minutes / shares, LEAST_SECONDS))
         tell(report, options.seed)
         reports.append(report)
     return reports

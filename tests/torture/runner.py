@@ -17,7 +17,7 @@ from typing import NamedTuple
 from .checks import remove
 from .scratch import scratch_folder
 
-POINT_SECONDS = 120  # after which a point counts as hanging
+POINT_SECONDS = 60  # after which a point counts as hanging
 SHOWN = 60  # kinds of losses that are printed for a section
 CHUNK = 4
 
@@ -108,6 +108,8 @@ def run_section(section: Section, options: Options, seconds: float) -> Report:
             runs = ((section, point, scratch, options.seed, start + seconds) for point in chosen)
             ended = list(pool.imap_unordered(_run, runs, CHUNK))
     losses += [loss for outcome in ended for loss in outcome.losses]
+    if not any(outcome.tries for outcome in ended):
+        losses.append(Loss("", "", "nothing was tried: there was no time left"))
     return Report(section.name, sum(outcome.tries for outcome in ended), losses, time.monotonic() - start)
 
 
@@ -202,5 +204,6 @@ def kinds_of(losses: list[Loss]) -> list[list[Loss]]:
 
 def repeating(section: str, loss: Loss, seed: int) -> str:
     """The command that tries a point again."""
+    scenario = f" --scenario {loss.scenario}" if loss.scenario else ""
     place = f" --point {loss.point}" if loss.point else ""
-    return f"python -m tests.torture {section} --scenario {loss.scenario}{place} --seed {seed}"
+    return f"python -m tests.torture {section}{scenario}{place} --seed {seed}"

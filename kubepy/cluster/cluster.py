@@ -31,7 +31,7 @@ class Cluster:
                            now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
         settings = self.store.settings()
         self.clock = Clock(_fixed_time(settings))
-        self.ids = Ids(settings.get("seed"))
+        self.ids = Ids(_seed(settings))
         self.scheme = Scheme(self._custom_resources)
         self._server = Server(self.scheme, self.clock, self.ids, self._definition_of)
         self.client = Client(self.store, self._server)
@@ -131,6 +131,13 @@ class Cluster:
 
             for definition in definitions:
                 yield from resources_of(definition)
+
+
+def _seed(settings: Object) -> Any:
+    seed = settings.get("seed")
+    if isinstance(seed, list | dict):
+        raise FolderError("kubepy.yaml: seed: must be a number or a string")
+    return seed
 
 
 def _fixed_time(settings: Object) -> Any:

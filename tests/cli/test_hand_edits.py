@@ -159,15 +159,18 @@ def merge(scene: Scene) -> str:
 
 
 def rebase(scene: Scene) -> str:
-    """An edit that was committed on a branch is put on top of what has happened meanwhile."""
-    scene.git("checkout", "-q", "-b", "topic")
-    scene.file.write_text(scene.edited())
-    scene.git("commit", "-qam", "edited by hand")
-    scene.git("checkout", "-q", "main")
-    (scene.folder / "notes").write_text("meanwhile\n")
-    commit(scene.folder, "four")
-    scene.git("checkout", "-q", "topic")
-    scene.git("rebase", "-q", "main")
+    """A clone puts an edit that was committed on a branch on top of what has happened meanwhile; it comes by one pull,
+    since controllers that watch may write between two commands of git."""
+    clone = scene.folder / "clone"
+    git(scene.folder, "clone", "-q", ".", str(clone))
+    git(clone, "checkout", "-q", "-b", "topic")
+    (clone / scene.path).write_text(scene.edited())
+    git(clone, "commit", "-qam", "edited by hand")
+    git(clone, "checkout", "-q", "main")
+    (clone / "notes").write_text("meanwhile\n")
+    commit(clone, "four")
+    git(clone, "rebase", "-q", "main", "topic")
+    scene.git("pull", "-q", "--ff-only", str(clone), "topic")
     return "app:2"
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kubepy.cluster.values.goformat import format_duration, format_value, go_syntax, quote, to_json
+from kubepy.cluster.values.goformat import format_duration, format_value, go_syntax, printable, quote, to_json
 
 
 @pytest.mark.parametrize(("value", "text"), [
@@ -20,6 +20,19 @@ def test_values_in_go_syntax():
 
 def test_quoted_strings():
     assert quote('a"b\\\n\t\x01é') == '"a\\"b\\\\\\n\\t\\x01é"'
+
+
+@pytest.mark.parametrize(("text", "quoted"), [
+    ("a\x1b[31mb", r'"a\x1b[31mb"'), ("\x7f\x85", r'"\x7f\u0085"'), ("\u202e\u200b\ufeff", r'"\u202e\u200b\ufeff"'),
+    ("\U000e0001", r'"\U000e0001"'), ("\udcff", r'"\xff"'), ("\ud800", r'"\ufffd"'), ("日本 \ufffd", '"日本 \ufffd"'),
+    ("\xa0", r'"\u00a0"'),
+])
+def test_quote_escapes_what_cannot_be_printed(text, quoted):
+    assert quote(text) == quoted
+
+
+def test_printable_escapes_without_quotes():
+    assert printable('a "b" \\ \n\x1b') == 'a "b" \\ \\n\\x1b'
 
 
 @pytest.mark.parametrize(("value", "text"), [

@@ -63,6 +63,14 @@ def test_templates(template, text):
     ('"%"', "%!(NOVERB)"),
     ('"%10d|%-6d|%05s" "x" true .spec.n', "%!d(string=         x)|%!d(bool=true  )|%!s(int64=00005)"),
     ('"%05t|%05v|%#v" true nil .spec.no', "0true|<nil>|<nil>"),
+    ('"%999999999d" 42', "%!(NOVERB)%!(EXTRA int=42)"),  # as fmt_test.go has them
+    ('"%.2147483648d|" 42', "%!(NOVERB)%!(EXTRA int=42)"),
+    ('"%*d" 10000000 42', "%!(BADWIDTH)42"),
+    ('"%-*d|" -10000000 42', "%!(BADWIDTH)42|"),
+    ('"%.*d" 10000000 42', "%!(BADPREC)42"),
+    ('"%[99999999999]d" 1', "%!d(BADINDEX)"),
+    (f'"%{"0" * 5000}3d" 1', "001"),
+    (f'"%{"9" * 5000}d" 1', "%!(NOVERB)%!(EXTRA int=1)"),
     ('"%#g %#g %b %U" 2.5 1e30 1.0 -3', "2.50000 1.00000e+30 4503599627370496p-52 U+FFFFFFFFFFFFFFFD"),
 ])
 def test_printf(form, text):

@@ -49,6 +49,8 @@ def test_json_numbers_are_quantities_too() -> None:
         ("1ki", "unable to parse quantity's suffix"),
         ("1e", "unable to parse quantity's suffix"),
         ("1e999999999", "unable to parse quantity's suffix"),
+        ("1e" + "1" * 5000, "unable to parse quantity's suffix"),
+        ("1" * 5000, "unable to parse numeric part of quantity"),
     ],
 )
 def test_what_is_no_quantity_is_refused_in_upstreams_words(text: str, message: str) -> None:
@@ -75,6 +77,10 @@ def test_sums_keep_the_family_of_the_first_amount_that_is_not_zero() -> None:
 def test_values_are_rounded_up() -> None:
     assert (Quantity.parse("1500m").value(), Quantity.parse("1500u").milli_value()) == (2, 2)
     assert (Quantity.parse("-1500m").value(), Quantity.of(3).milli_value()) == (-1, 3000)
+
+
+def test_values_are_at_most_an_int64() -> None:
+    assert (Quantity.parse("1e400").value(), Quantity.parse("-1e400").milli_value()) == (2**63 - 1, -2**63)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 999), st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "e3", "e-3"]))

@@ -37,6 +37,15 @@ BROKEN = {
                             (2, 'has the key "a" more than once')),
     "keys that are one as text": (b"kind: ConfigMap\nmetadata:\n  name: bad\ndata:\n  1: x\n  '1': y\n",
                                   (6, 'has the key "1" more than once')),
+    "a number beyond float64 in JSON": (
+        b'{"kind": "ConfigMap",\n"data":\n{"a": 1e999}}\n',
+        (3, "json: cannot unmarshal number 1e999 into Go value of type float64")),
+    "a number of many digits in JSON": (
+        b'{"kind": "ConfigMap",\n"a": ' + b"1" * 5000 + b"}\n",
+        (2, f"json: cannot unmarshal number {'1' * 5000} into Go value of type float64")),
+    "JSON nested too deeply": (b'{"a":' * 5000 + b"1" + b"}" * 5000, (1, "exceeded max depth")),
+    "control characters in a name": (
+        b"metadata:\n  name: \"a\\e[31m\\nb\"\n", (1, 'is named "a\\x1b[31m\\nb", not "bad"')),
     "nothing": (b"", (0, "is empty")),
     "only a remark": (b"# nothing\n", (0, "is empty")),
     "a list": (b"- a\n", (1, "is not an object")),
@@ -314,3 +323,21 @@ def test_new_index_takes_a_file_as_it_is(open_store: Callable[..., Store], stric
     shutil.rmtree(folder / ".kubepy")
     assert strict.problems() == []
     assert strict.get(key("a"))["data"] == {"a": "no"}  # type: ignore[index]
+
+
+@pytest.mark.parametrize("error", [TypeError("no such shape"), OverflowError("too large"), KeyError("spec"),
+                                   AttributeError("get"), MemoryError("all of it"), RecursionError("depth")])
+def test_error_nobody_foresaw_is_the_problem_of_its_file_alone(
+        open_store: Callable[..., Store], folder: Path, error: Exception) -> None:
+    def fail(key: Key, obj: dict[str, Any], mtime: float) -> dict[str, Any]:
+        if key.name == "bad":
+            raise error
+        return obj
+
+    store = open_store(admit=fail)
+    create(store, config_map("good"))
+    file_of(folder, "bad").write_text(GOOD)
+    snapshot = store.list("configmaps")
+    assert names(snapshot.objects) == ["good"]
+    assert [(problem.path, problem.line) for problem in snapshot.problems] == [(f"{HERE}/bad.yaml", 1)]
+    assert type(error).__name__ in snapshot.problems[0].why or "nested too deeply" in snapshot.problems[0].why

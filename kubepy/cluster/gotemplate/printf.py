@@ -59,9 +59,10 @@ DIGITS = tuple("0123456789")
 def _small(digits: str) -> int | None:
     """A number of a format; None for what is none, and for one that goes on after it has become too large
     (``parsenum``)."""
-    if not digits.isascii() or not digits.isdecimal() or len(digits.lstrip("0")) > len(str(TOO_LARGE)) + 1:
+    if not digits.isascii() or not digits.isdecimal():
         return None
-    return int(digits) if int(digits[:-1] or 0) <= TOO_LARGE else None
+    significant = digits.lstrip("0")[:len(str(TOO_LARGE)) + 2] or "0"
+    return int(significant) if int(significant[:-1] or 0) <= TOO_LARGE else None
 
 
 class _Format:

@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench completions docs clean
+.PHONY: demo test torture check bench completions docs clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
 
 test: $(VENV)/.installed
 	$(BIN)/pytest -n 4 --dist worksteal
+
+torture: $(VENV)/.installed
+	$(BIN)/python -m tests.torture
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check kubepy tests tools

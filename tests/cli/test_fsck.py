@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done, Kubepy
-from tests.storage.test_faults import run_killed, unsynced  # noqa: F401  (a fixture)
+from tests.storage.test_faults import unsynced  # noqa: F401  (a fixture)
+from tests.torture.deaths import run_killed
 
 SECRET = "state/namespaces/default/secrets/s.yaml"
 HINT = 'run "kubepy fsck --repair" to put right what can be put right without guessing\n'
@@ -73,7 +74,7 @@ def test_init_that_was_killed_finishes_when_it_is_run_again(bare: Kubepy, folder
     points = 0
     for point in range(0, 5000, 23):
         shutil.rmtree(folder / "state", ignore_errors=True)
-        killed, _ = run_killed(point, lambda: bare("init", "--nodes=2"))
+        killed = run_killed(point, lambda: bare("init", "--nodes=2")).killed
         if not killed:
             break
         done = bare("init", "--nodes=2")

@@ -17,11 +17,10 @@ from kubepy.storage import Store, index, journal
 from kubepy.storage.locks import Lock
 from kubepy.storage.yaml import dump
 
+from ..torture.deaths import KILLED, run_killed
 from .conftest import config_map, create, file_of, key, names
 
 APPLIED = [{"manager": "kubectl", "operation": "Apply"}]
-KILLED = 137
-OPERATIONS = ("open", "write", "utime", "replace", "unlink", "mkdir", "rmdir", "close", "link", "rename", "fsync")
 
 
 # --- a process killed between any two operations ---
@@ -39,67 +38,12 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
     real = sqlite3.connect
 
     def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-        connection = real(*arguments, factory=Unsynced, **options)
+        connection = real(*arguments, **{"factory": Unsynced, **options})
         connection.execute("PRAGMA synchronous")
         return connection
 
     monkeypatch.setattr(sqlite3, "connect", connect)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-class Killer:
-    """Lets so many operations on files and statements of SQLite happen, then kills the process."""
-
-    def __init__(self, after: int) -> None:
-        self.left = after
-
-    def tick(self, *_: object) -> None:
-        if self.left == 0:
-            os._exit(KILLED)
-        self.left -= 1
-
-    def wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments: Any, **options: Any) -> Any:
-            self.tick()
-            return function(*arguments, **options)
-
-        return run
-
-    @contextmanager
-    def armed(self) -> Iterator[None]:
-        connect = sqlite3.connect
-
-        def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
-            connection = connect(*arguments, **options)
-            connection.set_trace_callback(self.tick)
-            return connection
-
-        patches = [mock.patch.object(os, name, self.wrapped(getattr(os, name))) for name in OPERATIONS]
-        with mock.patch.object(sqlite3, "connect", traced):
-            for patch in patches:
-                patch.start()
-            try:
-                yield
-            finally:
-                mock.patch.stopall()
-
-
-def run_killed(after: int, work: Callable[[], None]) -> tuple[bool, bool]:
-    """Run work in a process of its own that is killed; returns whether it was, and whether the work was done."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        write = os.write
-        with Killer(after).armed():
-            work()
-            write(writing, b"!")
-        os._exit(0)
-    os.close(writing)
-    _, status = os.waitpid(child, 0)
-    acknowledged = os.read(reading, 1) == b"!"
-    os.close(reading)
-    assert os.waitstatus_to_exitcode(status) in (0, KILLED)
-    return os.waitstatus_to_exitcode(status) == KILLED, acknowledged
 
 
 def prepare(folder: Path) -> None:
@@ -197,10 +141,11 @@ def each_death(
         shutil.copytree(origin, folder, symlinks=True)
         os.utime(folder)
         warm(folder)
-        killed, acknowledged = run_killed(point, lambda folder=folder: work(folder))
-        yield folder, acknowledged
+        death = run_killed(point, lambda folder=folder: work(folder))
+        assert not death.error
+        yield folder, death.done
         shutil.rmtree(folder)
-        if not killed:
+        if not death.killed:
             return
     raise AssertionError("the work has no end")
 
@@ -248,10 +193,11 @@ def test_finishing_what_was_left_may_die_anywhere_too(tmp_path: Path) -> None:
         folder = tmp_path / f"state{point}"
         Store.initialize(folder, {})
         die_after_recording(folder)
-        killed, _ = run_killed(point, lambda folder=folder: finish(folder))
+        death = run_killed(point, lambda folder=folder: finish(folder))
+        assert not death.error
         assert sound_after(folder, True) == AFTER
         shutil.rmtree(folder)
-        if not killed:
+        if not death.killed:
             assert point > 30
             return
     raise AssertionError("the work has no end")

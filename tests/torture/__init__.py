@@ -1,0 +1,11 @@
+"""Storage tried from outside: ``python -m tests.torture`` (``make torture``).
+
+kill      a process killed at every call that changes something
+power     power cut after every such call, in two models of what a disk forgets
+restart   the machine started anew after commands that ended normally, and files changed meanwhile
+damage    a damaged index
+edits     files edited while commands of several processes run
+linear    eight writers and readers over a few objects, their histories checked for linearizability
+
+Every section names its points, so that each one can be repeated alone; a loss is printed with the command that does.
+"""

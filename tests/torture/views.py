@@ -1,0 +1,132 @@
+"""A cluster as a reader sees it, to be compared with another look at it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kubepy.cluster.cluster import Cluster
+from kubepy.storage import NoClusterError, Store
+
+Object = dict[str, Any]
+Objects = dict[str, Object]
+Opener = Callable[[Path], Store]
+Likeness = Callable[[Objects], Objects]  # what of objects counts when they are compared
+NOW = 1_790_000_000.0  # the time of every cluster here stands still
+VOLATILE = "events"
+SHOWN = 4  # differences that are told
+
+
+class View(NamedTuple):
+    """Everything that a store shows: objects by ``resource/namespace/name``, revision, problems."""
+
+    revision: int
+    objects: Objects
+    problems: tuple[str, ...]
+
+
+def open_store(folder: Path) -> Store:
+    """The store by itself, which knows nothing of kinds."""
+    return Store(folder, volatile={VOLATILE: 3600.0}, now=lambda: NOW)
+
+
+def open_cluster(folder: Path) -> Store:
+    """The store as commands open it: objects from outside are completed as their kind demands."""
+    return Cluster.open(folder).store
+
+
+def look(opener: Opener, folder: Path) -> View | None:
+    """None where there is no cluster."""
+    try:
+        store = opener(folder)
+    except NoClusterError:
+        return None
+    try:
+        return view_of(store)
+    except NoClusterError:
+        return None
+    finally:
+        store.close()
+
+
+def view_of(store: Store) -> View:
+    objects: Objects = {}
+    for resource in store.resources():
+        for obj in store.list(resource).objects:
+            metadata = obj["metadata"]
+            objects[f"{resource}/{metadata.get('namespace', '')}/{metadata['name']}"] = obj
+    return View(store.revision(), objects, tuple(map(str, store.problems())))
+
+
+def exactly(objects: Objects) -> Objects:
+    return objects
+
+
+def names_only(objects: Objects) -> Objects:
+    return {key: {} for key in objects if not key.startswith(f"{VOLATILE}/")}
+
+
+def without_revisions(objects: Objects) -> Objects:
+    return {key: {**obj, "metadata": _without(obj["metadata"], ("resourceVersion",))} for key, obj in objects.items()}
+
+
+def in_files(objects: Objects) -> Objects:
+    """What files are to hold of objects: not events, nor managers of what server-side apply has not touched."""
+    return {key: {**obj, "metadata": _without(obj["metadata"], _not_in_files(obj))}
+            for key, obj in objects.items() if not key.startswith(f"{VOLATILE}/")}
+
+
+def contents_only(objects: Objects) -> Objects:
+    """What files hold, managers left aside: a bad file of managers may cost them."""
+    return {key: {**obj, "metadata": _without(obj["metadata"], ("managedFields",))}
+            for key, obj in in_files(objects).items()}
+
+
+def _not_in_files(obj: Object) -> tuple[str, ...]:
+    managers = obj["metadata"].get("managedFields") or []
+    is_applied = any(manager.get("operation") == "Apply" for manager in managers)
+    return ("resourceVersion",) if is_applied else ("resourceVersion", "managedFields")
+
+
+def _without(metadata: Object, fields: Iterable[str]) -> Object:
+    return {name: value for name, value in metadata.items() if name not in fields}
+
+
+def difference(expected: Objects, actual: Objects) -> str:
+    """The differences of two sets of objects in a line; empty when there are none."""
+    if expected == actual:
+        return ""
+    lines = [f"lacks {key}" for key in expected.keys() - actual.keys()]
+    lines += [f"has {key}" for key in actual.keys() - expected.keys()]
+    for key in expected.keys() & actual.keys():
+        if expected[key] != actual[key]:
+            lines.append(f"{key}{_first_difference(expected[key], actual[key])}")
+    lines.sort()
+    more = f" and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
+    return "; ".join(lines[:SHOWN]) + more
+
+
+def _first_difference(expected: Any, actual: Any) -> str:
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for name in sorted(expected.keys() | actual.keys()):
+            if expected.get(name) != actual.get(name):
+                return f".{name}{_first_difference(expected.get(name), actual.get(name))}"
+    return f": {_short(expected)} became {_short(actual)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else f"{text[:77]}..."
+
+
+def paths_below(folder: Path) -> list[str]:
+    """Every file and folder below a folder, relative to it, folders with a slash at the end."""
+    found: list[str] = []
+    for directory, folders, files in os.walk(folder):
+        place = os.path.relpath(directory, folder)
+        prefix = "" if place == "." else f"{place}/"
+        found += [f"{prefix}{name}/" for name in folders]
+        found += [f"{prefix}{name}" for name in files]
+    return sorted(found)

@@ -113,12 +113,6 @@ def _is_storage_error(error: BaseException) -> bool:
     return errors is not None and isinstance(error, errors.StorageError)
 
 
-def is_index_rebuilt(error: BaseException) -> bool:
-    """Tell whether a command met damage to the index, which is made anew: it can be run again."""
-    errors = sys.modules.get("kubepy.storage.errors")
-    return errors is not None and isinstance(error, errors.IndexRebuiltError)
-
-
 def with_source(error: Exception, action: str, source: str) -> Exception:
     """The error with ``error when creating "file": `` before its message (``AddSourceToErr``)."""
     if not source or not is_expected(error):

@@ -8,7 +8,7 @@ from typing import IO
 import click
 
 from kubepy.cli.commands import COMMANDS, GROUPS
-from kubepy.cli.errors import UnprefixedError, guarded, is_index_rebuilt
+from kubepy.cli.errors import UnprefixedError, guarded
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Parser
 from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
@@ -24,21 +24,13 @@ def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] 
     root = root_command()
 
     def execute() -> None:
-        with root.make_context(PROGRAM, list(words), obj=session) as context:
-            root.invoke(context)
-
-    def execute_and_close() -> None:
         try:
-            try:
-                execute()
-            except Exception as error:
-                if not is_index_rebuilt(error):
-                    raise
-                execute()  # nothing of the transaction that met the damage has happened
+            with root.make_context(PROGRAM, list(words), obj=session) as context:
+                root.invoke(context)
         finally:
             session.close()
 
-    return guarded(execute_and_close, session.say)
+    return guarded(execute, session.say)
 
 
 class Root(Verb):

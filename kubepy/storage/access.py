@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kubepy.storage import index, settings
 from kubepy.storage.database import DamagedError, Database, Stamp, is_damage
-from kubepy.storage.errors import FolderError, IndexRebuiltError, LockTimeoutError
+from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key
 from kubepy.storage.model import Admit, Object, Removal
@@ -35,6 +35,7 @@ class Access:
         self._settings: tuple[Stamp, Object] | None = None
         self._unwritable: FolderError | None = None
         self._warn: Callable[[str], None] | None = None
+        self._is_locked = False
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
 
@@ -65,6 +66,11 @@ class Access:
         """The index. Raises NoClusterError, FolderError."""
         self._check_settings()
         return self._current() or self._open()
+
+    def opened(self) -> Database:
+        """The index that the holder of the lock works with."""
+        assert self._database is not None
+        return self._database
 
     def settings(self) -> Object:
         self._check_settings()
@@ -145,7 +151,7 @@ class Access:
     # --- catching up ---
 
     @contextmanager
-    def locked(self, timeout: float) -> Iterator[Database]:
+    def locked(self, timeout: float) -> Iterator[None]:
         """Hold the folder's lock, with all that was left finished and all edits from outside taken in. ``timeout``: how
         long one other process may hold it, 0 for not at all.
 
@@ -158,14 +164,16 @@ class Access:
             self._check_settings()
             index.make_own_folder(self.folder.root)
             was_left = lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
+        self._is_locked = True
         try:
             with self.errors():
-                database = self._caught_up(was_left)
-            yield database
+                self._caught_up(was_left)
+            yield
         finally:
+            self._is_locked = False
             lock.release()
 
-    def _caught_up(self, was_left: bool) -> Database:
+    def _caught_up(self, was_left: bool) -> None:
         database = self._open_for_writing()
         try:
             with self.index_errors():
@@ -173,9 +181,7 @@ class Access:
                 self._recover(database, was_left)
         except DamagedError:
             self._tell_of_damage()
-            database = self._create()
-            self._recover(database, was_left)
-        return database
+            self._recover(self._create(), was_left)
 
     def _recover(self, database: Database, was_left: bool) -> None:
         from kubepy.storage.recovery import Recovery
@@ -241,7 +247,7 @@ class Access:
             with self.errors():
                 return operation()
         except DamagedError:
-            self._renew()
+            self.renew()
         with self.errors():
             return operation()
 
@@ -272,23 +278,19 @@ class Access:
 
         return self._database is not None and any(damages(self._database))
 
-    def discard_damaged(self) -> FolderError:
-        """For the holder of the lock, when damage shows in mid-work: the next one makes the index anew."""
-        self._tell_of_damage()
-        self.close()
-        index.discard(self.folder.root)
-        return IndexRebuiltError(f"{self.own_path(index.INDEX)} was damaged and is rebuilt from the files: try again")
-
     def rebuild(self) -> None:
         """Make the index anew from the files. For the holder of the lock. Raises FolderError."""
         with self.errors():
             self._recover(self._create(), was_left=True)
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
         """Make the damaged index anew from the files; in memory if another process has the lock."""
         from kubepy.storage.locks import LOCK, Lock
 
         self._tell_of_damage()
+        if self._is_locked:
+            self.rebuild()
+            return
         self.close()
         lock = Lock(self.own_path(LOCK))
         try:

@@ -74,7 +74,8 @@ def damages(database: Database) -> Iterator[str]:
         for entry in database.entries(0):
             json.loads(entry.json or "null")
             texts = entry[1:5]
-            if not all(isinstance(text, str) for text in texts) or not (entry.type and entry.resource and entry.name):
+            if not all(isinstance(text, str) for text in texts) or not (entry.type and entry.resource and entry.name) \
+                    or (entry.type == DELETED) != (entry.json is not None):
                 yield f"an entry of the change log has other types: {entry[:5]}"
         for stamp, told in database.problems().values():
             if not all(isinstance(number, int) for number in (*stamp, told.line)) or not isinstance(told.why, str):

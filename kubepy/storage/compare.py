@@ -111,7 +111,7 @@ def compare(rows: Iterable[Row], survey: Survey, folder: Folder, known: Known) -
         if (stat and listing and not known.problems and not row.racy and row.json is not None
                 and _has_stamp(row, stat) and not row.managers and not listing.managers):
             continue  # as almost all files are, so this comes first
-        if row.expires is not None or not is_settled(row, known):
+        if row.expires is not None or (not is_settled(row, known) and not (stat and _is_edit_of_unsettled(row, stat))):
             continue
         if obstacles and obstacles.before(row.resource, row.namespace):
             continue
@@ -147,6 +147,14 @@ def _difference(row: Row, found: Found | None, folder: Folder, known: Known) -> 
 def _has_stamp(row: Row, stat: os.stat_result) -> bool:
     return row.ctime_ns == stat.st_ctime_ns and row.mtime_ns == stat.st_mtime_ns and row.size == stat.st_size \
         and row.inode == stat.st_ino
+
+
+def _is_edit_of_unsettled(row: Row, stat: os.stat_result) -> bool:
+    """Tell an edit from the file that a commit is about to replace or has just made, by whoever cannot wait for it."""
+    if not stat.st_size:
+        return False
+    version = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    return all(version != known[:3] for known in (row.version, *row.replaced()))
 
 
 def _is_of_lost_power(row: Row, found: Found) -> bool:

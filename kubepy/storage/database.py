@@ -34,6 +34,7 @@ DURABLE = 0
 WRITTEN = 1
 PENDING = 2
 
+MAX_REVISION = 2**62
 SCHEMA_VERSION = 4
 SCHEMA = """
 CREATE TABLE objects (
@@ -323,7 +324,7 @@ class Database:
 
     def pending(self) -> list[Row]:
         """The rows that are PENDING, in key order. Raises DamagedError."""
-        return self._select(f"state > 0 AND state = {PENDING}")
+        return self._select(f"state > 0 AND state = {PENDING} AND expires IS NULL")
 
     def unsynced(self) -> list[tuple[Key, int]]:
         """The keys and revisions of the rows that are WRITTEN, in no order."""
@@ -396,10 +397,11 @@ class Database:
         self.connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", entries)
 
     def check_log(self) -> None:
-        """Raises DamagedError when the change log is ahead of the counter."""
+        """Raises DamagedError when the counters and the change log contradict each other."""
         (newest,) = self.connection.execute("SELECT max(revision) FROM changes").fetchone()
-        if newest is not None and newest > self.counter("revision"):
-            raise DamagedError(f"the change log has revision {newest}, the counter {self.counter('revision')}")
+        compacted, revision = self.counter("compacted"), self.counter("revision")
+        if not 0 <= compacted <= revision < MAX_REVISION or (newest or 0) > revision:
+            raise DamagedError(f"the change log reaches from {compacted} to {newest}, the counter is {revision}")
 
     def entries(self, since: int) -> list[LogEntry]:
         found = self.connection.execute("SELECT * FROM changes WHERE revision > ? ORDER BY revision", (since,))
@@ -470,7 +472,7 @@ def _as_durable(revision: int, known: Row) -> Row:
 def _checked(found: tuple[Any, ...]) -> Row:
     """A row as it was selected, its checksum last. Raises DamagedError."""
     row = Row._make(found[:-1])
-    if found[-1] != checksum(row):
+    if found[-1] != checksum(row) or not isinstance(row.expires, float | None):
         raise DamagedError(f"the row of {row.resource} {row.name} has another checksum")
     return row
 

@@ -7,8 +7,7 @@
     ├── CompactedError      the change log no longer reaches back that far
     ├── LockTimeoutError    another writer kept the folder's lock for too long
     └── FolderError         the folder cannot be used, and why
-        ├── NoClusterError  there is no cluster in it
-        └── IndexRebuiltError  damage to the index showed in the middle of a transaction, of which nothing happened
+        └── NoClusterError  there is no cluster in it
 """
 
 from __future__ import annotations
@@ -43,8 +42,4 @@ class FolderError(StorageError):
 
 
 class NoClusterError(FolderError):
-    pass
-
-
-class IndexRebuiltError(FolderError):
     pass

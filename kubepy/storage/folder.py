@@ -185,6 +185,14 @@ class Folder:
                 return
             path = path.rpartition("/")[0]
 
+    def subfolders(self, path: str) -> list[str]:
+        """The paths of the folders in a folder, as far as it can be read."""
+        try:
+            with os.scandir(self._prefix + path) as entries:
+                return [f"{path}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            return []
+
     def sync_directories(self, paths: Iterable[str]) -> None:
         """Make the entries of folders, and those of the folders above them, durable."""
         wanted = {part for path in paths for part in ("", *parts_of(path))}

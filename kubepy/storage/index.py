@@ -40,6 +40,24 @@ def make_own_folder(root: str) -> None:
         raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
 
 
+def remove_leftovers(root: str) -> None:
+    """Remove the temporary files in ``.kubepy/`` of processes that died; each is named ``NAME.PID.tmp``."""
+    own = os.path.join(root, OWN)
+    for name in os.listdir(own):
+        if name.endswith(".tmp") and not _is_alive(name.split(".")[-2]):
+            os.unlink(os.path.join(own, name))
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
+
+
 def own_link(root: str) -> str:
     """The path of a symbolic link that is ``.kubepy/`` or lies in it, "" without one."""
     path = os.path.join(root, OWN)
@@ -109,8 +127,21 @@ def begin(root: str) -> None:
             database.set_built()
             database.set_value("internal", "boot", boot_id() or "")
         database.close()
+        remove_leftovers(root)
+        _sync_folder(os.path.join(root, OWN))
+        _sync_folder(root)
+        _sync_folder(os.path.dirname(os.path.abspath(root)))
     finally:
         lock.release()
+
+
+def _sync_folder(path: str) -> None:
+    """Make the entries of a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _existing_or_none(root: str) -> Database | None:

@@ -65,6 +65,7 @@ class Staged(NamedTuple):
     row: Row
     temporary: str
     managers: str = ""
+    present: Stamp | None = None  # of the file that is to be replaced
 
 
 def stage(folder: Folder, row: Row, number: int, *, sync: bool, before: str | None = None) -> Staged:
@@ -118,14 +119,14 @@ def stage_managers(folder: Folder, row: Row, number: int, *, sync: bool) -> str:
 class Journal:
     """Commits to one folder. Everything here is for the holder of the lock."""
 
-    def __init__(self, database: Database, folder: Folder, boot: str | None) -> None:
-        self.database = database
+    def __init__(self, folder: Folder, boot: str | None) -> None:
         self.folder = folder
         self.boot = boot
+        self.is_recorded = False  # from then on the commit has happened, whatever else fails
 
     # --- commit ---
 
-    def commit(self, commit: Commit, meta: Iterable[tuple[str, str | None]]) -> None:
+    def commit(self, database: Database, commit: Commit, meta: Iterable[tuple[str, str | None]]) -> None:
         """Raises ConflictError when a file was edited since it was compared, FolderError when one cannot be written;
         then nothing is changed. Where a disk fills up after the commit is recorded, the FolderError says so."""
         staged: list[Staged] = []
@@ -136,13 +137,14 @@ class Journal:
                 staged.append(self._stage(write, number, sync=files <= SYNC_EACH))
             if files > SYNC_EACH:
                 self.folder.sync_all()
-            self._record(staged, commit, meta)
+            self._record(database, staged, commit, meta)
+            self.is_recorded = True
         except BaseException:
             self._discard(commit.writes)
             raise
         try:
-            self._settle(staged)
-            self._trim()
+            self._settle(database, staged)
+            self._trim(database)
         except BaseException as error:
             self._discard(commit.writes)  # the rows are PENDING, and hold all that the files are to be
             if isinstance(error, (FolderError, OSError, sqlite3.OperationalError)):
@@ -174,7 +176,8 @@ class Journal:
                   canonical=present.canonical if present else 1)
         try:
             staged = stage(self.folder, row, number, sync=sync, before=present.json if present else None)
-            return staged._replace(managers=stage_managers(self.folder, row, number, sync=sync))
+            managers = stage_managers(self.folder, row, number, sync=sync)
+            return staged._replace(managers=managers, present=before)
         except OSError as error:
             raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
 
@@ -195,43 +198,44 @@ class Journal:
                 self.folder.remove_empty_managed(directory)
                 self.folder.remove_empty(directory)
 
-    def _record(self, staged: Sequence[Staged], commit: Commit, meta: Iterable[tuple[str, str | None]]) -> None:
-        with self.database.write():
-            self.database.put(one.row for one in staged if one.row.json is not None or one.row.expires is None)
-            self.database.remove(one.row.key for one in staged if one.row.json is None and one.row.expires is not None)
-            self.database.log(commit.log)
-            self.database.set_counter("revision", commit.revision)
+    def _record(self, database: Database, staged: Sequence[Staged], commit: Commit,
+                meta: Iterable[tuple[str, str | None]]) -> None:
+        with database.write():
+            database.put(one.row for one in staged if one.row.json is not None or one.row.expires is None)
+            database.remove(one.row.key for one in staged if one.row.json is None and one.row.expires is not None)
+            database.log(commit.log)
+            database.set_counter("revision", commit.revision)
             for name, value in meta:
-                self.database.set_value("meta", name, value)
+                database.set_value("meta", name, value)
 
     # --- settling ---
 
-    def _settle(self, staged: Sequence[Staged]) -> None:
+    def _settle(self, database: Database, staged: Sequence[Staged]) -> None:
         rows = [settle(self.folder, one) for one in staged if one.row.expires is None]
         tidy(self.folder, rows)
-        with self.database.write(durable=False):
-            self.database.mark_written(rows)
+        with database.write(durable=False):
+            database.mark_written(rows)
         if self.boot is None or any(len(row.replaces) > MAX_REPLACES for row in rows):
-            sync_written(self.database, self.folder)
+            sync_written(database, self.folder)
 
-    def _trim(self) -> None:
+    def _trim(self, database: Database) -> None:
         """Keep the change log and the tombstones within bounds."""
-        revision = self.database.counter("revision")
-        if revision - self.database.counter("compacted") > LOG_LENGTH + LOG_SLACK:
-            with self.database.write(durable=False):
-                self.database.compact(revision - LOG_LENGTH)
-        if self.database.tombstones() > MAX_TOMBSTONES:
-            self._drop_tombstones()
+        revision = database.counter("revision")
+        if revision - database.counter("compacted") > LOG_LENGTH + LOG_SLACK:
+            with database.write(durable=False):
+                database.compact(revision - LOG_LENGTH)
+        if database.tombstones() > MAX_TOMBSTONES:
+            self._drop_tombstones(database)
 
-    def _drop_tombstones(self) -> None:
+    def _drop_tombstones(self, database: Database) -> None:
         """Make the removal of files durable; then nothing needs to be known of them any more."""
-        rows = [row for row in self.database.outlines() if row.json is None and row.state != PENDING]
+        rows = [row for row in database.outlines() if row.json is None and row.state != PENDING]
         directories = {path_of(row.key).rpartition("/")[0] for row in rows}
         if any(obstacle_before(self.folder, f"{directory}/") for directory in directories):
             return  # some other time
         self.folder.sync_directories(directories)
-        with self.database.write(durable=False):
-            self.database.remove(row.key for row in rows)
+        with database.write(durable=False):
+            database.remove(row.key for row in rows)
 
 
 def _words(error: BaseException) -> str:
@@ -259,7 +263,7 @@ def settle(folder: Folder, staged: Staged) -> Row:
         if row.json is None:
             if stamp == row.stamp and folder.is_inside(path):
                 folder.remove(path)
-        elif stamp is None or row.replaces.startswith(_prefix(stamp)):
+        elif stamp is None or stamp == staged.present:
             folder.replace(staged.temporary, path)
             replaced = folder.stamp(path)
             row = row._replace(ctime_ns=replaced.ctime_ns if replaced else 0)
@@ -268,11 +272,6 @@ def settle(folder: Folder, staged: Staged) -> Row:
         return row._replace(managers=settle_managers(folder, row, staged.managers))
     except OSError as error:
         raise FolderError(f"{folder.absolute(path)}: cannot be replaced: {error.strerror}") from error
-
-
-def _prefix(stamp: Stamp) -> str:
-    """How the text of a Version with this stamp begins."""
-    return f"{stamp.mtime_ns}:{stamp.size}:{stamp.inode}:"
 
 
 def settle_managers(folder: Folder, row: Row, temporary: str) -> str:

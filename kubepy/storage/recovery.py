@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
+from kubepy.storage import index
 from kubepy.storage.compare import digest_of, managers_path
 from kubepy.storage.database import DURABLE, NO_FILE, WRITTEN, Database, Row, Stamp, Version
 from kubepy.storage.folder import MANAGED, Folder, UnreadableError
 from kubepy.storage.journal import settle_managers, stage, stage_managers, tidy
-from kubepy.storage.keys import SUFFIX, encode, path_of
+from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, encode, path_of
 from kubepy.storage.manifest import managers_of
 from kubepy.storage.survey import obstacle_before, survey
 
@@ -130,9 +131,14 @@ class Recovery:
 
 def remove_leftovers(folder: Folder) -> None:
     """Remove temporary files and empty folders of a process that died."""
+    index.remove_leftovers(folder.root)
     for listing in survey(folder).listings:
         path = listing.directory.path
         for one in (f"{path}/{MANAGED}", path):
             if folder.is_directory(one):
                 folder.remove_temporaries(one)
                 folder.remove_empty(one)
+    for parent in (CLUSTER, NAMESPACES):
+        for path in folder.subfolders(parent):
+            folder.remove_empty(path)
+        folder.remove_empty(parent)

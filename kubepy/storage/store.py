@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kubepy.storage import index
 from kubepy.storage import settings as cluster_settings
 from kubepy.storage.access import Access
-from kubepy.storage.database import DamagedError, Database, Row
+from kubepy.storage.database import Row
 from kubepy.storage.errors import FolderError, LockTimeoutError
 from kubepy.storage.folder import Folder
 from kubepy.storage.keys import Key
@@ -197,35 +197,35 @@ class Store:
 
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
-        with self._access.locked(self._lock_timeout) as database:
-            transaction = Transaction(
-                database, self._folder, self._decoder, self._volatile, self._now(), _problems(database)
-            )
+        with self._access.locked(self._lock_timeout):
+            transaction = Transaction(self._access, self._decoder, self._volatile)
             self._meta_writes = {}
             try:
-                with self._access.index_errors():
-                    yield transaction
-                self._commit(database, transaction, self._meta_writes)
-            except DamagedError as error:
-                raise self._access.discard_damaged() from error
+                yield transaction
+                self._commit(transaction, self._meta_writes)
             finally:
                 self._meta_writes = None
 
-    def _commit(self, database: Database, transaction: Transaction, meta: Mapping[str, str | None]) -> None:
+    def _commit(self, transaction: Transaction, meta: Mapping[str, str | None]) -> None:
         from kubepy.storage.journal import Journal
 
-        with self._access.errors():
-            if not transaction.is_empty():
-                expired = database.expired(self._now())
+        journal = Journal(self._folder, self._access.boot)
+
+        def write() -> None:
+            database = transaction.database()
+            if not transaction.is_empty() and not journal.is_recorded:
                 self._access.check_in_place(database)
                 self._is_unsynced = True
-                Journal(database, self._folder, self._access.boot).commit(transaction.outcome(expired), meta.items())
-            elif meta or transaction.revision != database.counter("revision"):
+                outcome = transaction.outcome(database.expired(self._now()))
+                journal.commit(database, outcome, meta.items())
+            elif meta or transaction.revision > database.counter("revision"):
                 # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
                 with database.write():
-                    database.set_counter("revision", transaction.revision)
+                    database.set_counter("revision", max(transaction.revision, database.counter("revision")))
                     for name, value in meta.items():
                         database.set_value("meta", name, value)
+
+        self._access.run(write)
 
     def meta(self, name: str) -> str | None:
         """A small value of this machine's own, kept in ``.kubepy/`` (where the id sequence stands, contexts)."""
@@ -260,7 +260,3 @@ class Store:
         from kubepy.storage.locks import Lock
 
         return Lock(self._access.own_path(name)).holder()
-
-
-def _problems(database: Database) -> Problems:
-    return [problem for _, problem in database.problems().values()]

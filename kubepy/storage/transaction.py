@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from kubepy.storage.database import Database, LogEntry, Row
 from kubepy.storage.errors import ConflictError, ExistsError, FolderError, MissingError
-from kubepy.storage.folder import Folder
 from kubepy.storage.journal import Commit, Write
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import Decoder, to_json
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Object, Objects, Problem
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Object, Objects
 from kubepy.storage.survey import Obstacle, Obstacles
+
+if TYPE_CHECKING:
+    from kubepy.storage.access import Access
 
 Changes = list[Change]
 Writes = list[Write]
@@ -37,29 +40,46 @@ class Transaction:
     Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        folder: Folder,
-        decoder: Decoder,
-        volatile: Mapping[str, float],
-        now: float,
-        problems: Collection[Problem],
-    ) -> None:
-        self._database = database
-        self._folder = folder
+    def __init__(self, access: Access, decoder: Decoder, volatile: Mapping[str, float]) -> None:
+        """``access`` is locked."""
+        self._access = access
+        self._database = access.opened()
+        self._folder = access.folder
         self._decoder = decoder
         self._volatile = volatile
-        self._now = now
+        self._now = access.now()
+        problems = [problem for _, problem in self._database.problems().values()]
         self._problems = {problem.path: problem for problem in problems}
         self._obstacles = Obstacles(Obstacle(one.path, one.why) for one in problems if one.is_folder)
-        self._revision = database.counter("revision")
+        self._revision = self._database.counter("revision")
         self._entries: dict[Key, _Entry] = {}
         self._tombstones: dict[Key, Row] = {}
         self._listed: set[tuple[str, str | None]] = set()
         self._keys: dict[str, set[Key]] = {}  # of the objects there are, by resource, as far as loaded
         self._lists: dict[tuple[str, str | None], Objects] = {}
         self._touched: dict[Key, None] = {}
+
+    def database(self) -> Database:
+        """The index, which is another one after damage to it has shown."""
+        database = self._access.opened()
+        if database is not self._database:
+            self._move_to(database)
+        return database
+
+    def _move_to(self, database: Database) -> None:
+        """Give this transaction's writes revisions of an index that was made anew, which begins beyond the old one."""
+        self._database = database
+        self._revision = database.counter("revision")
+        for key in self._touched:
+            entry = self._entries[key]
+            if entry.deleted_at:
+                self._revision += 1
+                entry.deleted_at = self._revision
+            if entry.json is not None:
+                self._revision += 1
+            entry.revision = self._revision
+            if entry.object is not None:
+                entry.object["metadata"]["resourceVersion"] = str(self._revision)
 
     @property
     def revision(self) -> int:
@@ -72,7 +92,7 @@ class Transaction:
         """As :meth:`Store.changes`, as things stood when the transaction began: its own writes are not among them."""
         from kubepy.storage.changelog import read_changes
 
-        return read_changes(self._database, since)
+        return self._access.run(lambda: read_changes(self.database(), since))
 
     def get(self, key: Key) -> Object | None:
         """Raises FolderError where the object's file cannot be one."""
@@ -93,13 +113,15 @@ class Transaction:
     def _load(self, resource: str, namespace: str | None) -> None:
         if (resource, namespace) in self._listed or (resource, None) in self._listed:
             return
-        for row in self._database.rows(resource, namespace):
+        for row in self._access.run(lambda: self.database().rows(resource, namespace)):
             if row.key not in self._entries:
                 self._remember(row.key, row)
         self._listed.add((resource, namespace))
 
     def _entry(self, key: Key) -> _Entry:
-        return self._entries.get(key) or self._remember(key, self._database.row(key))
+        if entry := self._entries.get(key):
+            return entry
+        return self._remember(key, self._access.run(lambda: self.database().row(key)))
 
     def _remember(self, key: Key, row: Row | None) -> _Entry:
         if row and row.expires is not None and row.expires <= self._now:

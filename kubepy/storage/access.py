@@ -19,7 +19,7 @@ from kubepy.storage.model import Admit, Object, Removal
 T = TypeVar("T")
 
 # What reading garbage raises. Any of them may be a defect as well, so the index is looked at before it is blamed.
-_UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError)
+_UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
 
 
 class Access:

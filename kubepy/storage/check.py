@@ -83,7 +83,7 @@ def damages(database: Database) -> Iterator[str]:
         for table in ("meta", "internal"):
             for (name,) in database.connection.execute(f"SELECT name FROM {table}").fetchall():
                 database.value(table, name)
-    except (DamagedError, sqlite3.Error, TypeError, ValueError, AttributeError) as error:
+    except (DamagedError, sqlite3.Error, TypeError, ValueError, AttributeError, RecursionError) as error:
         yield str(error)
 
 

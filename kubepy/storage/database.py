@@ -221,13 +221,20 @@ class Outlines:
 
     def all(self) -> list[Row]:
         """In no order."""
+        self._read()
+        return list(self._rows.values())
+
+    def has(self, key: Key) -> bool:
+        self._read()
+        return key in self._rows
+
+    def _read(self) -> None:
         # The version is asked for before the rows: a commit between the two shows in the next version.
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             found = self._connection.execute(f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects")
             self._rows = {row[:3]: Row._make(row) for row in found}
             self._version = version
-        return list(self._rows.values())
 
     def forget(self) -> None:
         self._version = None
@@ -305,6 +312,14 @@ class Database:
             f"SELECT {COLUMNS}, checksum FROM objects WHERE resource = ? AND namespace = ? AND name = ?", key
         ).fetchone()
         return _checked(found) if found else None
+
+    def existing_row(self, key: Key) -> Row | None:
+        """The row of a key, for the holder of the lock. Raises DamagedError also where a scan finds a row that the look-up
+        by its key does not."""
+        row = self.row(key)
+        if row is None and self._outlines.has(key):
+            raise DamagedError(f"the row of {key.resource} {key.name} cannot be looked up")
+        return row
 
     def outlines(self) -> list[Row]:
         """All rows, tombstones included, in no order; ``json`` is "" where there is some."""
@@ -472,7 +487,7 @@ def _as_durable(revision: int, known: Row) -> Row:
 def _checked(found: tuple[Any, ...]) -> Row:
     """A row as it was selected, its checksum last. Raises DamagedError."""
     row = Row._make(found[:-1])
-    if found[-1] != checksum(row) or not isinstance(row.expires, float | None):
+    if found[-1] != checksum(row) or type(row.digest) is not bytes or not isinstance(row.expires, float | None):
         raise DamagedError(f"the row of {row.resource} {row.name} has another checksum")
     return row
 

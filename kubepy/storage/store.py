@@ -124,8 +124,8 @@ class Store:
 
     def resources(self) -> Names:
         """The resources of which there are objects, sorted."""
-        look = self._access.run(lambda: self._reader.look())
-        return sorted({row.resource for row in look.rows.values() if self._is_alive(row)})
+        return self._access.run(
+            lambda: sorted({row.resource for row in self._reader.look().rows.values() if self._is_alive(row)}))
 
     def namespaces(self) -> Names:
         """The namespaces in which there are objects with a file, sorted."""

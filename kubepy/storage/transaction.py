@@ -121,7 +121,7 @@ class Transaction:
     def _entry(self, key: Key) -> _Entry:
         if entry := self._entries.get(key):
             return entry
-        return self._remember(key, self._access.run(lambda: self.database().row(key)))
+        return self._remember(key, self._access.run(lambda: self.database().existing_row(key)))
 
     def _remember(self, key: Key, row: Row | None) -> _Entry:
         if row and row.expires is not None and row.expires <= self._now:

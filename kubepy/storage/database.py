@@ -314,8 +314,8 @@ class Database:
         return _checked(found) if found else None
 
     def existing_row(self, key: Key) -> Row | None:
-        """The row of a key, for the holder of the lock. Raises DamagedError also where a scan finds a row that the look-up
-        by its key does not."""
+        """The row of a key, for the holder of the lock. Raises DamagedError also where only a scan finds the row, and the
+        look-up by its key does not."""
         row = self.row(key)
         if row is None and self._outlines.has(key):
             raise DamagedError(f"the row of {key.resource} {key.name} cannot be looked up")

@@ -84,6 +84,7 @@ def _once(session: Session, given: Invocation) -> None:
 
 
 def _watch(session: Session, given: Invocation) -> None:
+    from kubepy.cli.git.repository import is_git_at_work
     from kubepy.storage import FolderError, LockTimeoutError, NoClusterError
 
     cluster = session.cluster
@@ -105,7 +106,8 @@ def _watch(session: Session, given: Invocation) -> None:
                 if is_lost is None:
                     holder = cluster.store.holder(MANAGER_LOCK) or "another process"
                     raise CliError(f"the controllers of {session.folder} are run by {holder} already")
-                manager.run(_any(received, is_lost), settled, (FolderError, LockTimeoutError), failed)
+                manager.run(_any(received, is_lost), settled, (FolderError, LockTimeoutError), failed,
+                            paused=lambda: is_git_at_work(str(session.folder)))
         if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
 

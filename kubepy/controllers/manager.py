@@ -90,14 +90,18 @@ class Manager:
 
     def run(self, stop: Callable[[], bool], settled: Callable[[Summary], None] = lambda _: None,
             transient: tuple[type[Exception], ...] = (),
-            failed: Callable[[Exception], None] = lambda _: None) -> None:
+            failed: Callable[[Exception], None] = lambda _: None, *,
+            paused: Callable[[], bool] = lambda: False) -> None:
         """Work until ``stop()`` holds; it is asked between batches and while waiting.
 
-        ``settled`` is called whenever nothing is left to do now. An exception of a ``transient`` type is given to
-        ``failed``, and after a pause the cluster is listed again.
+        While ``paused()`` holds no new work is begun. ``settled`` is called whenever nothing is left to do now. An
+        exception of a ``transient`` type is given to ``failed``, and after a pause the cluster is listed again.
         """
         pause = POLL_SECONDS
         while not stop():
+            if paused():
+                self._clock.sleep(POLL_SECONDS)
+                continue
             try:
                 settled(self.run_until_settled(done=stop))
                 self._wait_for_work(stop)

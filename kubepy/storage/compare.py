@@ -334,24 +334,23 @@ def complete(
     metadata.pop("resourceVersion", None)
     if key.namespace:
         metadata["namespace"] = key.namespace
-    old = _old_object(row, metadata)
+    known = _known_object(row)
+    old = known if known and metadata.get("uid") in (None, "", known["metadata"].get("uid")) else None
     for field in ("uid", "creationTimestamp"):  # a manifest written by hand, edited again
         if old and field in old["metadata"] and not metadata.get(field):
             metadata[field] = old["metadata"][field]
     if managers := _managers(key, metadata, old["metadata"] if old else {}, folder):
         metadata["managedFields"] = managers
-    return admit(key, obj, stamp.mtime_ns / 1e9, old) if admit else obj
+    return admit(key, obj, stamp.mtime_ns / 1e9, known) if admit else obj
 
 
-def _old_object(row: Row | None, metadata: Object) -> Object | None:
-    """The object of a row, unless a file with this metadata holds another one: of another uid."""
+def _known_object(row: Row | None) -> Object | None:
     if row is None or not row.json:
         return None
     from json import loads
 
-    old: Object = loads(row.json)
-    uid = old["metadata"].get("uid")
-    return old if metadata.get("uid") in (None, "", uid) else None
+    known: Object = loads(row.json)
+    return known
 
 
 def _managers(key: Key, metadata: Object, old: Object, folder: Folder) -> object:

@@ -11,8 +11,8 @@ Object = dict[str, Any]
 Objects = list[Object]
 # Looks at an object read from a file that another program wrote: returns it complete, raises ValueError if the file
 # cannot hold it (a kind that is not its folder's) and EditError if the object cannot become this. A pure function of
-# (key, object, file mtime in seconds, the object last taken in under the key: None if there is none or it has another
-# uid). Every look derives the same again, so admit(file, admit(file, old)) == admit(file, old).
+# (key, object, file mtime in seconds, the object last taken in under the key, perhaps of another uid; None if there is
+# none). Every look derives the same again, so admit(file, admit(file, old)) == admit(file, old).
 Admit = Callable[[Key, Object, float, Object | None], Object]
 # Asked when the file of an object is removed while there are files in the namespace of its name: the object as it is
 # after that, or None if it is gone. A pure function of (key, the object, the cluster's time in seconds).

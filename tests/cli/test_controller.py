@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.cli.git.repository import is_git_at_work
+
 DAEMON_SET = """
 apiVersion: apps/v1
 kind: DaemonSet
@@ -401,3 +403,31 @@ def test_a_folder_that_vanishes_ends_a_run_with_one_line(kubepy, tmp_path, flags
     assert process.returncode in ((0, 1) if flags == ("--once",) else (1,))
     assert "Traceback" not in errors
     assert [line for line in errors.splitlines() if line.startswith("error: ")][1:] == []
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_watch_waits_while_git_holds_its_index(tmp_path: Path, kubepy: Run, is_linked: bool) -> None:
+    """A merge writes file after file: a pod that changes between two of them would end it half way."""
+    git_directory = tmp_path / ("elsewhere" if is_linked else ".git")
+    git_directory.mkdir()
+    if is_linked:
+        (tmp_path / ".git").write_text("gitdir: elsewhere\n")
+    kubepy("init", "--nodes=2")
+    lock = git_directory / "index.lock"
+    lock.touch()
+    kubepy("apply", "-f", "-", stdin=DAEMON_SET)
+    with watching(tmp_path):
+        time.sleep(2)  # long enough for it to have made pods otherwise
+        assert kubepy("get", "pods", "-o", "name").stdout == ""
+        lock.unlink()
+        until(lambda: len(kubepy("get", "pods", "-o", "name").stdout.splitlines()) == 2)
+
+
+def test_lock_that_a_killed_git_left_behind_stops_no_watch(tmp_path: Path) -> None:
+    lock = tmp_path / ".git/index.lock"
+    assert not is_git_at_work(str(tmp_path))
+    lock.parent.mkdir()
+    lock.touch()
+    assert is_git_at_work(str(tmp_path / "state"))
+    os.utime(lock, (1, 1))
+    assert not is_git_at_work(str(tmp_path / "state"))

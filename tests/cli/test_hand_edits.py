@@ -308,6 +308,14 @@ def test_status_of_another_branch_is_not_believed(scene: Scene) -> None:
     assert is_claimed_done(scene)
 
 
+def test_status_of_another_uid_is_not_believed(scene: Scene) -> None:
+    scene.file.write_text(re.sub(r"(?m)^  uid: .*", "  uid: 11111111-1111-4111-8111-111111111111", scene.edited()))
+    assert not is_claimed_done(scene)
+    settle()
+    assert scene.images() == {"app:2"}
+    assert is_claimed_done(scene)
+
+
 # --- other kinds and other edits ----------------------------------------------------------------------------------
 
 

@@ -187,7 +187,7 @@ def test_admission_is_given_the_object_last_taken_in(open_store: Callable[..., S
     store.get(key("a"))
     file_of(folder, "b").write_text(dump(config_map("b")))
     store.get(key("b"))
-    assert known == ["1", "2", None, None]
+    assert known == ["1", "2", "3", None]  # another uid: the admission has to know what was replaced
 
 
 # --- removed, and not gone yet ---

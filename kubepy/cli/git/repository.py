@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Collection, Sequence
 
 from kubepy.cli.errors import CliError
 
+LOCK_SECONDS = 60.0  # how old a lock may be before it counts as left behind by a git that was killed
 NO_GIT = "git is not installed, or not on the PATH"
 
 
@@ -43,6 +45,32 @@ class Repository:
     def unset(self, name: str) -> None:
         """Remove a setting; one that is not there is as good."""
         self.run("config", "--local", "--unset-all", name, expected=(0, 5))
+
+
+def is_git_at_work(folder: str) -> bool:
+    """Tell whether git is changing files of the working tree that a folder lies in: it holds the lock of its index."""
+    directory = _git_directory(os.path.realpath(folder))
+    if directory is None:
+        return False
+    try:
+        return time.time() - os.stat(os.path.join(directory, "index.lock")).st_mtime < LOCK_SECONDS
+    except OSError:
+        return False
+
+
+def _git_directory(folder: str) -> str | None:
+    """The directory with the index of the working tree around a folder, without running git; None: none."""
+    path = os.path.join(folder, ".git")
+    if not os.path.lexists(path):
+        parent = os.path.dirname(folder)
+        return _git_directory(parent) if parent != folder else None
+    if os.path.isdir(path):
+        return path
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # of a linked worktree, or a submodule
+            return os.path.join(folder, file.read().removeprefix("gitdir:").strip())
+    except OSError:
+        return None
 
 
 def run_git(words: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[bytes]:

@@ -34,14 +34,14 @@ _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
-    """The object of a file. ``modified``: the file's mtime in seconds; ``old``: the object as it was known before.
+    """The object of a file. ``modified``: the file's mtime in seconds; ``old``: the object known under the key before.
 
     Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
     """
     resource = server.scheme.built_in(key.resource)
     if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
         custom = _with_metadata(key, obj, modified)
-        return custom if old is None else _edited_custom(custom, old)
+        return custom if old is None or _is_another(custom, old) else _edited_custom(custom, old)
     _check_kind(resource, key, obj)
     has_status = bool(obj.get("status"))
     try:
@@ -50,6 +50,8 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
         raise ValueError(status.message) from None
     if old is None:
         return completed
+    if _is_another(completed, old):
+        return _replacing(server.strategy(resource), completed)
     try:
         return _edited(server.strategy(resource), completed, old, has_status=has_status)
     except errors.Status as status:
@@ -106,6 +108,18 @@ def _begin(strategy: Strategy, obj: Object) -> None:
     strategy.prepare_for_create(obj)
     if strategy.has_generation:
         obj["metadata"]["generation"] = 1
+
+
+def _is_another(new: Object, old: Object) -> bool:
+    """Compare the uids: an object never gets another one."""
+    return bool(new["metadata"]["uid"] != old["metadata"].get("uid"))
+
+
+def _replacing(strategy: Strategy, obj: Object) -> Object:
+    """An object that took the place of another one: the pods there are of the other, whatever its status says."""
+    if strategy.has_observer:
+        _doubt_observation(obj)
+    return obj
 
 
 # --- edits --------------------------------------------------------------------------------------------------------

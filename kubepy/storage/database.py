@@ -34,6 +34,7 @@ DURABLE = 0
 WRITTEN = 1
 PENDING = 2
 
+MAX_REVISION = 1 << 62  # SQLite counts to twice that
 SCHEMA_VERSION = 4
 SCHEMA = """
 CREATE TABLE objects (
@@ -396,10 +397,13 @@ class Database:
         self.connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", entries)
 
     def check_log(self) -> None:
-        """Raises DamagedError when the change log is ahead of the counter."""
+        """Raises DamagedError when the change log is ahead of the counter, or a counter has come to its end."""
         (newest,) = self.connection.execute("SELECT max(revision) FROM changes").fetchone()
-        if newest is not None and newest > self.counter("revision"):
-            raise DamagedError(f"the change log has revision {newest}, the counter {self.counter('revision')}")
+        revision, compacted = self.counter("revision"), self.counter("compacted")
+        if newest is not None and newest > revision:
+            raise DamagedError(f"the change log has revision {newest}, the counter {revision}")
+        if not 0 <= compacted <= revision <= MAX_REVISION:
+            raise DamagedError(f"the counters are beyond their bounds: {compacted}, {revision}")
 
     def entries(self, since: int) -> list[LogEntry]:
         found = self.connection.execute("SELECT * FROM changes WHERE revision > ? ORDER BY revision", (since,))

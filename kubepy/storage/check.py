@@ -24,7 +24,7 @@ from kubepy.storage.compare import (
     read_managers,
 )
 from kubepy.storage.database import DURABLE, PENDING, WRITTEN, DamagedError, Database, Row
-from kubepy.storage.folder import MANAGED, PRIVATE, Folder, UnreadableError, is_own_temporary
+from kubepy.storage.folder import MANAGED, PRIVATE, Folder, UnreadableError
 from kubepy.storage.index import INDEX, OWN
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.manifest import ContentError, from_json, managers_of, parse, to_json
@@ -210,9 +210,7 @@ def check_leftovers(folder: Folder) -> Iterator[str]:
     """The paths of temporary files that no process works on; for the holder of the lock."""
     for listing in survey(folder).listings:
         for path in (listing.directory.path, f"{listing.directory.path}/{MANAGED}"):
-            if folder.is_directory(path):
-                names = sorted(os.listdir(folder.absolute(path)))
-                yield from (f"{path}/{name}" for name in names if is_own_temporary(name))
+            yield from folder.temporaries(path)
 
 
 def _name(row: Row) -> str:

@@ -386,4 +386,17 @@ def _is_manager(entry: object) -> bool:
         return False
     texts = [entry.get(field, "") for field in ("manager", "operation", "apiVersion", "fieldsType", "subresource")]
     return all(isinstance(text, str) for text in texts) and isinstance(entry.get("fieldsV1", {}), dict) \
-        and _TIME(str(entry.get("time") or "1970-01-01T00:00:00Z")) is not None
+        and _is_time(entry.get("time") or "1970-01-01T00:00:00Z")
+
+
+def _is_time(value: object) -> bool:
+    """Tell whether a value is a time as managers have it, of a day that there is."""
+    from datetime import datetime
+
+    if not isinstance(value, str) or not _TIME(value):
+        return False
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True

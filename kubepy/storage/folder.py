@@ -225,10 +225,13 @@ class Folder:
 
     def remove_temporaries(self, path: str) -> None:
         """Remove the temporary files in a folder, if it is there."""
-        if self.is_directory(path):
-            for name in os.listdir(self._prefix + path):
-                if is_own_temporary(name):
-                    self.remove(f"{path}/{name}")
+        for temporary in self.temporaries(path):
+            self.remove(temporary)
+
+    def temporaries(self, path: str) -> list[str]:
+        """The paths of the temporary files in a folder, sorted; a folder of such a name is none of ours."""
+        names = sorted(os.listdir(self._prefix + path)) if self.is_directory(path) else []
+        return [each for name in names if is_own_temporary(name) and not self.is_directory(each := f"{path}/{name}")]
 
 
 def parts_of(path: str) -> list[str]:

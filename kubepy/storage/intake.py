@@ -20,11 +20,11 @@ from kubepy.storage.compare import (
     compare,
     examine,
     known_problem,
-    managers_path,
     refusals,
 )
 from kubepy.storage.database import PENDING, Database, KnownProblems, LogEntry, Row
 from kubepy.storage.folder import Folder
+from kubepy.storage.journal import settle_managers
 from kubepy.storage.keys import Key, path_of
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Admit
 from kubepy.storage.survey import survey
@@ -125,7 +125,7 @@ class Intake:
         self.database.remove([row.key])
         self.database.log([LogEntry(revision, DELETED, *row.key, row.json)])
         if row.managers and not self.database.in_memory:  # they are one with their object
-            self.folder.remove(managers_path(row.key))
+            settle_managers(self.folder, row, "")
             self.folder.remove_empty_managed(path_of(row.key).rpartition("/")[0])
 
     def _retain(self, outcome: Retained, revision: _Revisions) -> None:

@@ -275,8 +275,15 @@ def settle(folder: Folder, staged: Staged) -> Row:
 
 
 def settle_managers(folder: Folder, row: Row, temporary: str) -> str:
-    """Put the staged managers in their place, or remove those of an object that has none; returns their stamp."""
+    """Put the staged managers in their place, or remove those of an object that has none; returns their stamp.
+
+    A folder in that place stays: it costs the managers, never the commit.
+    """
     path = managers_path(row.key)
+    if folder.is_directory(path):
+        if temporary:
+            folder.remove(temporary)
+        return ""
     if temporary:
         folder.replace(temporary, path)
         return str(folder.stamp(path) or "")

@@ -39,6 +39,8 @@ def repair(access: Access) -> Iterator[str]:
 
 def _repair_managers(access: Access, path: str, rows_by_path: dict[str, Row]) -> str:
     row = rows_by_path.get(path.replace("/.managed/", "/"))
+    if access.folder.is_directory(path):
+        return f"{path}: is a folder, left as it is: remove it"
     if row is None:
         access.folder.remove(path)
         return f"{path}: belongs to no object, removed"

@@ -165,11 +165,12 @@ class _Surveyor:
                 listing.managers[name] = stat
 
     def managers_file(self, path: str) -> os.stat_result | None:
-        """What is at the path of a file of managers; one that cannot be looked at is as good as none."""
+        """What is at the path of a file of managers; a folder, or what cannot be looked at, is as good as none."""
         try:
-            return os.lstat(self._folder.absolute(path))
+            found = os.lstat(self._folder.absolute(path))
         except OSError:
             return None
+        return None if stat.S_ISDIR(found.st_mode) else found
 
     def _directories(self, resource: str | None, namespace: str | None) -> Iterator[Directory]:
         """The folders that may hold such objects."""

@@ -96,6 +96,7 @@ def test_printf(form, text):
     ("{{$a, $b := .x}}", "too many declarations in command"),
     ("{{template x}}", 'unexpected "x" in template clause'),
     ("{{1a}}", 'bad number syntax: "1a"'),
+    ("{{0x1p99999999}}", 'illegal number syntax: "0x1p99999999"'),
     ("{{.x.}}", "unexpected <.> in operand"),
 ])
 def test_what_cannot_be_read_is_told_in_gos_words(template, why):

@@ -374,3 +374,36 @@ def test_removed_namespace_that_may_not_be_deleted_comes_back(cluster: Cluster) 
 
 def test_removed_object_of_another_kind_is_gone(cluster: Cluster) -> None:
     assert removed(Key("nodes", "", "default"), {"metadata": {"name": "default"}}, 0.0) is None
+
+
+ENTRY = {"apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}}}, "manager": "kubectl",
+         "operation": "Apply", "time": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize("wrong", [
+    {"operation": "Drop"}, {"apiVersion": ""}, {"fieldsType": "Other"}, {"fieldsV1": {"zzz": {}}},
+    {"fieldsV1": {"v:99x": {}}}, {"fieldsV1": {"f:a": 5}},
+    {"fieldsV1": {"k:5": {}}}, {"fieldsV1": {"f:a": {f"v:{'9' * 5000}": {}}}},
+], ids=lambda wrong: str(wrong)[:40])
+def test_entry_of_a_manager_that_cannot_be_read_gives_way_to_the_old_ones(
+    cluster: Cluster, wrong: Object
+) -> None:
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "1"}, "data": {"a": "1"}}
+    key = Key("configmaps", "default", "a")
+    good, bad = copy.deepcopy(obj), copy.deepcopy(obj)
+    good["metadata"]["managedFields"] = [ENTRY]  # type: ignore[index]
+    bad["metadata"]["managedFields"] = [{**ENTRY, **wrong}]  # type: ignore[index]
+    old = admit(cluster, key, good, None)
+    assert old["metadata"]["managedFields"] == [ENTRY]
+    assert admit(cluster, key, bad, old) == old
+    assert "managedFields" not in admit(cluster, key, bad, None)["metadata"]
+
+
+@pytest.mark.parametrize("missing", ["apiVersion", "manager", "time"])
+def test_stamp_of_a_client_that_lacks_something_is_left_out(cluster: Cluster, missing: str) -> None:
+    stamp = {"apiVersion": "v1", "manager": "kubectl", "operation": "Update", "time": "2026-01-01T00:00:00Z"}
+    key = Key("configmaps", "default", "a")
+    whole: Object = {"metadata": {"name": "a", "managedFields": [stamp]}}
+    cut = {"metadata": {"name": "a", "managedFields": [{k: v for k, v in stamp.items() if k != missing}]}}
+    assert admit(cluster, key, whole, None)["metadata"]["managedFields"] == [stamp]
+    assert "managedFields" not in admit(cluster, key, cut, None)["metadata"]

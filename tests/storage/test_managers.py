@@ -42,6 +42,7 @@ BAD = {
     "entries-of-other-types": b"managedFields:\n- manager: 5\n",
     "no-entries": b"managedFields:\n- text\n",
     "time-that-is-none": b"managedFields:\n- {manager: a, time: yesterday}\n",
+    "time-out-of-range": b"managedFields:\n- {manager: a, time: '2026-13-99T00:00:00Z'}\n",
     "other-object": b"a: b\n",
 }
 
@@ -82,6 +83,26 @@ def test_link_in_place_of_managers_costs_only_them(store: Store, folder: Path) -
         transaction.update(key("a"), config_map("a", "2", uid="1", managedFields=CHANGED))
     assert not managers_file(folder).is_symlink()
     assert managers(clone(folder)) == CHANGED
+
+
+def test_folder_in_place_of_managers_costs_only_them(store: Store, folder: Path) -> None:
+    create(store, config_map("a", uid="1", managedFields=APPLIED))
+    managers_file(folder).unlink()
+    managers_file(folder).mkdir()
+    with store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "2", uid="1", managedFields=CHANGED))
+    create(store, config_map("b"))
+    assert (names(store.list("configmaps").objects), managers(store)) == (["a", "b"], CHANGED)
+    path = "namespaces/default/configmaps/.managed/a.yaml"
+    assert store.check() == [f"{path}: is missing: the managers of its object are in the index alone"]
+    assert store.repair() == [f"{path}: is a folder, left as it is: remove it"]
+    managers_file(folder).rmdir()
+    assert store.repair() == [f"{path}: made anew from the index"]
+    assert managers(clone(folder)) == CHANGED
+    managers_file(folder).unlink()
+    managers_file(folder).mkdir()
+    file_of(folder, "a").unlink()
+    assert names(store.list("configmaps").objects) == ["b"]
 
 
 def test_removed_object_takes_its_managers_along(store: Store, folder: Path) -> None:

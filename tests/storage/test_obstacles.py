@@ -261,3 +261,14 @@ def test_a_commit_with_managers_that_a_dead_process_left_waits_for_their_folder(
         pass
     assert (managed / "new.yaml").exists()
     store.close()
+
+
+def test_a_folder_named_like_a_temporary_file_stops_only_writes_beside_it(store: Store, folder: Path) -> None:
+    temporary = folder / "namespaces/default/configmaps/.kubepy-0.tmp"
+    temporary.mkdir()
+    with pytest.raises(FolderError, match=r"\.kubepy-0\.tmp|cannot be written"), store.transaction() as transaction:
+        transaction.update(key("a"), config_map("a", "2"))
+    with store.transaction() as transaction:
+        transaction.update(key("c", "other"), config_map("c", "2", namespace="other"))
+    assert (store.check(), store.repair()) == ([], [])
+    temporary.rmdir()

@@ -84,6 +84,12 @@ def be_a_folder(path: Path) -> None:
     path.mkdir()
 
 
+def set_counters(path: Path, value: int) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE counters SET value = ?", (value,))
+    connection.close()
+
+
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "no database": lambda path: path.write_bytes(b"no database at all" * 100),
     "empty": lambda path: path.write_bytes(b""),
@@ -91,6 +97,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a page lost": zero_a_page,
     "a row broken": break_a_row,
     "another version": be_of_another_version,
+    "a counter at its end": lambda path: set_counters(path, 2**63 - 1),
+    "a counter that is negative": lambda path: set_counters(path, -5),
 }
 
 

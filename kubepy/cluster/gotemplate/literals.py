@@ -23,6 +23,8 @@ def number(text: str) -> Int | float:
         whole = _integer(plain, digits, base)
     except ValueError:
         raise _wrong(text, digits) from None
+    except OverflowError:
+        raise ValueError(f"illegal number syntax: {quote(text)}") from None
     if isinstance(whole, float) and abs(whole) == float("inf"):
         raise ValueError(f"illegal number syntax: {quote(text)}")
     if isinstance(whole, int) and not -(2**63) <= whole < 2**64:

@@ -28,6 +28,15 @@ def is_stamp(entry: Any) -> bool:
     return isinstance(entry, dict) and "fieldsType" not in entry
 
 
+def is_whole(entry: Entry) -> bool:
+    """Tell whether a stamp has all that one has, as a file from elsewhere may not."""
+    texts = [entry.get(field) for field in ("apiVersion", "manager", "time")]
+    fields = entry.get("fieldsV1") or {}
+    places = fields.get(_UNSET) or []
+    return all(isinstance(text, str) and text for text in texts) and fields.keys() <= {_UNSET} \
+        and isinstance(places, list) and all(place and isinstance(place, list) for place in places)
+
+
 def unset(entry: Entry) -> list[Place]:
     """The places that the manager of a stamp has not set, nor anybody else."""
     return (entry.get("fieldsV1") or {}).get(_UNSET) or []

@@ -28,8 +28,8 @@ from kubepy.cluster.managedfields.entries import (
     encode_all,
     manager_of,
 )
-from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, Path, fields_path
-from kubepy.cluster.managedfields.stamps import is_stamp, stamp, unset
+from kubepy.cluster.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
+from kubepy.cluster.managedfields.stamps import is_stamp, is_whole, stamp, unset
 from kubepy.cluster.managedfields.typed import TypedError, compare, path_at
 from kubepy.cluster.managedfields.updater import STRIPPED, update, without
 from kubepy.cluster.meta import Object, controller_of
@@ -123,6 +123,16 @@ def requested_entries(requested: Any, live: Any) -> list[Entry]:
             return live or []
         return list(requested)
     return live or []
+
+
+def are_readable(entries: list[Any]) -> bool:
+    """Tell whether entries that another program wrote, stamps among them, can be worked with."""
+    try:
+        for _, managed in decode_all(entry for entry in entries if not is_stamp(entry)):
+            in_order(managed.fields)
+    except (AttributeError, RecursionError, TypeError, ValueError):
+        return False
+    return all(is_whole(entry) for entry in entries if is_stamp(entry))
 
 
 # --- what the entries stand for -----------------------------------------------------------------------------------

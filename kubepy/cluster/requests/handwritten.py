@@ -38,14 +38,14 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
 
     Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
     """
+    obj = _with_readable_managers(_with_metadata(key, obj, modified), old)
     resource = server.scheme.built_in(key.resource)
     if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
-        custom = _with_metadata(key, obj, modified)
-        return custom if old is None or _is_another(custom, old) else _edited_custom(custom, old)
+        return obj if old is None or _is_another(obj, old) else _edited_custom(obj, old)
     _check_kind(resource, key, obj)
     has_status = bool(obj.get("status"))
     try:
-        completed = _decoded(server, resource, _with_metadata(key, obj, modified), has_status=has_status)
+        completed = _decoded(server, resource, obj, has_status=has_status)
     except errors.Status as status:
         raise ValueError(status.message) from None
     if old is None:
@@ -93,6 +93,21 @@ def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
     if not metadata.get("creationTimestamp"):
         made["creationTimestamp"] = format_time(datetime.fromtimestamp(modified, UTC))
     return {**obj, "metadata": {**metadata, **made}}
+
+
+def _with_readable_managers(obj: Object, old: Object | None) -> Object:
+    """The object with the managers of the old one, or without any, where nobody can work with those that it brings."""
+    managers = obj["metadata"].get("managedFields")
+    if not isinstance(managers, list):  # none, or for the decoder to refuse
+        return obj
+    from kubepy.cluster.managedfields.tracking import are_readable
+
+    if are_readable(managers):
+        return obj
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    if old and "managedFields" in old["metadata"]:
+        metadata["managedFields"] = old["metadata"]["managedFields"]
+    return {**obj, "metadata": metadata}
 
 
 def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: bool) -> Object:

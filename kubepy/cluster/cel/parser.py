@@ -116,14 +116,26 @@ class _Parser:
         return left
 
     def _unary(self) -> Node:
+        """Signs in a row cancel each other out, two and two (``visitLogicalNot``, ``visitNegate``)."""
         if operator := self._take("!"):
-            return Call("!_", None, (self._unary(),), operator.at)
+            is_negated = self._count("!") % 2 == 0
+            operand = self._unary()
+            return Call("!_", None, (operand,), operator.at) if is_negated else operand
         if operator := self._take("-"):
+            if self._count("-") % 2 == 1:
+                return self._unary()
             if self._next.kind == "literal" and type(self._next.value) in (int, float):
                 self._tokens[self._position] = self._next._replace(value=-self._next.value, at=operator.at)
                 return self._member()
             return Call("-_", None, (self._unary(),), operator.at)
         return self._member()
+
+    def _count(self, operator: str) -> int:
+        """Take an operator as often as it comes, and return how often it did."""
+        count = 0
+        while self._take(operator):
+            count += 1
+        return count
 
     # --- members ----------------------------------------------------------------------------------------------------
 

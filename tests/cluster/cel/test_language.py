@@ -190,3 +190,11 @@ def test_an_operator_called_with_values_of_several_types_runs_the_overload_of_ea
             call("_+_", [1, "a"])
         with pytest.raises(CelError, match=r"no such overload: int.startsWith\(string\)"):
             call("startsWith", [1, "a"], is_member=True)
+
+
+@pytest.mark.parametrize(("expression", "expected"), [
+    ("!!true", True), ("!!!true", False), ("--i", 5), ("---i", -5), ("--1", 1), ("---1", -1), ("1 - --1", 0),
+    ("!" * 5000 + "true", True), ("-" * 5001 + "i", -5),
+])
+def test_signs_in_a_row_cancel_each_other_out(expression: str, expected: Any) -> None:
+    assert value(expression) == expected

@@ -28,11 +28,14 @@ _MACROS = {("all", 2), ("exists", 2), ("exists_one", 2), ("map", 2), ("map", 3),
            ("transformMap", 3), ("transformMap", 4), ("transformMapEntry", 3), ("transformMapEntry", 4),
            ("sortBy", 2), ("optMap", 2), ("optFlatMap", 2)}
 _OF_TWO_VARIABLES = ("transformList", "transformMap", "transformMapEntry")
+_SIZE = 100_000  # characters of an expression
 _DEPTH = 50  # how deep an expression may be nested; cel-go takes more than Python's stack does
 
 
 def parse(text: str) -> Node:
     """Raises CelSyntaxError."""
+    if len(text) > _SIZE:
+        raise CelSyntaxError(f"expression code point size exceeds limit: size: {len(text)}, limit {_SIZE}", -1)
     return _Parser(text).expression_to_end()
 
 

@@ -198,3 +198,11 @@ def test_an_operator_called_with_values_of_several_types_runs_the_overload_of_ea
 ])
 def test_signs_in_a_row_cancel_each_other_out(expression: str, expected: Any) -> None:
     assert value(expression) == expected
+
+
+def test_an_expression_that_is_longer_than_cel_go_takes_is_refused() -> None:
+    compile_expression("'" + "x" * (100_000 - 2) + "'", {})
+    with pytest.raises(CompileError) as refused:
+        compile_expression("'" + "x" * (100_000 - 1) + "'", {})
+    assert str(refused.value) == \
+        "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000"

@@ -110,6 +110,13 @@ def test_what_the_schema_refuses_is_told_in_upstreams_words(spec: dict[str, Any]
     assert [str(error) for error in validate(SCHEMA, {"spec": spec})] == errors
 
 
+def test_a_pattern_that_does_not_compile_refuses_the_value_and_says_why() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)"}}}
+    assert [str(error) for error in validate(schema, {"a": "x"})] == [
+        "a: Invalid value: \"x\": a in body should match '(?=x), but pattern is invalid: error parsing regexp: "
+        "invalid or unsupported Perl syntax: `(?=`'"]
+
+
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 

@@ -98,7 +98,9 @@ def compile_expression(text: str, variables: Variables) -> Compiled:
 
 
 def _shown(text: str, why: str, at: int) -> str:
-    """An error with its line and a mark under the place."""
+    """An error with its line and a mark under the place, both left out if it has no place (-1)."""
+    if at < 0:
+        return f"ERROR: <input>:-1:0: {why}"
     before = text[:at]
     line, column = before.count("\n") + 1, at - (before.rfind("\n") + 1)
     return f"ERROR: <input>:{line}:{column + 1}: {why}\n | {text.split(chr(10))[line - 1]}\n | {'.' * column}^"

@@ -70,7 +70,7 @@ class CostBudget:
 
 def size_of(value: Any) -> int:
     """The size of a value as costs count it: characters, bytes, items or entries; 1 for all that has none."""
-    if isinstance(value, str | bytes | list | dict):
+    if isinstance(value, _SIZED):
         return len(value)
     match value:
         case IPv4Interface() | IPv6Interface():
@@ -86,6 +86,9 @@ def size_of(value: Any) -> int:
 
 Args = Sequence[Any]
 CallCost = Callable[[Args], int]
+_TEXTS = (str, bytes)
+_SIZED = (str, bytes, list, dict)
+_OF_FIXED_SIZE = (Quantity, IPv4Address, IPv6Address, Format, Url, Semver)  # addresses with their networks
 
 
 def _reading(times: int = 1) -> CallCost:
@@ -94,7 +97,7 @@ def _reading(times: int = 1) -> CallCost:
 
 
 def _traversal(value: Any) -> int:
-    if isinstance(value, str | bytes):
+    if isinstance(value, _TEXTS):
         return int(len(value.encode(errors="surrogatepass") if isinstance(value, str) else value) * STRING_FACTOR)
     if isinstance(value, list):
         return sum(map(_traversal, value))
@@ -114,16 +117,15 @@ def _comparison(args: Args) -> int:
 
 
 def _equality(args: Args) -> int:
-    constant = Quantity | IPv4Address | IPv6Address | Format | Url | Semver  # addresses with their networks
-    return 1 if isinstance(args[0], constant) else _comparison(args)
+    return 1 if isinstance(args[0], _OF_FIXED_SIZE) else _comparison(args)
 
 
 def _order(args: Args) -> int:
-    return _comparison(args) if isinstance(args[0], str | bytes) else 1
+    return _comparison(args) if isinstance(args[0], _TEXTS) else 1
 
 
 def _sum(args: Args) -> int:
-    if isinstance(args[0], str | bytes):
+    if isinstance(args[0], _TEXTS):
         return ceil((size_of(args[0]) + size_of(args[1])) * STRING_FACTOR)
     return 1
 
@@ -155,7 +157,7 @@ def _allocation(size: float) -> int:
 
 def sorting_cost(keys: Args) -> int:
     """The cost of comparing all items of a list with each other."""
-    factor = SORT_FACTOR + (STRING_FACTOR if keys and isinstance(keys[0], str | bytes) else 0)
+    factor = SORT_FACTOR + (STRING_FACTOR if keys and isinstance(keys[0], _TEXTS) else 0)
     return _allocation(len(keys) ** 2 * factor)
 
 

@@ -123,7 +123,8 @@ def _called(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
         else:
             is_member = True
     try:
-        args = [_run(arg, scope, tracker) for arg in ((target, *node.args) if is_member and target else node.args)]
+        nodes = (target, *node.args) if is_member and target is not None else node.args
+        args = [_HANDLERS[type(arg)](arg, scope, tracker, 1) for arg in nodes]
     except CelError:
         tracker.cost += 1  # a call whose argument fails counts as well
         raise
@@ -294,20 +295,27 @@ def _chosen(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: in
         tracker.check()
 
 
-def _pairs(node: Macro, over: Any) -> Iterable[tuple[Any, ...]]:
-    """The values of the macro's variables: item or key; index and item, or key and value."""
+def _items(over: Any, *, with_keys: bool = False) -> Iterable[Any]:
+    """What a macro goes over: items or keys; with keys: pairs of index and item, or of key and value."""
     if not isinstance(over, list | dict):
         raise CelError("no such overload")
-    if len(node.variables) == 1:
-        return ((item,) for item in over)
+    if not with_keys:
+        return over
     return enumerate(over) if isinstance(over, list) else over.items()
 
 
 def _scopes(node: Macro, over: Any, scope: Scope) -> Iterator[dict[str, Any]]:
     """One scope for each item or key, the same one with other values."""
     inner = dict(scope)
-    for values in _pairs(node, over):
-        inner.update(zip(node.variables, values, strict=True))
+    if len(node.variables) == 1:
+        name = node.variables[0]
+        for item in _items(over):
+            inner[name] = item
+            yield inner
+        return
+    first, second = node.variables
+    for key, item in _items(over, with_keys=True):
+        inner[first], inner[second] = key, item
         yield inner
 
 

@@ -28,11 +28,14 @@ _MACROS = {("all", 2), ("exists", 2), ("exists_one", 2), ("map", 2), ("map", 3),
            ("transformMap", 3), ("transformMap", 4), ("transformMapEntry", 3), ("transformMapEntry", 4),
            ("sortBy", 2), ("optMap", 2), ("optFlatMap", 2)}
 _OF_TWO_VARIABLES = ("transformList", "transformMap", "transformMapEntry")
+_SIZE = 100_000  # characters of an expression
 _DEPTH = 50  # how deep an expression may be nested; cel-go takes more than Python's stack does
 
 
 def parse(text: str) -> Node:
     """Raises CelSyntaxError."""
+    if len(text) > _SIZE:
+        raise CelSyntaxError(f"expression code point size exceeds limit: size: {len(text)}, limit {_SIZE}", -1)
     return _Parser(text).expression_to_end()
 
 
@@ -116,14 +119,26 @@ class _Parser:
         return left
 
     def _unary(self) -> Node:
+        """Signs in a row cancel each other out, two and two (``visitLogicalNot``, ``visitNegate``)."""
         if operator := self._take("!"):
-            return Call("!_", None, (self._unary(),), operator.at)
+            is_negated = self._count("!") % 2 == 0
+            operand = self._unary()
+            return Call("!_", None, (operand,), operator.at) if is_negated else operand
         if operator := self._take("-"):
+            if self._count("-") % 2 == 1:
+                return self._unary()
             if self._next.kind == "literal" and type(self._next.value) in (int, float):
                 self._tokens[self._position] = self._next._replace(value=-self._next.value, at=operator.at)
                 return self._member()
             return Call("-_", None, (self._unary(),), operator.at)
         return self._member()
+
+    def _count(self, operator: str) -> int:
+        """Take an operator as often as it comes, and return how often it did."""
+        count = 0
+        while self._take(operator):
+            count += 1
+        return count
 
     # --- members ----------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class CelSyntaxError(ValueError):
-    """An expression that cannot be read. ``at``: where, in characters from its beginning."""
+    """An expression that cannot be read. ``at``: where, in characters from its beginning; -1 if it is all of it."""
 
     def __init__(self, why: str, at: int) -> None:
         super().__init__(why)

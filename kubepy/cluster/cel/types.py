@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from kubepy.cluster.cel.values import TYPE_NAMES, CelError, kind_of
+from kubepy.cluster.cel.values import TYPE_NAMES, CelError, kind_of, kind_of_type
 
 
 class Type(NamedTuple):
@@ -110,9 +110,9 @@ def _split(text: str) -> Iterator[str]:
 
 def call(name: str, args: list[Any], *, is_member: bool = False) -> Any:
     """Call the overload that fits the values. Raises CelError."""
-    for one in OVERLOADS.get(name, ()):
-        if one.is_member == is_member and len(one.params) == len(args) and all(map(fits, one.params, args)):
-            return one.run(*args)
+    run = _implementation(name, tuple(map(type, args)), is_member)
+    if run is not None:
+        return run(*args)
     if not name[0].isalpha():
         raise CelError("no such overload")
     kinds = [TYPE_NAMES.get(kind_of(arg), kind_of(arg)) for arg in args]
@@ -120,5 +120,15 @@ def call(name: str, args: list[Any], *, is_member: bool = False) -> Any:
     raise CelError(f"no such overload: {shown}")
 
 
-def fits(wanted: Type, value: Any) -> bool:
-    return wanted.is_parameter or wanted.name in ("dyn", kind_of(value))
+@cache
+def _implementation(name: str, types: tuple[type, ...], is_member: bool) -> Callable[..., Any] | None:
+    """The function of the first overload that takes values of these Python types, None if there is none."""
+    kinds = [kind_of_type(one) for one in types]
+    for one in OVERLOADS.get(name, ()):
+        if one.is_member == is_member and len(one.params) == len(kinds) and all(map(_fits, one.params, kinds)):
+            return one.run
+    return None
+
+
+def _fits(wanted: Type, kind: str) -> bool:
+    return wanted.is_parameter or wanted.name in ("dyn", kind)

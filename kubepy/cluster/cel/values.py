@@ -116,3 +116,7 @@ TYPE_NAMES = {
 
 def kind_of(value: Any) -> str:
     return _KINDS[type(value)]
+
+
+def kind_of_type(python_type: type) -> str:
+    return _KINDS[python_type]

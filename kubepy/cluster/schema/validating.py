@@ -15,7 +15,7 @@ from kubepy.cluster.meta import Object
 from kubepy.cluster.schema import formats
 from kubepy.cluster.schema.structural import INT_OR_STRING, Schema
 from kubepy.cluster.values.goformat import format_value
-from kubepy.cluster.values.goregex import compile_go
+from kubepy.cluster.values.goregex import GoRegexError, compile_go
 from kubepy.quoting import quote
 
 NOWHERE = "<nil>"  # the path of what is said of several schemas together
@@ -136,12 +136,21 @@ def _check_text(schema: Schema, value: str, path: str) -> list[FieldError]:
     elif len(value) < schema.get("minLength", 0):
         why = f"{_in_body(path)} should be at least {schema['minLength']} chars long"
         found.append(invalid_value(path, value, why))
-    elif (pattern := schema.get("pattern")) and not compile_go(pattern).search(value):
-        found.append(invalid_value(path, value, f"{_in_body(path)} should match '{pattern}'"))
+    elif (pattern := schema.get("pattern")) and (unmatched := _unmatched(pattern, value)):
+        found.append(invalid_value(path, value, f"{_in_body(path)} should match '{unmatched}'"))
     named = _format_of(schema)
     if formats.supports(named) and not formats.fits(named, value):
         found.append(type_invalid(path, value, f"{_in_body(path)} must be of type {named}: {json.dumps(value)}"))
     return found
+
+
+def _unmatched(pattern: str, value: str) -> str:
+    """The pattern if the value does not match it, with the reason if nothing can: a definition that was written by hand
+    may have a pattern that is none (``kube-openapi/pkg/validation/validate/values.go``). "" if it matches."""
+    try:
+        return "" if compile_go(pattern).search(value) else pattern
+    except GoRegexError as error:
+        return f"{pattern}, but pattern is invalid: {error}"
 
 
 def _check_number(schema: Schema, value: float, path: str) -> Iterable[FieldError]:

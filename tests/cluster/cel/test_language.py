@@ -9,7 +9,7 @@ import pytest
 from kubepy.cluster.cel.checker import CompileError, compile_expression
 from kubepy.cluster.cel.interpreter import evaluate
 from kubepy.cluster.cel.parser import parse
-from kubepy.cluster.cel.types import DYN, INT, STRING, Type, list_of, map_of, optional_of
+from kubepy.cluster.cel.types import DYN, INT, STRING, Type, call, list_of, map_of, optional_of
 from kubepy.cluster.cel.values import CelError
 
 SCOPE: dict[str, Any] = {"i": 5, "s": "hello", "l": [1, 2, 3], "m": {"a": 1, "b": 2}}
@@ -176,3 +176,33 @@ def test_what_cannot_be_right_is_told_with_its_place(expression: str, why: str) 
 def test_what_is_no_expression_is_refused(expression: str) -> None:
     with pytest.raises(CompileError):
         compile_expression(expression, VARIABLES)
+
+
+@pytest.mark.parametrize(("expression", "expected"), [
+    ("[1 + 1, 2 + 3]", [2, 5]), ("'a' + 'b'", "ab"), ("1u + 1u", 2), ("1.5 + 1.0", 2.5), ("[1] + [2]", [1, 2]),
+    ("b'a' + b'b'", b"ab"), ("[1 < 2.5, 2u > 1, 'a' < 'b']", [True, True, True]),
+])
+def test_an_operator_called_with_values_of_several_types_runs_the_overload_of_each(
+        expression: str, expected: Any) -> None:
+    for _ in range(2):
+        assert value(expression) == expected
+        with pytest.raises(CelError, match="no such overload"):
+            call("_+_", [1, "a"])
+        with pytest.raises(CelError, match=r"no such overload: int.startsWith\(string\)"):
+            call("startsWith", [1, "a"], is_member=True)
+
+
+@pytest.mark.parametrize(("expression", "expected"), [
+    ("!!true", True), ("!!!true", False), ("--i", 5), ("---i", -5), ("--1", 1), ("---1", -1), ("1 - --1", 0),
+    ("!" * 5000 + "true", True), ("-" * 5001 + "i", -5),
+])
+def test_signs_in_a_row_cancel_each_other_out(expression: str, expected: Any) -> None:
+    assert value(expression) == expected
+
+
+def test_an_expression_that_is_longer_than_cel_go_takes_is_refused() -> None:
+    compile_expression("'" + "x" * (100_000 - 2) + "'", {})
+    with pytest.raises(CompileError) as refused:
+        compile_expression("'" + "x" * (100_000 - 1) + "'", {})
+    assert str(refused.value) == \
+        "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000"

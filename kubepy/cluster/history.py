@@ -41,18 +41,19 @@ def apply_revision(owner: Object, revision: Object) -> Object:
     return decode(strategic_merge_patch(owner, revision.get("data"), schema)).object
 
 
-def restores(revision: Object, stateful_set: Object) -> bool:
-    """Whether a revision, applied to a StatefulSet and defaulted, gives the template that the StatefulSet has
-    (``setMatchesLatestExistingRevision``)."""
-    from kubepy.cluster.defaults.apps import default_stateful_set
+def restores(revision: Object, owner: Object) -> bool:
+    """Tell whether a revision, applied to its StatefulSet or DaemonSet and defaulted, gives the template that the owner
+    has (``setMatchesLatestExistingRevision``)."""
+    from kubepy.cluster.defaults.apps import default_daemon_set, default_stateful_set
     from kubepy.cluster.types import DecodeError
 
     try:
-        restored = apply_revision(stateful_set, revision)
+        restored = apply_revision(owner, revision)
     except (Status, DecodeError):
         return False  # no template at all; the present one gets a revision of its own
-    default_stateful_set(restored)
-    return bool(restored["spec"]["template"] == stateful_set["spec"]["template"])
+    default = default_daemon_set if owner["kind"] == "DaemonSet" else default_stateful_set
+    default(restored)
+    return bool(restored["spec"]["template"] == owner["spec"]["template"])
 
 
 def number_of(revision: Object) -> int:

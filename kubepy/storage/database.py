@@ -314,7 +314,7 @@ class Database:
         return _checked(found) if found else None
 
     def existing_row(self, key: Key) -> Row | None:
-        """The row of a key, for the holder of the lock. Raises DamagedError also where only a scan finds the row, and the
+        """The row of a key, for the holder of the lock. Raises DamagedError also where a scan finds the row, but the
         look-up by its key does not."""
         row = self.row(key)
         if row is None and self._outlines.has(key):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kubepy.cluster.history import restores
 from kubepy.cluster.meta import Object, annotations_of, labels_of, uid_of
 from kubepy.cluster.objects.nodes import METADATA_NAME, required_node_selector
 from kubepy.cluster.values.gonumbers import int_or_none
@@ -53,13 +54,15 @@ def template_generation(daemon_set: Object) -> str | None:
 
 
 def is_generation_reused(daemon_set: Object, old_revisions: Iterable[Object]) -> bool:
-    """Whether another template was recorded under the present template generation in this DaemonSet's life.
+    """Tell whether another template was recorded under the present template generation in this DaemonSet's life.
 
     An API server counts on with every template; in a state folder whose index is new, a file that was edited by hand
-    has the number of the template before. Revisions older than the DaemonSet are another one's, adopted by it.
+    has the number of the template before. Revisions older than the DaemonSet are another one's, adopted by it; one that
+    an older server wrote may hold the same template in other words.
     """
     generation, begin = template_generation(daemon_set), _made(daemon_set)
-    return any(template_generation(one) == generation and _made(one) > begin for one in old_revisions)
+    return any(template_generation(revision) == generation and _made(revision) > begin
+               and not restores(revision, daemon_set) for revision in old_revisions)
 
 
 def _made(obj: Object) -> tuple[str, str]:

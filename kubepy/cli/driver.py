@@ -15,6 +15,7 @@ from kubepy.storage import LockTimeoutError
 if TYPE_CHECKING:
     from kubepy.cli.runtime.progress import Progress
     from kubepy.cluster.cluster import Cluster
+    from kubepy.cluster.meta import Object
     from kubepy.controllers.summary import Summary
 
 MANAGER_LOCK = "manager.lock"
@@ -158,6 +159,7 @@ class Driver:
         self._manager: Manager | None = None
         self._warned = False
         self._noted = False
+        self._has_settled = False
         self._others_run_until = 0.0  # when to look again whether another process runs the controllers
 
     def wait_until(self, done: Callable[[], bool], timeout: float | None = None, about: str = "") -> bool:
@@ -187,6 +189,13 @@ class Driver:
             pause = self._pause(left)
         return True
 
+    def has_observed(self, obj: Object) -> bool:
+        """Tell whether controllers have seen an object as it is, in this process or before it."""
+        if self._has_settled:
+            return True
+        checkpoint = latest(self._cluster.store.meta(CHECKPOINT))
+        return checkpoint is not None and int(obj["metadata"]["resourceVersion"]) <= checkpoint.revision
+
     def _run(self, stop: Callable[[], bool]) -> bool:
         """A burst of work, if there is any and nobody else does it; whether something was done."""
         manager, clock = self._manager, self._cluster.clock
@@ -199,6 +208,7 @@ class Driver:
             if manager is None:
                 manager = self._manager = build_manager(self._cluster)
             manager.run_until_settled(done=stop, skip_waits=True)
+            self._has_settled = True
             return True
 
     def _pause(self, seconds: float) -> float:

@@ -38,6 +38,8 @@ def make_own_folder(root: str) -> None:
             os.chmod(path, 0o700)
     except OSError as error:
         raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
+    if made.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+        raise FolderError(f"{path} belongs to another user: Permission denied")
 
 
 def remove_leftovers(root: str) -> None:

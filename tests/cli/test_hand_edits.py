@@ -369,3 +369,21 @@ def test_whole_tree_checked_out_takes_the_cluster_back_and_forth(scene: Scene) -
         assert scene.images() == {image}
         assert is_claimed_done(scene)
         assert run("fsck").out == "state: no problems\n"
+
+
+def test_rollout_status_in_a_clone_without_index_waits_for_the_pods(scene: Scene) -> None:
+    sed(scene)
+    shutil.rmtree(scene.folder / "state/.kubepy")
+    done = run("rollout", "status", scene.workload, "--timeout=20s")
+    assert done.status == 0, done.err
+    assert scene.images() == {"app:2"}
+
+
+def test_rollout_status_of_a_file_that_was_gone_and_is_back_waits_for_the_pods(scene: Scene) -> None:
+    text = scene.edited()
+    scene.file.unlink()
+    assert run("get", scene.workload).status == 1
+    scene.file.write_text(text)
+    done = run("rollout", "status", scene.workload, "--timeout=20s")
+    assert done.status == 0, done.err
+    assert scene.images() == {"app:2"}

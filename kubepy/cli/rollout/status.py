@@ -73,12 +73,18 @@ class Following:
         version = obj["metadata"].get("resourceVersion", "")
         if self.done or version == self.seen:
             return self.done
-        self.seen = version
         progress = self.viewer(obj, self.given.revision)
+        if progress.done and self._is_unobserved(obj):
+            return False
+        self.seen = version
         self.session.print(progress.message)
         self.session.stdout.flush()
         self.done = progress.done
         return self.done
+
+    def _is_unobserved(self, obj: Object) -> bool:
+        """Tell whether the controllers have yet to see the object as it is: its status may be that of another file."""
+        return self.given.watch and self.session.reconciles and not self.session.driver.has_observed(obj)
 
     def _read(self) -> Object:
         info = self.info

@@ -129,11 +129,8 @@ class Intake:
             self.folder.remove_empty_managed(path_of(row.key).rpartition("/")[0])
 
     def _retain(self, outcome: Retained, revision: _Revisions) -> None:
-        row = outcome.row._replace(json=outcome.json, state=PENDING, replaces="")
-        if outcome.json == outcome.row.json:
-            self.database.put([row])
-        else:
-            self._put(row._replace(revision=revision.next()), MODIFIED)
+        row = outcome.row._replace(json=outcome.json, state=PENDING, replaces="", revision=revision.next())
+        self._put(row, MODIFIED)
 
     def _put(self, row: Row, change_type: str) -> None:
         self.database.put([row])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kubepy.storage.database import Database, LogEntry, Row
+from kubepy.storage.database import DamagedError, Database, LogEntry, Row
 from kubepy.storage.errors import ConflictError, ExistsError, FolderError, MissingError
 from kubepy.storage.journal import Commit, Write
 from kubepy.storage.keys import Key, path_of
@@ -121,7 +122,11 @@ class Transaction:
     def _entry(self, key: Key) -> _Entry:
         if entry := self._entries.get(key):
             return entry
-        return self._remember(key, self._access.run(lambda: self.database().existing_row(key)))
+        try:
+            row = self._database.existing_row(key)
+        except (DamagedError, sqlite3.Error, TypeError, ValueError):
+            row = self._access.run(lambda: self.database().existing_row(key))
+        return self._remember(key, row)
 
     def _remember(self, key: Key, row: Row | None) -> _Entry:
         if row and row.expires is not None and row.expires <= self._now:

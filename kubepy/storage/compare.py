@@ -306,7 +306,7 @@ def _load(
         from kubepy.storage.yaml.lines import line_of
 
         line = line_of(data.decode(), error.field) or content.line
-        raise ContentError(line, str(error), keeps_object=True) from None
+        raise ContentError(line, str(error), keeps_object=difference.row is not None) from None
     except ValueError as error:
         raise ContentError(content.line, str(error)) from None
     except RecursionError:

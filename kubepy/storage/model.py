@@ -25,7 +25,7 @@ DELETED = "DELETED"
 
 
 class EditError(ValueError):
-    """An edit that turns an object into something that it cannot become. ``field``: the path of the field to blame."""
+    """A file whose object has a value that it cannot have or get. ``field``: the path of the field to blame."""
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(why)

@@ -70,6 +70,11 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 
 # The file, what is replaced by what, the line that is blamed (by a text in it), and a part of the words.
 EDITS = {
+    "a string for a number": ("deployments.apps/web", "  replicas: 1\n  revision", '  replicas: "1"\n  revision',
+                              'replicas: "1"', "cannot unmarshal string into Go struct field "
+                              "DeploymentSpec.spec.replicas of type int32"),
+    "a map for a list": ("daemonsets.apps/ds", "      - image:", "        image:", "containers:",
+                         "cannot unmarshal object"),
     "selector of a DaemonSet": ("daemonsets.apps/ds", "      app: ds\n  template", "      app: other\n  template",
                                 "selector:", "spec.selector: Invalid value: "
                                 '{"matchLabels":{"app":"other"}}: field is immutable'),

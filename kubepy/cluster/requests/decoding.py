@@ -24,7 +24,7 @@ def decode_request(server: Server, resource: Resource, obj: Object, field_valida
     try:
         decoded = strategy.decode({**obj, "apiVersion": api_version, "kind": resource.kind})
     except DecodeError as error:
-        raise _cannot_be_handled(resource, api_version, str(error)) from None
+        raise _cannot_be_handled(resource, api_version, str(error)) from error
     complaints = strict_complaints(decoded.unknown_fields)
     if complaints and field_validation == "Strict":
         raise _cannot_be_handled(resource, api_version, f"strict decoding error: {', '.join(complaints)}")

@@ -22,6 +22,7 @@ from kubepy.cluster.requests.decoding import decode_request
 from kubepy.cluster.requests.options import DeleteOptions
 from kubepy.cluster.scheme import Resource
 from kubepy.cluster.strategies.strategy import Strategy, restore
+from kubepy.cluster.types.errors import DecodeError, path_of
 from kubepy.cluster.validation.fields import semantically_equal
 from kubepy.storage import EditError, Key
 
@@ -47,6 +48,8 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
     try:
         completed = _decoded(server, resource, obj, has_status=has_status)
     except errors.Status as status:
+        if isinstance(status.__cause__, DecodeError):
+            raise EditError(path_of(status.__cause__.where), status.message) from None
         raise ValueError(status.message) from None
     if old is None:
         return completed

@@ -9,12 +9,13 @@ Where = tuple[Any, str | int, str] | None
 
 
 class DecodeError(ValueError):
-    """A value of the wrong type, in the server's words. ``value`` and ``go_type`` where it is only that."""
+    """A value of the wrong type, in the server's words. ``value``, ``go_type`` and ``where`` where it is only that."""
 
-    def __init__(self, message: str, value: Any = None, go_type: str = "") -> None:
+    def __init__(self, message: str, value: Any = None, go_type: str = "", where: Where = None) -> None:
         super().__init__(message)
         self.value = value
         self.go_type = go_type
+        self.where = where
 
 
 def mismatch(value: Any, where: Where, go_type: str, *, exactly: bool = False) -> DecodeError:
@@ -23,7 +24,7 @@ def mismatch(value: Any, where: Where, go_type: str, *, exactly: bool = False) -
     ``exactly``: a number is shown, because another one would fit.
     """
     message = f"json: cannot unmarshal {_kind_of(value, exactly)} into Go {_target(where)} of type {go_type}"
-    return DecodeError(message, value, go_type)
+    return DecodeError(message, value, go_type, where)
 
 
 def _target(where: Where) -> str:

@@ -175,3 +175,42 @@ def test_refused_file_of_another_uid_is_another_object(kubepy: Kubepy, folder: P
     file.write_text("\n".join(lines) + "\n")
     assert kubepy("fsck").out == "state: no problems\n"
     assert kubepy("get", "deploy", "web", "-o", "jsonpath={.spec.selector.matchLabels.app}").out == "other"
+
+
+NEW_FILES = {
+    "selector that does not match": (
+        "deployments.apps/bad", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: bad},\n"
+        "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: c}},\n"
+        "spec: {containers: [{name: c, image: i}]}}}}", 2, "`selector` does not match"),
+    "empty spec": (
+        "deployments.apps/bad", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad}\nspec: {}\n", 4,
+        "spec.selector: Required value"),
+    "key that is none": (
+        "configmaps/bad", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndata:\n  k y: v\n", 5,
+        "a valid config key must consist of"),
+}
+
+
+@pytest.mark.parametrize("case", NEW_FILES.values(), ids=NEW_FILES)
+def test_new_manifest_that_could_not_be_created_is_a_problem_with_its_line(
+        kubepy: Kubepy, folder: Path, case: tuple[str, str, int, str]) -> None:
+    place, text, line, words = case
+    path = folder / f"state/namespaces/default/{place}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    done = kubepy("fsck")
+    assert done.status == 1
+    assert f"namespaces/default/{place}.yaml:{line}: " in done.out
+    assert words in done.out
+    assert kubepy("controller", "--once", "-q").status == 0
+    assert kubepy("get", place.partition("/")[0]).out == ""
+    path.unlink()
+    assert kubepy("fsck").status == 0
+
+
+def test_service_in_a_new_manifest_is_taken_as_it_is(kubepy: Kubepy, folder: Path) -> None:
+    path = folder / "state/namespaces/default/services/front.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("apiVersion: v1\nkind: Service\nmetadata: {name: front}\nspec: {ports: [{port: 80}]}\n")
+    assert kubepy("fsck").status == 0
+    assert "front" in kubepy("get", "svc").out

@@ -32,6 +32,8 @@ def is_whole(entry: Entry) -> bool:
     """Tell whether a stamp has all that one has, as a file from elsewhere may not."""
     texts = [entry.get(field) for field in ("apiVersion", "manager", "time")]
     fields = entry.get("fieldsV1") or {}
+    if not isinstance(fields, dict):
+        return False
     places = fields.get(_UNSET) or []
     return all(isinstance(text, str) and text for text in texts) and fields.keys() <= {_UNSET} \
         and isinstance(places, list) and all(place and isinstance(place, list) for place in places)

@@ -90,7 +90,7 @@ def store_new(server: Server, session: Session, target: Target, obj: Object,
         metadata["generation"] = 1
     if entries := managed():
         metadata["managedFields"] = entries
-    _validate(strategy, obj)
+    validate_new(strategy, obj)
     server.warn_all(strategy.warnings_on_create(obj))
     target = target._replace(name=metadata["name"])
     admission.validate_creation(server, session, target, obj)
@@ -100,8 +100,8 @@ def store_new(server: Server, session: Session, target: Target, obj: Object,
     return stored
 
 
-def _validate(strategy: Strategy, obj: Object) -> None:
-    """The kind's own rules, and only when they hold those that hold for all."""
+def validate_new(strategy: Strategy, obj: Object) -> None:
+    """Check the kind's own rules, and only when they hold those that hold for all. Raises Invalid."""
     resource, metadata = strategy.resource, obj["metadata"]
     wrong = validate_object_meta(metadata, namespaced=resource.namespaced, name_rule=strategy.validate_name)
     if resource.is_core_api:

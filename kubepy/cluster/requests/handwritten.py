@@ -39,6 +39,7 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
 
     Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
     """
+    is_manifest = not (obj.get("metadata") or {}).get("uid")
     obj = _with_readable_managers(_with_metadata(key, obj, modified), old)
     resource = server.scheme.built_in(key.resource)
     if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
@@ -52,6 +53,8 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
             raise EditError(path_of(status.__cause__.where), status.message) from None
         raise ValueError(status.message) from None
     if old is None:
+        if is_manifest:
+            _validate_new(server.strategy(resource), completed)
         return completed
     if _is_another(completed, old):
         return _replacing(server.strategy(resource), completed)
@@ -59,6 +62,22 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
         return _edited(server.strategy(resource), completed, old, has_status=has_status)
     except errors.Status as status:
         raise EditError(next((cause.field for cause in status.causes), ""), status.message) from None
+
+
+def _validate_new(strategy: Strategy, obj: Object) -> None:
+    """Check a manifest that never went through the API as its creation would. Raises EditError.
+
+    Kinds that get something from the cluster at their creation (a Service's address) are taken as they are.
+    """
+    from kubepy.cluster.requests.creation import validate_new
+
+    if type(strategy).begin_create is not Strategy.begin_create:
+        return
+    try:
+        validate_new(strategy, obj)
+    except errors.Status as status:
+        words = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes)
+        raise EditError(status.causes[0].field, "; ".join(words)) from None
 
 
 def removed(key: Key, obj: Object, now: float) -> Object | None:

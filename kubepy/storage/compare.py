@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kubepy.quoting import printable
-from kubepy.storage.database import WRITTEN, KnownProblems, Row, Stamp
+from kubepy.storage.database import PENDING, WRITTEN, KnownProblems, Row, Stamp
 from kubepy.storage.folder import MANAGED, DeniedError, Folder, UnreadableError, parts_of, shown
 from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
 from kubepy.storage.manifest import ContentError, check_place, parse, to_json
@@ -243,8 +243,9 @@ def _examine(
         stamp = UNKNOWN if isinstance(error, DeniedError) else difference.found.stamp
         return _refused(difference, stamp, ContentError(0, str(error)))
     digest, managers = digest_of(data), difference.found.managers
-    if difference.row and (digest, managers) == (difference.row.digest, difference.row.managers):
-        return Same(difference.row, stamp, digest, racy, managers)
+    row = difference.row
+    if row and digest == row.digest and (managers == row.managers or row.state == PENDING):
+        return Same(row, stamp, digest, racy, managers)  # of a commit under way the managers follow
     try:
         key, text = _load(data, difference, difference.found, folder, stamp, admit)
     except ContentError as error:

@@ -51,6 +51,7 @@ Observed = Callable[[Key], Object | None]
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 IDS_POSITION = "ids.position"
+REBUILT = 10**9  # revisions of an index that began with its cluster do not come so far
 NO_OPTIONS = DeleteOptions()
 
 
@@ -361,12 +362,19 @@ class Client:
         ids = self._server.ids
         try:
             with self._store.transaction() as transaction:
-                began = ids.position = int(self._store.meta(IDS_POSITION) or 0) if ids.seed is not None else 0
+                began = ids.position = self._ids_position(transaction) if ids.seed is not None else 0
                 yield transaction
                 if ids.position != began:
                     self._store.set_meta(IDS_POSITION, str(ids.position))
         except ConflictError as error:  # somebody edited one of the files in the meantime
             raise errors.Status(409, "Conflict", f"Operation cannot be fulfilled: {error}") from None
+
+    def _ids_position(self, transaction: Transaction) -> int:
+        """Where the sequence of ids stands. It was lost with an index that was made anew, whose revisions count from
+        milliseconds on: then it goes on from there, so that no id comes a second time."""
+        if position := self._store.meta(IDS_POSITION):
+            return int(position)
+        return transaction.revision if transaction.revision > REBUILT else 0
 
     def _forget_custom_kinds(self) -> None:
         self._server.scheme.forget_custom()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.storage.database import Database, LogEntry
+from kubepy.storage.database import DamagedError, Database, LogEntry
 from kubepy.storage.errors import CompactedError
 from kubepy.storage.keys import Key
 from kubepy.storage.manifest import from_json
@@ -12,10 +12,12 @@ from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change
 
 
 def read_changes(database: Database, since: int) -> list[Change]:
-    """Raises CompactedError."""
+    """Raises CompactedError, and DamagedError for an entry beyond the counter."""
     with database.snapshot():
         _check_reach(database, since)
         entries = coalesce(database.entries(since))
+        if entries and max(entry.revision for entry in entries) > database.counter("revision"):
+            raise DamagedError("an entry of the change log is beyond the counter")
         found = [_change(entry, database) for entry in entries]
     return [change for change in found if change is not None]
 

@@ -1,4 +1,4 @@
-"""What the user names for reading, up to a limit: a device or a pipe that never ends is refused in one line.
+"""Reading what the user names, up to a limit: a device or a pipe that never ends is refused in one line.
 
 kubectl reads without a limit; an API server takes 3 MiB a request (``MaxRequestBodyBytes`` of
 ``apiserver/pkg/server/config.go``). What becomes one request may be as large as that, manifests of many objects more.
@@ -47,7 +47,7 @@ def read_string(path: str) -> str:
 
 
 def read_standard_input(stream: IO[str], limit: int = MAX_REQUEST) -> bytes:
-    """What is piped into the command. Raises TooLargeError."""
+    """Read what is piped into the command. Raises TooLargeError."""
     source: IO[bytes] | None = getattr(stream, "buffer", None)
     parts, size = [], 0
     while part := source.read(MIB) if source else stream.read(MIB).encode(errors="surrogateescape"):

@@ -370,7 +370,7 @@ class Client:
             raise errors.Status(409, "Conflict", f"Operation cannot be fulfilled: {error}") from None
 
     def _ids_position(self, transaction: Transaction) -> int:
-        """Where the sequence of ids stands. It was lost with an index that was made anew, whose revisions count from
+        """The position of the sequence of ids. It was lost with an index that was made anew, whose revisions count from
         milliseconds on: then it goes on from there, so that no id comes a second time."""
         if position := self._store.meta(IDS_POSITION):
             return int(position)

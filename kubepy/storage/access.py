@@ -213,7 +213,7 @@ class Access:
         return intake.run(same_boot=same_boot)
 
     def retain(self, key: Key, obj: Object) -> Object | None:
-        """What remains of an object whose file was removed while there are files in the namespace of its name."""
+        """The rest of an object whose file was removed while there are files in the namespace of its name."""
         return self._removal(key, obj, self.now()) if self._removal else None
 
     def try_catch_up(self) -> bool:

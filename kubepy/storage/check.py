@@ -50,7 +50,7 @@ def check(access: Access) -> list[str]:
 
 
 def check_index(access: Access, rows: list[Row]) -> list[str]:
-    """What is wrong in the index, so that making it anew from the files mends it."""
+    """Defects of the index that making it anew from the files mends."""
     database = access.database()
     return [
         *_check_database(database),
@@ -61,7 +61,7 @@ def check_index(access: Access, rows: list[Row]) -> list[str]:
 
 
 def damages(database: Database) -> Iterator[str]:
-    """What in an index no kubepy can have written."""
+    """Contents of an index that no kubepy can have written."""
     try:
         yield from _check_database(database)
         for row in database.rows():

@@ -207,7 +207,7 @@ def examine(
 
 
 def _seconds_until_believed(outcome: Outcome | None, folder: Folder) -> float:
-    """How long a removal, a file that cannot be read or an edit has to stand before it is believed."""
+    """The seconds until a removal, a file that cannot be read or an edit is believed."""
     if isinstance(outcome, Edited):
         return _seconds_left(outcome.stamp.ctime_ns, EDIT_NS)
     if isinstance(outcome, Refused):
@@ -272,7 +272,7 @@ def _removed(row: Row, folder: Folder, retain: Retain | None) -> Outcome:
 
 
 def has_files(folder: Folder, namespace: str) -> bool:
-    """Whether there are files of objects in a namespace."""
+    """Tell whether there are files of objects in a namespace."""
     return any(listing.files for listing in survey(folder, namespace=namespace).listings)
 
 

@@ -104,7 +104,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 class Stamp(NamedTuple):
-    """How a file is known again without reading it. The change time cannot be set, so an edit always shows in it."""
+    """The times, size and inode by which a file is known again. Nobody can set the change time: an edit shows in it."""
 
     mtime_ns: int
     size: int

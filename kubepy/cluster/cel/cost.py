@@ -39,7 +39,7 @@ class BudgetExceeded(Exception):
 
 
 class CostTracker:
-    """What one evaluation has cost so far. Whoever adds much calls :meth:`check`."""
+    """The cost of one evaluation so far. A caller that adds much calls :meth:`check`."""
 
     __slots__ = ("cost", "limit")
 
@@ -54,7 +54,7 @@ class CostTracker:
 
 
 class CostBudget:
-    """What a number of evaluations may still cost."""
+    """The cost that a number of evaluations may still have."""
 
     __slots__ = ("remaining",)
 

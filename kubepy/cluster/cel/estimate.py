@@ -101,7 +101,7 @@ class Sizes:
         return None if shape is None or shape.largest is None else Range(0, shape.largest)
 
     def below(self, shape: Shape | None, step: str) -> Shape:
-        """What a step leads to: ``@items``, ``@keys``, ``@indices`` or a field. Without a path, the root."""
+        """The value that a step leads to: ``@items``, ``@keys``, ``@indices`` or a field. Without a path, the root."""
         if shape is None:
             return self.root
         if step == "@items":
@@ -155,7 +155,7 @@ class _Estimator:
         return otherwise if size is None else size
 
     def _made(self, cost: Range, node: Node, size: Range | None = None, entry: Entry | None = None) -> Estimate:
-        """Of a value that no path leads to."""
+        """The size of a value that no path leads to."""
         type = self._type(node)
         return Estimate(cost, self._size(None, type) if size is None else size, None, entry, type, node)
 
@@ -234,7 +234,7 @@ class _Estimator:
         return Estimate(cost, size, shape, None, type, node)
 
     def _function(self, name: str, overload: Overload, args: Sequence[Estimate]) -> _CallEstimate:
-        """What the call itself costs, without its arguments."""
+        """The cost of the call itself, without its arguments."""
         if name in ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"):
             return _CallEstimate(self._traversal(args[0]))
         if name == "join":
@@ -319,7 +319,7 @@ class _Estimator:
 
 
 def _union(ranges: Iterable[Range]) -> Range:
-    """Of nothing: zero."""
+    """The cost of nothing: zero."""
     found = _NOTHING_YET
     for one in ranges:
         found = found.union(one)
@@ -327,7 +327,7 @@ def _union(ranges: Iterable[Range]) -> Range:
 
 
 class _Loop(NamedTuple):
-    """What a macro costs: ``around`` its loop, and ``step`` each time."""
+    """The cost of a macro: ``around`` its loop, and ``step`` each time."""
 
     around: Range
     step: Range

@@ -101,7 +101,7 @@ def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> An
 
 
 def _operand(node: Node, scope: Scope, tracker: CostTracker, base: int) -> Any:
-    """What a path goes on from: a path, or any other value, which then counts as a name of its own."""
+    """The value that a path goes on from: a path, or any other value, which then counts as a name of its own."""
     if type(node) is not Ident and type(node) is not Select and not (type(node) is Call and node.function in _PATHS):
         tracker.cost += base
     return _run(node, scope, tracker, base)
@@ -296,7 +296,7 @@ def _chosen(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: in
 
 
 def _items(over: Any, *, with_keys: bool = False) -> Iterable[Any]:
-    """What a macro goes over: items or keys; with keys: pairs of index and item, or of key and value."""
+    """The values that a macro goes over: items or keys; with keys: pairs of index and item, or of key and value."""
     if not isinstance(over, list | dict):
         raise CelError("no such overload")
     if not with_keys:

@@ -51,7 +51,7 @@ class RuleProblem(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where in an object: its path, if anything around it has an old value that is the same, and what may be spent."""
+    """A place in an object: its path, if anything around it has the same old value, and what may be spent."""
 
     path: str
     is_unchanged: bool
@@ -187,7 +187,7 @@ class RuleSet:
 
 
 def _refused(rule: Rule, value: Any, scope: dict[str, Any], place: Place, kind: str) -> Iterator[FieldError]:
-    """What is said of a value for which the rule does not hold: nothing of one that has not changed."""
+    """The errors of a value for which the rule does not hold: nothing of one that has not changed."""
     is_told = rule.is_transition or not place.is_unchanged
     try:
         detail = _detail(rule, scope, place.budget)
@@ -235,7 +235,7 @@ def _detail(rule: Rule, scope: dict[str, Any], budget: CostBudget) -> str:
 
 
 def _message(expression: Compiled, scope: dict[str, Any], budget: CostBudget) -> str:
-    """What a messageExpression says; "" if it fails, or says nothing that fits into one line."""
+    """The message of a messageExpression; "" if it fails, or says nothing that fits into one line."""
     try:
         found = evaluate_within(expression.node, scope, budget)
     except CostLimitExceeded:

@@ -1,4 +1,4 @@
-"""How large the values of a structural schema can be, for the estimate of what a rule may cost.
+"""The sizes that values of a structural schema can have, for the estimate of what a rule may cost.
 
 What a schema does not limit is limited by the size of a request. Upstream: ``apiserver/pkg/cel/common/schemas.go``,
 ``apiserver/pkg/cel/limits.go``.
@@ -20,7 +20,7 @@ _SCALARS = {"boolean": 4, "number": 1, "integer": 1}
 
 
 class Shape(NamedTuple):
-    """How large a value can be.
+    """The size that a value can have.
 
     ``largest``: the most characters, items or entries; None for a value that is not known. ``least``: bytes in JSON.
     """

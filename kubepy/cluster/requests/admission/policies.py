@@ -204,7 +204,7 @@ class _Evaluation:
 
 
 def _evaluate(spec: Object, param: Object | None, request: Request, operation: str) -> list[Decision]:
-    """What the policy denies, in the order of its validations; nothing where its conditions do not hold."""
+    """The denials of the policy, in the order of its validations; nothing where its conditions do not hold."""
     scope = _scope(param, request, operation)
     try:
         if not _conditions_hold(spec, scope):
@@ -260,7 +260,7 @@ def _with_messages(spec: Object, decisions: list[Decision], evaluation: _Evaluat
 
 
 def _message(expression: str | None, evaluation: _Evaluation) -> str:
-    """What a messageExpression says; "" for the plain message instead. Raises BudgetExceeded."""
+    """The message of a messageExpression; "" for the plain message instead. Raises BudgetExceeded."""
     if not expression:
         return ""
     try:

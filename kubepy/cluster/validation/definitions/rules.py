@@ -33,7 +33,7 @@ def validate_rules(schema: Object, path: str, *, limits_each: bool = True) -> li
 
 
 class _Place(NamedTuple):
-    """Where a schema stands.
+    """The place of a schema.
 
     ``uncorrelatable``: the path of a list around, whose items have no old ones to be compared with; "" for none.
     ``times``: how many of its values an object can have, None without limit.
@@ -51,7 +51,7 @@ class _Place(NamedTuple):
 
 
 class _Validation:
-    """What the rules of a schema cost, and which cost most."""
+    """The cost of the rules of a schema, and the costliest of them."""
 
     def __init__(self, limits_each: bool) -> None:
         self._limits_each = limits_each

@@ -1,4 +1,4 @@
-"""Writes ``kubepy/cluster/schema/enums.json``: the values of string fields of the API, from a Kubernetes checkout.
+"""Writes ``kubepy/api/schema/enums.json``: the values of string fields of the API, from a Kubernetes checkout.
 
     python tools/generate_enums.py PATH-OF-KUBERNETES
 

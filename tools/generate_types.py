@@ -1,4 +1,4 @@
-"""Writes ``kubepy/cluster/types/data``: Go's view of the built-in API types, read from a Kubernetes checkout.
+"""Writes ``kubepy/api/types/data``: Go's view of the built-in API types, read from a Kubernetes checkout.
 
     python tools/generate_types.py PATH-OF-KUBERNETES
 

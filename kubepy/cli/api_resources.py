@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string, strings
 from kubepy.cli.runtime.output import format_printer, no_printer
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines
-from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import Resource
 from kubepy.quoting import printable
 
 FLAGS = [

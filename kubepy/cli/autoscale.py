@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.create.objects import create_generated, metadata
 from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation, verb
@@ -20,8 +22,6 @@ from kubepy.cli.runtime.infos import Info, resource_text
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.quoting import printable
 
 FLAGS = [
@@ -135,7 +135,7 @@ def metric(name: str, text: str) -> Object:
 
 
 def _target(name: str, text: str) -> Object:
-    from kubepy.cluster.values.quantity import QuantityError, parse_quantity
+    from kubepy.api.values.quantity import QuantityError, parse_quantity
 
     if text.endswith("%"):
         percent = text.removesuffix("%")

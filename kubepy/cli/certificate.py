@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
@@ -15,7 +16,6 @@ from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
 from kubepy.quoting import quote
 
 RESOURCE = "certificatesigningrequests.certificates.k8s.io"

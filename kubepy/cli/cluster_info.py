@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kubepy.api.meta import Object
 from kubepy.cli.commands import NO_CONTAINERS
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
@@ -13,7 +14,6 @@ from kubepy.cli.runtime.flags import boolean, duration, string, strings
 from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import NOTHING, Session
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable
 
 # Each resource of a namespace that is dumped, with the name of its file.

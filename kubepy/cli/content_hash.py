@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import to_json
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import to_json
 
 
 def content_hash(content: Object) -> str:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from kubepy.cli.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
+from kubepy.api.clock import format_time
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.missing_nodes import note_missing_nodes
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, duration
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.reconcile import Key
-from kubepy.controllers.manager import POLL_SECONDS
-from kubepy.controllers.summary import Due, Summary, SyncFailure
+from kubepy.controlplane.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
+from kubepy.controlplane.manager import POLL_SECONDS
+from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.quoting import printable
+from kubepy.runtime.reconcile import Key
 
 FLAGS = [
     boolean("once", help="Work until nothing is left to do now, then exit."),

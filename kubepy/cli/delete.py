@@ -176,7 +176,7 @@ def delete_all(session: Session, result: Result, options: Options, *, warn_clust
 
 def delete_object(session: Session, info: Info, options: Options) -> None:
     """Ask for one deletion; the answer becomes the Info's object."""
-    from kubepy.cluster.client import DeleteOptions
+    from kubepy.apiserver.client import DeleteOptions
 
     if not info.name:
         raise with_source(CliError("resource name may not be empty"), "deleting", info.source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.cli.describers import describer_for
 from kubepy.cli.describers.writer import Surroundings, Writer
 from kubepy.cli.errors import CliError, is_status, raise_together
@@ -11,7 +12,6 @@ from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, fi
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object, name_of, uid_of
 from kubepy.quoting import printable
 
 EXAMPLES = """

@@ -12,6 +12,8 @@ import shutil
 import subprocess
 from typing import Any
 
+from kubepy.api.meta import Object
+from kubepy.apiserver.client import NO_OPTIONS
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.errors import CliError, SilentExit, guarded, is_status, unless_missing
@@ -33,8 +35,6 @@ from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_folder
-from kubepy.cluster.client import NO_OPTIONS
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable, quote
 
 FLAGS = [
@@ -131,7 +131,7 @@ def _of_any_version(manifest: Object) -> Object:
 
 
 def _applied_on_server(session: Session, given: Invocation, info: Info, manifest: Object, manager: str) -> Object:
-    from kubepy.cluster.client import APPLY_PATCH
+    from kubepy.apiserver.client import APPLY_PATCH
 
     try:
         return session.client.patch(info.resource.address, info.name, manifest, APPLY_PATCH, namespace=info.namespace,

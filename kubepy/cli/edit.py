@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, uid_of
+from kubepy.api.values.goformat import go_syntax, to_json
 from kubepy.cli.errors import CliError, is_status, raise_all
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.editing import Editing, Round, place
@@ -23,8 +25,6 @@ from kubepy.cli.runtime.output import printer_for, without_managers
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object, uid_of
-from kubepy.cluster.values.goformat import go_syntax, to_json
 
 FLAGS = [
     *filename_flags("to use to edit the resource"),

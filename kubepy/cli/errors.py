@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from kubepy.quoting import quote
 
 if TYPE_CHECKING:
-    from kubepy.cluster.errors import Status
+    from kubepy.api.errors import Status
 
 P = ParamSpec("P")
 T = TypeVar("T")

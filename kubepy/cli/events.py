@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object, namespace_of
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string, strings
@@ -13,8 +15,6 @@ from kubepy.cli.runtime.resources import warn_of_short_name
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
 from kubepy.cli.watch import POLL_SECONDS
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.meta import Object, namespace_of
 from kubepy.quoting import quote
 
 FLAGS = [

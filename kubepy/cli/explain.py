@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from kubepy.api.schema.openapi import Schema
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string
 from kubepy.cli.runtime.resources import warn_of_short_name
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.wordwrap import wrap
-from kubepy.cluster.schema.openapi import Schema
-from kubepy.cluster.scheme import Resource
 from kubepy.quoting import printable, quote
 
 FLAGS = [
@@ -94,7 +94,7 @@ def _of_version(session: Session, resource: Resource, api_version: str) -> Resou
 
 def schema_of(session: Session, resource: Resource) -> Schema:
     """Raises CliError for a kind that OpenAPI says nothing of."""
-    from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.api.schema.openapi import schema_for
 
     if resource.custom:
         return Schema(_custom_node(session, resource))
@@ -106,7 +106,7 @@ def schema_of(session: Session, resource: Resource) -> Schema:
 
 def _custom_node(session: Session, resource: Resource) -> dict[str, Any]:
     """The schema of a custom resource, with the fields that every object has as a built-in type describes them."""
-    from kubepy.cluster.schema.openapi import definition
+    from kubepy.api.schema.openapi import definition
 
     found = session.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
     version = next(one for one in found["spec"]["versions"] if one["name"] == resource.version)
@@ -200,7 +200,7 @@ def _long_enum(owner: Schema, name: str, field: Schema) -> list[str]:
 
 def enum_of(owner: Schema, name: str, field: Schema) -> list[str]:
     """The values that a field can have; an empty one is shown as two quotes."""
-    from kubepy.cluster.schema.openapi import enums
+    from kubepy.api.schema.openapi import enums
 
     values = enums().get(f"{owner.name}.{name}", []) if owner.name else field.enum
     return [str(one) or '""' for one in values]

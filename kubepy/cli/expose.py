@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, labels_of
 from kubepy.cli.create.objects import metadata
 from kubepy.cli.create.service_objects import DNS1035_LENGTH, Service, parse_pairs, service
 from kubepy.cli.errors import CliError
@@ -26,7 +27,6 @@ from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.typed import type_name
-from kubepy.cluster.meta import Object, labels_of
 
 FLAGS = [
     string("port", help="The port that the service should serve on. Copied from the resource, if unspecified."),

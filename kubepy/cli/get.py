@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, raise_all, raise_together
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string, strings
@@ -21,8 +23,6 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.resources import find, listed
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines, lines
-from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import Resource
 from kubepy.quoting import printable
 
 FLAGS = [
@@ -140,7 +140,7 @@ def _selects_tables(given: Invocation) -> bool:
     """kubectl gets what files name as tables, and holds the selector against these, which have no labels."""
     if not given.selector or not (given.filename or given.kustomize):
         return True
-    from kubepy.cluster.selectors.labels import parse_labels
+    from kubepy.api.selectors.labels import parse_labels
 
     return parse_labels(given.selector).matches({})
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kubepy.cli.driver import build_manager, holding, settle
+from kubepy.api.meta import Object
+from kubepy.apiserver.cluster import Cluster
 from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.missing_nodes import REMEDY
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.meta import Object
+from kubepy.controlplane.driver import build_manager, holding, settle
 from kubepy.quoting import printable, quote
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]

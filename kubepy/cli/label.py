@@ -58,7 +58,7 @@ def parse_labels(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _check_value(word: str, value: str) -> None:
-    from kubepy.cluster.values.names import label_value
+    from kubepy.api.values.names import label_value
 
     problems = label_value(value)
     if problems:

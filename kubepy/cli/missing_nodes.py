@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubepy.cluster.client import Client
+from kubepy.apiserver.client import Client
 
 REMEDY = 'make some with "kubepy apply -f manifests/nodes.yaml", or begin with "kubepy init --nodes=3"'
 

@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import printable
+from kubepy.apiserver.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.command import Invocation, verb
@@ -26,9 +29,6 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.record import cause
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import printable
 from kubepy.quoting import quote
 
 TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
@@ -131,7 +131,7 @@ def _file_text(path: str) -> str:
 
 
 def _yaml(given: Invocation, text: str) -> Any:
-    from kubepy.cluster.values.goformat import quote
+    from kubepy.api.values.goformat import quote
     from kubepy.storage.yaml import YamlError, load_all
 
     try:
@@ -170,7 +170,7 @@ def _repeated(value: Any, path: str) -> Iterator[str]:
 def send(session: Session, given: Invocation, info: Info, content: Content, *, dry_run: bool) -> Object:
     """Let the server patch an object. Raises Status, CliError."""
     if content.broken:
-        from kubepy.cluster.errors import bad_request
+        from kubepy.api.errors import bad_request
 
         raise bad_request(content.broken if content.type == TYPES["strategic"] else
                           f"error decoding patch: {content.broken}")
@@ -195,7 +195,7 @@ def _recorded(session: Session, given: Invocation, info: Info, patched: Object, 
 
 def patched_locally(info: Info, content: Content) -> Object:
     """The object with the patch applied, without the cluster. Raises CliError."""
-    from kubepy.cluster.errors import Status
+    from kubepy.api.errors import Status
 
     try:
         patched: Object = _patched_locally(info, content)
@@ -213,8 +213,8 @@ def _patched_locally(info: Info, content: Content) -> Any:
         return _with_operations(info.content, content)
     if content.type == TYPES["merge"]:
         return _merged(info.content, content)
-    from kubepy.cluster.patches.documents import strategic_merge_patch
-    from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.api.patches.documents import strategic_merge_patch
+    from kubepy.api.schema.openapi import schema_for
 
     schema = schema_for(info.resource.api_version, info.resource.kind)
     if schema is None:
@@ -226,9 +226,9 @@ def _patched_locally(info: Info, content: Content) -> Any:
 
 
 def _with_operations(obj: Object, content: Content) -> Any:
-    from kubepy.cluster.meta import clone
-    from kubepy.cluster.patches.json_patch import OperationError, Patcher
-    from kubepy.cluster.values.goformat import json_type_name
+    from kubepy.api.meta import clone
+    from kubepy.api.patches.json_patch import OperationError, Patcher
+    from kubepy.api.values.goformat import json_type_name
 
     if content.broken or not isinstance(content.value, list | None):
         found = json_type_name(content.value)
@@ -248,7 +248,7 @@ def _with_operations(obj: Object, content: Content) -> Any:
 
 def _merged(obj: Object, content: Content) -> Any:
     """What is no map takes the place of the object, as far as it goes."""
-    from kubepy.cluster.patches.documents import merge_patch
+    from kubepy.api.patches.documents import merge_patch
 
     if content.broken or not isinstance(content.value, dict | list):
         raise CliError("Invalid JSON Patch")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+from kubepy.api.errors import no_such_resource
+from kubepy.api.meta import Object
+from kubepy.api.scheme import CREATE_ONLY, Resource
+from kubepy.api.values.goformat import quote, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.errors import no_such_resource
-from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import CREATE_ONLY, Resource
-from kubepy.cluster.values.goformat import quote, to_json
 
 HEALTH = ("healthz", "livez", "readyz")
 
@@ -193,8 +193,8 @@ def _list(session: Session, target: Target, query: dict[str, list[str]]) -> str:
 
 
 def shown(session: Session, obj: Object) -> Any:
+    from kubepy.api.types import type_of
     from kubepy.cli.runtime.output import in_go_order, in_sorted_order
-    from kubepy.cluster.types import type_of
 
     whole = session.client.with_managed_fields(obj)
     return in_go_order(whole) if type_of(whole) else in_sorted_order(whole)

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from kubepy.api.errors import bad_request, method_not_allowed, no_such_resource
+from kubepy.api.meta import Object
+from kubepy.apiserver.requests.options import DeleteOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.raw import Target, body_of, check_path, shown, target_of
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.manifests import read_text
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.errors import bad_request, method_not_allowed, no_such_resource
-from kubepy.cluster.meta import Object
-from kubepy.cluster.requests.options import DeleteOptions
 from kubepy.quoting import printable
 
 MANAGER = "kubectl"  # the client's name where a request names no manager

@@ -21,7 +21,7 @@ class TooLargeError(CliError):
     """There is more to read than the limit."""
 
     def __init__(self, source: str, limit: int) -> None:
-        from kubepy.cluster.values.goformat import printable
+        from kubepy.api.values.goformat import printable
 
         super().__init__(f"read {printable(source)}: is larger than {limit // MIB} MiB: {_WHY[limit]}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.delete import complete as delete_options
 from kubepy.cli.delete import delete_all, deletion_flags, wait_until_gone, warn_of_force
 from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing, with_source
@@ -25,7 +26,6 @@ from kubepy.cli.runtime.last_applied import save_last_applied
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
 
 FLAGS = [
     *deletion_flags("to use to replace the resource.", wait=False),

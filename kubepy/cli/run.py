@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from kubepy.api.meta import Object
+from kubepy.api.values.gonumbers import NumberError, atoi
 from kubepy.cli.create.objects import metadata, save_config
 from kubepy.cli.create.service_objects import Service, parse_pairs, service
 from kubepy.cli.delete import deletion_flags, propagation_policy
@@ -25,8 +27,6 @@ from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.overrides import overridden, override_flags
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.session import NOTHING, Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.gonumbers import NumberError, atoi
 from kubepy.quoting import printable, quote
 
 FLAGS = [

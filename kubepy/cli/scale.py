@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
+from kubepy.apiserver.client import MERGE_PATCH
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, duration, integer, string
@@ -22,8 +24,6 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.record import CHANGE_CAUSE, record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.client import MERGE_PATCH
-from kubepy.cluster.meta import Object
 from kubepy.quoting import quote
 
 FLAGS = [

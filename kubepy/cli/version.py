@@ -45,7 +45,7 @@ def version(session: Session, given: Invocation) -> None:
 
         session.print(dump(versions))
     else:
-        from kubepy.cluster.values.goformat import to_json
+        from kubepy.api.values.goformat import to_json
 
         session.print(to_json(versions, indent=2, sort_keys=False))
 

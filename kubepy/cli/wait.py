@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from kubepy.api.meta import Object, uid_of
 from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, duration, string_array
@@ -21,7 +22,6 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object, uid_of
 from kubepy.quoting import quote
 
 FLAGS = [
@@ -188,7 +188,7 @@ def _conditions(obj: Object) -> list[Any]:
 
 
 def _wrong_type(value: object, wanted: str) -> CliError:
-    from kubepy.cluster.values.goformat import format_value, type_name
+    from kubepy.api.values.goformat import format_value, type_name
 
     return CliError(f".status.conditions accessor error: {format_value(value)} is of the type {type_name(value)}, "
                     f"expected {wanted}")
@@ -207,7 +207,7 @@ def _is_outdated(obj: Object, condition: Object) -> bool:
 
 
 def _jsonpath_check(text: str) -> Check:
-    from kubepy.cluster.jsonpath.evaluator import JSONPathError, parse, relaxed
+    from kubepy.api.jsonpath.evaluator import JSONPathError, parse, relaxed
 
     parts = split_single_equals(text)
     if len(parts) > 2:
@@ -239,7 +239,7 @@ def split_single_equals(text: str) -> list[str]:
 
 
 def _holds(found: list[list[object]], wanted: str | None) -> bool:
-    from kubepy.cluster.values.goformat import format_value
+    from kubepy.api.values.goformat import format_value
 
     if not found or not found[0]:
         return False

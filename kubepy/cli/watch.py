@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.getting import for_type, is_table, object_printer, style_of
@@ -14,8 +16,6 @@ from kubepy.cli.runtime.output import document, in_sorted_order, requested, told
 from kubepy.cli.runtime.resources import find, listed, resource_of
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import Style, format_lines, lines
-from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import Resource
 
 POLL_SECONDS = 0.1
 EVENTS = {"ADDED": "ADDED   ", "MODIFIED": "MODIFIED", "DELETED": "DELETED "}

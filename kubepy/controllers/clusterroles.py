@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.client import APPLY_PATCH
-from kubepy.cluster.meta import Object, labels_of, name_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors.labels import from_label_selector
+from kubepy.api.meta import Object, labels_of, name_of
+from kubepy.api.selectors.labels import from_label_selector
+from kubepy.apiserver.client import APPLY_PATCH
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 RESOURCE = "clusterroles.rbac.authorization.k8s.io"
 

@@ -5,7 +5,7 @@ Upstream: ``SetDeploymentCondition`` and ``SetCondition`` of ``pkg/controller/{d
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object
+from kubepy.api.meta import Object
 
 Conditions = list[Object]
 

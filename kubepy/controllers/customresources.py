@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of
-from kubepy.cluster.objects.pods import get_condition
-from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
-from kubepy.cluster.requests.deletion import CLEANUP, CRDS
+from kubepy.api.clock import format_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of
+from kubepy.api.objects.pods import get_condition
+from kubepy.apiserver.requests.deletion import CLEANUP, CRDS
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
 IN_PROGRESS = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 COMPLETED = ("False", "InstanceDeletionCompleted", "removed all instances")

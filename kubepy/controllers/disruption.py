@@ -1,6 +1,6 @@
 """Keeps what PodDisruptionBudgets say of their pods, by which evictions are judged (``pkg/controller/disruption``).
 
-The eviction itself is in ``kubepy.cluster.requests.eviction``: it takes one from ``disruptionsAllowed`` and notes the
+The eviction itself is in ``kubepy.apiserver.requests.eviction``: it takes one from ``disruptionsAllowed`` and notes the
 pod in ``disruptedPods`` until this controller sees it go.
 """
 
@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubepy.cluster.clock import parse_optional_time, parse_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.api.clock import parse_optional_time, parse_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
     Object,
     clone,
     controller_of,
@@ -23,10 +22,11 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.objects.pods import get_condition, is_pod_ready, is_pod_terminal, set_condition
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors.labels import LabelSelector, SelectorError, from_label_selector, go_label_selector
-from kubepy.cluster.values.intstr import scaled_value
+from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, set_condition
+from kubepy.api.selectors.labels import LabelSelector, SelectorError, from_label_selector, go_label_selector
+from kubepy.api.values.intstr import scaled_value
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 BUDGETS = "poddisruptionbudgets.policy"
 PODS = "pods"

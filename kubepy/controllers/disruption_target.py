@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.cluster.client import Client
-from kubepy.cluster.meta import Object, namespace_of
-from kubepy.cluster.objects.pods import set_condition
+from kubepy.api.meta import Object, namespace_of
+from kubepy.api.objects.pods import set_condition
+from kubepy.apiserver.client import Client
 
 
 def mark(client: Client, pod: Object, reason: str, message: str, now: datetime, *, phase: str = "") -> Object:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, is_being_deleted, namespace_of, new_controller_ref
-from kubepy.cluster.objects.volumes import CLAIMS, ephemeral_claim_name, not_made_for, uses_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, namespace_of, new_controller_ref
+from kubepy.api.objects.volumes import CLAIMS, ephemeral_claim_name, not_made_for, uses_of
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 COMPONENT = "ephemeral_volume"  # in events
 

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
     FOREGROUND,
     ORPHAN,
     Object,
@@ -26,9 +24,11 @@ from kubepy.cluster.meta import (
     owner_references,
     uid_of,
 )
-from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
-from kubepy.cluster.scheme import Resource
+from kubepy.api.scheme import Resource
+from kubepy.apiserver.client import DeleteOptions
 from kubepy.controllers.ref_manager import with_owner_references
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, is_being_deleted, name_of
-from kubepy.cluster.objects.pods import is_pod_terminal
-from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
-from kubepy.cluster.scheme import Resource
+from kubepy.api.clock import format_time, parse_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, name_of
+from kubepy.api.objects.pods import is_pod_terminal
+from kubepy.api.scheme import Resource
+from kubepy.apiserver.client import DeleteOptions
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
 RESOURCE = "namespaces"
 FINALIZER = "kubernetes"

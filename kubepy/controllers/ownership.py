@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cluster.meta import (
+from kubepy.api.meta import (
     Object,
     controller_of,
     is_being_deleted,
@@ -18,9 +18,9 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.reconcile import Informers, Key, WatchEvent
-from kubepy.cluster.selectors.labels import LabelSelector, SelectorError, from_label_selector
-from kubepy.cluster.workqueue import WorkQueue
+from kubepy.api.selectors.labels import LabelSelector, SelectorError, from_label_selector
+from kubepy.runtime.reconcile import Informers, Key, WatchEvent
+from kubepy.runtime.workqueue import WorkQueue
 
 # What a controller does about its owner's expectations when an object is seen to come or go.
 Observed = Callable[[Key, Object], None]

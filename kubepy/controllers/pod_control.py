@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from kubepy.cluster.client import Client
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, name_of, namespace_of, new_controller_ref
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, name_of, namespace_of, new_controller_ref
+from kubepy.apiserver.client import Client
+from kubepy.runtime.events import Recorder
 
 T = TypeVar("T")
 

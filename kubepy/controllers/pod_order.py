@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.pods import (
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import (
     is_pod_ready,
     is_restartable_init_container,
     node_name,

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.clock import format_micro_time, parse_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of
-from kubepy.cluster.objects.nodes import is_node_ready, taints_of
-from kubepy.cluster.objects.pods import is_pod_terminal, node_name, phase_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.clock import format_micro_time, parse_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.api.objects.nodes import is_node_ready, taints_of
+from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
+from kubepy.apiserver.client import DeleteOptions
 from kubepy.controllers import disruption_target
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"
 PODS = "pods"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.meta import (
+from kubepy.api.meta import (
     Object,
     has_finalizer,
     is_being_deleted,
@@ -17,9 +17,9 @@ from kubepy.cluster.meta import (
     with_finalizer,
     without_finalizer,
 )
-from kubepy.cluster.objects.pods import node_name
-from kubepy.cluster.objects.volumes import CLAIMS, not_made_for, uses_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.objects.pods import node_name
+from kubepy.api.objects.volumes import CLAIMS, not_made_for, uses_of
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 FINALIZER = "kubernetes.io/pvc-protection"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
-from kubepy.cluster.client import Client
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import (
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
     Object,
     controller_of,
     is_being_deleted,
@@ -18,8 +17,9 @@ from kubepy.cluster.meta import (
     owner_references,
     uid_of,
 )
-from kubepy.cluster.reconcile import Informers
-from kubepy.cluster.selectors.labels import LabelSelector
+from kubepy.api.selectors.labels import LabelSelector
+from kubepy.apiserver.client import Client
+from kubepy.runtime.reconcile import Informers
 
 Decision = Literal["keep", "adopt", "release", "ignore"]
 

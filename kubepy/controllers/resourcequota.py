@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.objects import quotas
-from kubepy.cluster.objects.pods import is_pod_terminal
-from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
+from kubepy.api.errors import Status
+from kubepy.api.objects import quotas
+from kubepy.api.objects.pods import is_pod_terminal
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
 QUOTAS = "resourcequotas"
 

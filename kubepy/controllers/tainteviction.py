@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.clock import format_micro_time, later, parse_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, name_of, namespace_of
-from kubepy.cluster.objects.nodes import NO_EXECUTE, taints_of, tolerates
-from kubepy.cluster.objects.pods import node_name
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.clock import format_micro_time, later, parse_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.objects.nodes import NO_EXECUTE, taints_of, tolerates
+from kubepy.api.objects.pods import node_name
 from kubepy.controllers import disruption_target
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"
 PODS = "pods"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.meta import annotations_of, name_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.meta import annotations_of, name_of
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"
 ANNOTATION = "node.alpha.kubernetes.io/ttl"

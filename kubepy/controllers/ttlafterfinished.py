@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.clock import later, parse_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, is_being_deleted, uid_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.clock import later, parse_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, uid_of
+from kubepy.apiserver.client import DeleteOptions
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 RESOURCE = "jobs.batch"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.reconcile import Key
+from kubepy.runtime.reconcile import Key
 
 POD_NETWORK = "10.244.{}.{}"  # a /16
 

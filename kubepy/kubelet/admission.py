@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.cluster.meta import Object, labels_of
-from kubepy.cluster.objects.nodes import (
+from kubepy.api.meta import Object, labels_of
+from kubepy.api.objects.nodes import (
     NO_EXECUTE,
     find_untolerated_taint,
     required_node_affinity_matches,
     taints_of,
 )
-from kubepy.cluster.objects.pods import get_condition
-from kubepy.cluster.validation.resources import is_extended
+from kubepy.api.objects.pods import get_condition
+from kubepy.apiserver.validation.resources import is_extended
 from kubepy.scheduler.cache import NodeInfo, PodInfo, pod_info
 from kubepy.scheduler.plugins.nodes import NodeAffinity, NodePorts
 from kubepy.scheduler.plugins.resources import lacking

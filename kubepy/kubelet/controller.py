@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
     Object,
     annotations_of,
     controller_of,
@@ -16,8 +14,8 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.objects.pods import is_pod_terminal, node_name
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.objects.pods import is_pod_terminal, node_name
+from kubepy.apiserver.client import DeleteOptions
 from kubepy.kubelet.addresses import PodAddresses
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.annotations import OUTCOME, POD_OUTCOME
@@ -43,6 +41,8 @@ from kubepy.kubelet.statuses import (
     pod_status,
     rejected_status,
 )
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"
 PODS = "pods"

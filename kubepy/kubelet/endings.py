@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from kubepy.cluster.clock import format_micro_time, parse_time
+from kubepy.api.clock import format_micro_time, parse_time
 
 
 class Endings:

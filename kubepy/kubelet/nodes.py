@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object, annotations_of
-from kubepy.cluster.objects.nodes import is_node_ready
+from kubepy.api.clock import format_time
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.objects.nodes import is_node_ready
 from kubepy.kubelet.annotations import OUTCOME
 
 HOST_IP = "192.168.0.1"  # of a node whose status has no InternalIP

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.clock import later, parse_time
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted
-from kubepy.cluster.objects.pods import get_condition, is_pod_terminal
+from kubepy.api.clock import later, parse_time
+from kubepy.api.meta import Object, annotations_of, is_being_deleted
+from kubepy.api.objects.pods import get_condition, is_pod_terminal
 from kubepy.kubelet.admission import Rejection
 from kubepy.kubelet.annotations import OUTCOME, POD_OUTCOME, TERMINATION
 from kubepy.kubelet.outcomes import OUTCOMES, PENDING, RUNNING, Outcome

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object, name_of, namespace_of, uid_of
-from kubepy.cluster.objects.pods import is_restartable_init_container
+from kubepy.api.clock import format_time
+from kubepy.api.meta import Object, name_of, namespace_of, uid_of
+from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, Outcome
 
 OWN_CONDITIONS = ("Initialized", "Ready", "ContainersReady")

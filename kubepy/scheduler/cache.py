@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from kubepy.cluster.meta import Object, labels_of, name_of, namespace_of
-from kubepy.cluster.objects.nodes import is_unschedulable, taints_of
-from kubepy.cluster.objects.pods import HostPort, host_ports, is_pod_terminal, node_name, pod_requests, priority
-from kubepy.cluster.reconcile import Key
-from kubepy.cluster.values.quantity import Quantity
+from kubepy.api.meta import Object, labels_of, name_of, namespace_of
+from kubepy.api.objects.nodes import is_unschedulable, taints_of
+from kubepy.api.objects.pods import HostPort, host_ports, is_pod_terminal, node_name, pod_requests, priority
+from kubepy.api.values.quantity import Quantity
+from kubepy.runtime.reconcile import Key
 from kubepy.scheduler.affinity import NO_TERMS, PodTerms, pod_terms
 
 Resources = dict[str, int]  # cpu in thousandths, everything else in whole units

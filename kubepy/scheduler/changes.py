@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object, is_being_deleted, labels_of
-from kubepy.cluster.objects.nodes import is_unschedulable, taints_of
-from kubepy.cluster.objects.pods import is_pod_terminal, node_name, pod_requests
-from kubepy.cluster.reconcile import WatchEvent
+from kubepy.api.meta import Object, is_being_deleted, labels_of
+from kubepy.api.objects.nodes import is_unschedulable, taints_of
+from kubepy.api.objects.pods import is_pod_terminal, node_name, pod_requests
+from kubepy.runtime.reconcile import WatchEvent
 from kubepy.scheduler.framework import (
     NAMESPACE,
     NODE_ADD,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.reconcile import Informers
+from kubepy.api.meta import Object
+from kubepy.runtime.reconcile import Informers
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo
 
 # What happened in the cluster, as plugins ask to be told of it.

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.reconcile import Key
-from kubepy.cluster.workqueue import WorkQueue
+from kubepy.runtime.reconcile import Key
+from kubepy.runtime.workqueue import WorkQueue
 
 Rank = tuple[Any, ...]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.api.clock import parse_time
+from kubepy.apiserver.cluster import Cluster
 from kubepy.cli.describers.writer import event_age
 from kubepy.cli.events import event_time
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.cluster import Cluster
 from tests.cli.conftest import Done, Kubepy
 
 NOW = datetime(2026, 11, 20, 10, 10, tzinfo=UTC)

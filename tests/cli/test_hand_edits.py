@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.driver import build_manager, holding
-from kubepy.cluster.cluster import Cluster
+from kubepy.apiserver.cluster import Cluster
+from kubepy.controlplane.driver import build_manager, holding
 from kubepy.storage import FolderError, LockTimeoutError
 from tests.cli.conftest import Kubepy, run
 

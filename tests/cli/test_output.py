@@ -71,7 +71,7 @@ def test_a_template_shows_managed_fields_where_it_shows_all_of_an_object(kubepy:
 @pytest.mark.parametrize("output", HIDING)
 def test_a_template_of_single_fields_does_without_managed_fields(kubepy: Kubepy, output: str,
                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubepy.cluster.client import Client
+    from kubepy.apiserver.client import Client
 
     kubepy("create", "cm", "a", "--from-literal=x=1")
     monkeypatch.delattr(Client, "with_managed_fields")

@@ -2,13 +2,13 @@
 
 import pytest
 
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Scheme
+from kubepy.apiserver.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError
 from kubepy.cli.rollout.revisions import Revision, find_revision, require_revisions
 from kubepy.cli.rollout.rollback import plan_rollback, require_not_paused
 from kubepy.cli.rollout.viewers import Progress, daemon_set, deployment, stateful_set, viewer_for
-from kubepy.cluster.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
-from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import Scheme
 
 SCHEME = Scheme()
 

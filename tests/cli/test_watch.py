@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cluster.clock import Clock
+from kubepy.api.clock import Clock
 from tests.cli.conftest import Done, Kubepy, run
 
 Watch = Callable[..., list[str]]

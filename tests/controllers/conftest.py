@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kubepy.cli.driver import build_manager
-from kubepy.cluster.client import Client
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.meta import Object, name_of
-from kubepy.controllers.summary import Summary
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object, name_of
+from kubepy.apiserver.client import Client
+from kubepy.apiserver.cluster import Cluster
+from kubepy.controlplane.driver import build_manager
+from kubepy.controlplane.summary import Summary
 
 NOW = "2026-11-20T10:00:00Z"
 

@@ -6,13 +6,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.cli.driver import reconcilers
-from kubepy.cluster.client import Client
-from kubepy.cluster.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
-from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal
-from kubepy.cluster.reconcile import Context, Reconciler
-from kubepy.cluster.values.intstr import scaled_value
+from kubepy.api.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal
+from kubepy.api.values.intstr import scaled_value
+from kubepy.apiserver.client import Client
 from kubepy.controllers.daemonset.pods import target_node
+from kubepy.controlplane.driver import reconcilers
+from kubepy.runtime.reconcile import Context, Reconciler
 from tests.controllers.watched_lab import Broken, WatchedLab, Witness
 
 SETS, REVISIONS = "daemonsets.apps", "controllerrevisions.apps"

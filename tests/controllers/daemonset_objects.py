@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object, new_controller_ref
-from kubepy.cluster.reconcile import Key
+from kubepy.api.clock import format_time
+from kubepy.api.meta import Object, new_controller_ref
 from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.placement import Placement
+from kubepy.runtime.reconcile import Key
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HASH = "7b6958c85"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.cli.driver import reconcilers
-from kubepy.cluster.client import Client
-from kubepy.cluster.meta import Object, annotations_of, controller_of, labels_of, name_of, uid_of
-from kubepy.cluster.objects.deployments import DESIRED_REPLICAS, revision_of, same_template, template_without_hash
-from kubepy.cluster.objects.pods import is_pod_active, is_pod_available, is_pod_ready, phase_of
-from kubepy.cluster.reconcile import Context, Reconciler
+from kubepy.api.meta import Object, annotations_of, controller_of, labels_of, name_of, uid_of
+from kubepy.api.objects.deployments import DESIRED_REPLICAS, revision_of, same_template, template_without_hash
+from kubepy.api.objects.pods import is_pod_active, is_pod_available, is_pod_ready, phase_of
+from kubepy.apiserver.client import Client
 from kubepy.controllers.deployment.sizes import count, max_surge, max_unavailable, replicas
+from kubepy.controlplane.driver import reconcilers
+from kubepy.runtime.reconcile import Context, Reconciler
 from tests.controllers.watched_lab import Broken, Check, WatchedLab, Witness
 
 DEPLOYMENTS, REPLICA_SETS = "deployments.apps", "replicasets.apps"

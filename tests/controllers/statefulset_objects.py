@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kubepy.cli.driver import reconcilers
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
-from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
-from kubepy.cluster.reconcile import Context, Handler, Key, Reconciler
-from kubepy.cluster.workqueue import WorkQueue
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
 from kubepy.controllers.ref_manager import AdoptionError
 from kubepy.controllers.statefulset.pod_control import ClaimError
+from kubepy.controlplane.driver import reconcilers
+from kubepy.runtime.reconcile import Context, Handler, Key, Reconciler
+from kubepy.runtime.workqueue import WorkQueue
 from tests.controllers.watched_lab import Broken, Crash, WatchedLab
 
 SETS, CLAIMS, REVISIONS = "statefulsets.apps", "persistentvolumeclaims", "controllerrevisions.apps"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.cluster.meta import Object
+from kubepy.api.meta import Object
 from tests.controllers.conftest import Lab
 
 ROLES = "clusterroles.rbac.authorization.k8s.io"

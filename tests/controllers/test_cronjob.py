@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.meta import Object, name_of
-from kubepy.cluster.values.cron import parse
+from kubepy.api.clock import format_time, parse_time
+from kubepy.api.meta import Object, name_of
+from kubepy.api.values.cron import parse
 from kubepy.controllers.cronjob.jobs import beyond_limits
 from kubepy.controllers.cronjob.schedule import Latest, ScheduleError, Times, latest_start, seconds_until_next
 from tests.controllers.conftest import Lab
@@ -285,7 +285,7 @@ def test_its_jobs_go_with_it(lab):
 
 
 def _background() -> Any:
-    from kubepy.cluster.client import DeleteOptions
+    from kubepy.apiserver.client import DeleteOptions
 
     return DeleteOptions(propagation_policy="Background")
 

@@ -1,8 +1,8 @@
 from contextlib import closing
 
-from kubepy.cli.driver import build_manager
-from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.meta import Object
+from kubepy.api.meta import Object
+from kubepy.apiserver.cluster import Cluster
+from kubepy.controlplane.driver import build_manager
 from tests.controllers.conftest import Lab
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.meta import Object
+from kubepy.api.meta import Object
 from kubepy.controllers.daemonset.pods import (
     GENERATION_ANNOTATION,
     is_generation_reused,

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.reconcile import Key
+from kubepy.api.meta import Object
 from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
+from kubepy.runtime.reconcile import Key
 from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling
 
 NODES = [f"n-{number}" for number in range(5)]

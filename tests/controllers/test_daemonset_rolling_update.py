@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.cluster.meta import Object, labels_of, name_of
-from kubepy.cluster.objects.pods import is_pod_available
-from kubepy.cluster.reconcile import Key
+from kubepy.api.meta import Object, labels_of, name_of
+from kubepy.api.objects.pods import is_pod_available
 from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.manage import Changes
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
 from kubepy.controllers.daemonset.rolling_update import limits_of
+from kubepy.runtime.reconcile import Key
 from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, ledger_of, pod, rolling
 
 LEAVES_RUNNING = Placement(should_run=False, should_continue=True)

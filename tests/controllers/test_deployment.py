@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from kubepy.cli.driver import build_manager
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, owner_references, uid_of
-from kubepy.cluster.objects.deployments import (
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object, annotations_of, labels_of, name_of, owner_references, uid_of
+from kubepy.api.objects.deployments import (
     DESIRED_REPLICAS,
     HASH_LABEL,
     MAX_REPLICAS,
@@ -22,6 +21,7 @@ from kubepy.cluster.objects.deployments import (
 from kubepy.controllers.deployment import sizes
 from kubepy.controllers.deployment.rolling import old_sizes
 from kubepy.controllers.deployment.status import is_timed_out
+from kubepy.controlplane.driver import build_manager
 from tests.controllers.deployment_objects import DEPLOYMENTS, REPLICA_SETS, DeploymentLab, deployment
 
 
@@ -476,7 +476,7 @@ def test_recreate_takes_everything_down_first(lab):
     lab.run()
     assert sizes_by_revision(lab) == {1: 0}
     assert len(lab.pods()) == 1
-    from kubepy.cluster.client import DeleteOptions
+    from kubepy.apiserver.client import DeleteOptions
 
     lab.client.delete("pods", name_of(slow), namespace="default", options=DeleteOptions(grace_period_seconds=0))
     lab.run()
@@ -502,7 +502,7 @@ def test_a_replica_set_that_fits_is_adopted_and_one_that_no_longer_does_is_relea
 
 
 def _orphaning() -> Any:
-    from kubepy.cluster.client import DeleteOptions
+    from kubepy.apiserver.client import DeleteOptions
 
     return DeleteOptions(propagation_policy="Orphan")
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.meta import labels_of, name_of
-from kubepy.cluster.objects.deployments import HASH_LABEL
-from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready
+from kubepy.api.meta import labels_of, name_of
+from kubepy.api.objects.deployments import HASH_LABEL
+from kubepy.api.objects.pods import is_pod_active, is_pod_ready
+from kubepy.apiserver.client import DeleteOptions
 from tests.controllers.deployment_objects import (
     DEPLOYMENTS,
     DeploymentLab,

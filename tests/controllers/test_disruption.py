@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object
 from tests.controllers.conftest import NOW, Lab
 
 BUDGETS = "poddisruptionbudgets.policy"

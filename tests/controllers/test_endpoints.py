@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of
+from kubepy.api.meta import Object, annotations_of, labels_of, name_of
 from kubepy.controllers.endpoints.slices import MAX_ENDPOINTS, plan
 from kubepy.controllers.endpoints.subsets import MAX_CAPACITY, subsets_of, truncated
 from tests.controllers.conftest import NOW, Lab

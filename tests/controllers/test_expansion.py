@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class
 from tests.controllers.volume_objects import CLAIMS, VOLUMES, claim, make, said, volume

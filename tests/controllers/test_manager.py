@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.driver import NAMES, build_manager, reconcilers, settled_checkpoint
-from kubepy.cluster.meta import Object, name_of
-from kubepy.cluster.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
-from kubepy.controllers.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
-from kubepy.controllers.manager import Manager
+from kubepy.api.meta import Object, name_of
+from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
+from kubepy.controlplane.driver import NAMES, build_manager, reconcilers, settled_checkpoint
+from kubepy.controlplane.manager import Manager
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from tests.controllers.conftest import Lab
 
 CONFIG_MAPS = "configmaps"
@@ -254,7 +254,7 @@ def test_without_its_own_folder_a_cluster_is_looked_at_anew(tmp_path):
 
 
 def _reopened(folder: Path) -> Lab:
-    from kubepy.cluster.cluster import Cluster
+    from kubepy.apiserver.cluster import Cluster
 
     lab = Lab.__new__(Lab)
     lab.cluster = Cluster.open(folder)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of
+from kubepy.api.meta import Object, annotations_of, labels_of, name_of
 from kubepy.controllers.endpoints.mirror import plan_mirror
 from tests.controllers.conftest import Lab
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubepy.cluster.errors import Status
+from kubepy.api.errors import Status
 from tests.controllers.conftest import Lab
 
 TYPES_IN_ORDER = [
@@ -228,6 +228,6 @@ def _check(lab: Lab, at_first: tuple[list[str], list[str]], *, is_settled: bool)
 
 
 def _at_once():
-    from kubepy.cluster.client import DeleteOptions
+    from kubepy.apiserver.client import DeleteOptions
 
     return DeleteOptions(grace_period_seconds=0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kubepy.cluster.meta import Object
+from kubepy.api.meta import Object
 from kubepy.controllers.nodelifecycle.taints import lifecycle_change
 from kubepy.controllers.nodelifecycle.zones import Count, Eviction
 from tests.controllers.conftest import NOW, Lab

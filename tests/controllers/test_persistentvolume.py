@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.meta import Object, annotations_of, name_of, uid_of
+from kubepy.api.meta import Object, annotations_of, name_of, uid_of
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class
 from tests.controllers.volume_objects import (

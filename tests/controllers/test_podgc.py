@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.meta import Object
+from kubepy.api.meta import Object
 from kubepy.controllers import podgc
 from kubepy.controllers.podgc import surplus
 from tests.controllers.conftest import Lab

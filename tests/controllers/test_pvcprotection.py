@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.reconcile import Context, Informers
-from kubepy.controllers.manager import Manager
+from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.cluster import Cluster
 from kubepy.controllers.pvcprotection import PVCProtectionController
+from kubepy.controlplane.manager import Manager
+from kubepy.runtime.reconcile import Context, Informers
 
 
 class Run:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, name_of, uid_of
+from kubepy.api.clock import format_time, parse_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.controllers.ref_manager import decide
 from kubepy.controllers.replicaset.scale_down import DELETION_COST, pods_to_delete
 from tests.controllers.conftest import Lab
@@ -276,7 +276,7 @@ def test_a_pod_that_is_going_is_replaced_at_once_and_counted_apart(lab):
 
 def forbid_pods(monkeypatch: pytest.MonkeyPatch, lab: Lab, allowed: int) -> list[str]:
     """From now on only so many more pods can be created; returns what was tried."""
-    from kubepy.cluster.client import Client
+    from kubepy.apiserver.client import Client
 
     create, tried = Client.create, []
 

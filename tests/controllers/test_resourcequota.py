@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.reconcile import Context, Informers
-from kubepy.controllers.manager import Manager
+from kubepy.apiserver.cluster import Cluster
 from kubepy.controllers.resourcequota import ResourceQuotaController
+from kubepy.controlplane.manager import Manager
+from kubepy.runtime.reconcile import Context, Informers
 
 Object = dict[str, Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cluster.meta import Object, labels_of, name_of, uid_of
+from kubepy.api.meta import Object, labels_of, name_of, uid_of
 from tests.controllers.statefulset_objects import REVISIONS, SETS, StatefulLab, stateful_set
 
 

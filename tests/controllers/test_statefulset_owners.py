@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.meta import Object
+from kubepy.api.meta import Object
 from kubepy.controllers.statefulset.claims import has_unexpected_controller, is_owner_up_to_date, with_owner
 
 SET: Object = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "uid": "set"}, "spec": {}}

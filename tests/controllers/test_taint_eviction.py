@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.meta import Object
+from kubepy.api.meta import Object
 from kubepy.controllers.tainteviction import tolerated_seconds
 from tests.controllers.conftest import Lab
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.reconcile import Context, Informers
-from kubepy.controllers.manager import Manager
+from kubepy.apiserver.cluster import Cluster
 from kubepy.controllers.ttl import ANNOTATION, TTLController, ttl_seconds
+from kubepy.controlplane.manager import Manager
+from kubepy.runtime.reconcile import Context, Informers
 
 
 def test_the_larger_the_cluster_the_longer() -> None:

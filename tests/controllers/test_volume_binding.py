@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.cluster.meta import Object, uid_of
-from kubepy.cluster.objects.volumes import best_match
+from kubepy.api.meta import Object, uid_of
+from kubepy.api.objects.volumes import best_match
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class
 from tests.controllers.volume_objects import CLAIMS, VOLUMES, claim, claims, make, phases, said, volume

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object, name_of
+from kubepy.api.meta import Object, name_of
 from tests.controllers.conftest import Lab
 
 CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"

@@ -8,13 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from kubepy.cli.driver import CHECKPOINT
-from kubepy.cluster.client import Client
-from kubepy.cluster.errors import Status
-from kubepy.cluster.reconcile import Context, Handler, Informers, Key, Reconciler
-from kubepy.cluster.workqueue import WorkQueue
-from kubepy.controllers.checkpoint import CheckpointStore
-from kubepy.controllers.manager import Manager
+from kubepy.api.errors import Status
+from kubepy.apiserver.client import Client
+from kubepy.controlplane.checkpoint import CheckpointStore
+from kubepy.controlplane.driver import CHECKPOINT
+from kubepy.controlplane.manager import Manager
+from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
+from kubepy.runtime.workqueue import WorkQueue
 from tests.controllers.conftest import Lab
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.client import MERGE_PATCH
-from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.objects.nodes import is_node_ready
-from kubepy.cluster.reconcile import Context, Informers
-from kubepy.controllers.manager import Manager
+from kubepy.api.objects.nodes import is_node_ready
+from kubepy.apiserver.client import MERGE_PATCH
+from kubepy.apiserver.cluster import Cluster
+from kubepy.controlplane.manager import Manager
 from kubepy.kubelet import Kubelet
+from kubepy.runtime.reconcile import Context, Informers
 
 Object = dict[str, Any]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.reconcile import Key
 from kubepy.kubelet.addresses import PodAddresses
 from kubepy.kubelet.nodes import register
+from kubepy.runtime.reconcile import Key
 from tests.kubelet.objects import NOW, check_golden, new_node
 
 

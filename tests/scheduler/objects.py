@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kubepy.cluster.reconcile import Informers, Key, WatchEvent
+from kubepy.runtime.reconcile import Informers, Key, WatchEvent
 from kubepy.scheduler.cache import Cache, PodInfo, pod_info
 from kubepy.scheduler.fit import Search, fit_message, search
 from kubepy.scheduler.framework import View

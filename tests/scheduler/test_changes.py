@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.reconcile import Key, WatchEvent
+from kubepy.runtime.reconcile import Key, WatchEvent
 from kubepy.scheduler.changes import namespace_event, node_event, pod_event, volume_event, waiting_pod_event
 from kubepy.scheduler.framework import (
     NAMESPACE,

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.cluster.reconcile import Key
+from kubepy.runtime.reconcile import Key
 from kubepy.scheduler.fit import search
 from kubepy.scheduler.framework import View
 from kubepy.scheduler.plugins import PLUGINS

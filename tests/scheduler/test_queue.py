@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kubepy.cluster.reconcile import Key
+from kubepy.runtime.reconcile import Key
 from kubepy.scheduler.queue import SchedulingQueue, Waiting, WaitingPods
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

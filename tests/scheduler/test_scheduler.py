@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kubepy.cluster.client import MERGE_PATCH, DeleteOptions
-from kubepy.cluster.cluster import Cluster
-from kubepy.cluster.reconcile import Context, Informers
-from kubepy.controllers.checkpoint import CheckpointStore
-from kubepy.controllers.manager import Manager
+from kubepy.apiserver.client import MERGE_PATCH, DeleteOptions
+from kubepy.apiserver.cluster import Cluster
+from kubepy.controlplane.checkpoint import CheckpointStore
+from kubepy.controlplane.manager import Manager
 from kubepy.kubelet import Kubelet
+from kubepy.runtime.reconcile import Context, Informers
 from kubepy.scheduler import Scheduler
 
 from .objects import node, pod

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from kubepy.cli.main import main
-from kubepy.controllers import manager
+from kubepy.controlplane import manager
 from kubepy.storage import Key, Store
 from kubepy.storage.yaml import dump
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.cluster.cluster import Cluster
+from kubepy.apiserver.cluster import Cluster
 from kubepy.storage import NoClusterError, Store
 
 Object = dict[str, Any]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kubepy.api.meta import Object, annotations_of
+from kubepy.apiserver.client import DeleteOptions
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.delete import deletion_flags, propagation_policy
@@ -39,8 +41,6 @@ from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.meta import Object, annotations_of
 
 FLAGS = [
     *deletion_flags("that contains the configuration to apply", wait=False),

@@ -5,6 +5,7 @@ Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, annotations_of
 from kubepy.cli.errors import CliError, is_status, prefixed
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.editor import without_comments
@@ -30,7 +31,6 @@ from kubepy.cli.runtime.last_applied import ANNOTATION, original_configuration, 
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object, annotations_of
 from kubepy.quoting import printable, quote
 
 VIEW_FLAGS = [
@@ -138,7 +138,7 @@ def _without_annotation(obj: Object) -> Object:
 
 def _annotate(session: Session, info: Info, configuration: str, *, dry_run: bool = False,
               manager: str = UNNAMED) -> Object:
-    from kubepy.cluster.client import MERGE_PATCH
+    from kubepy.apiserver.client import MERGE_PATCH
 
     patch = {"metadata": {"annotations": {ANNOTATION: configuration}}}
     return session.client.patch(info.resource.address, info.name, patch, MERGE_PATCH, namespace=info.namespace,

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubepy.api.meta import Object, annotations_of, is_being_deleted
+from kubepy.api.schema.openapi import Schema
+from kubepy.api.values.goformat import to_json
+from kubepy.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, DeleteOptions
 from kubepy.cli.delete import is_gone
 from kubepy.cli.errors import CliError, is_expected, is_status, with_source
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, DeleteOptions
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted
-from kubepy.cluster.schema.openapi import Schema
-from kubepy.cluster.values.goformat import to_json
 
 if TYPE_CHECKING:
-    from kubepy.cluster.patches.errors import PatchError
+    from kubepy.api.patches.errors import PatchError
 
 
 class Options(NamedTuple):
@@ -83,8 +83,8 @@ def warn_if_deleting(session: Session, info: Info) -> None:
 
 def _patch(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patch:
     """The patch from what was applied last and is there now to the configuration. Raises CliError."""
-    from kubepy.cluster.patches.errors import PatchError
-    from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.schema.openapi import schema_for
 
     schema = None if info.resource.custom else schema_for(info.resource.api_version, info.resource.kind)
     original = annotations_of(current).get(ANNOTATION, "")
@@ -102,7 +102,7 @@ def _patch(session: Session, info: Info, current: Object, modified: Object, opti
 
 def _told(error: PatchError, again: Callable[[], Patch]) -> PatchError:
     """The same error where the object has all its managers, which messages show."""
-    from kubepy.cluster.patches.errors import PatchError
+    from kubepy.api.patches.errors import PatchError
 
     try:
         again()
@@ -113,7 +113,7 @@ def _told(error: PatchError, again: Callable[[], Patch]) -> PatchError:
 
 def _three_way(original: str, modified: Object, current: Object, schema: Schema | None, *, overwrite: bool) -> Patch:
     """Raises PatchError."""
-    from kubepy.cluster.patches.documents import three_way_json_merge, three_way_strategic
+    from kubepy.api.patches.documents import three_way_json_merge, three_way_strategic
 
     last = _parsed(original, "Invalid JSON Document" if schema is None else "invalid JSON document")
     if schema is None:
@@ -123,7 +123,7 @@ def _three_way(original: str, modified: Object, current: Object, schema: Schema 
 
 def _parsed(original: str, invalid: str) -> Object | None:
     """The configuration in an annotation, None if there is none. Raises PatchError for what is no JSON object."""
-    from kubepy.cluster.patches.errors import PatchError
+    from kubepy.api.patches.errors import PatchError
     from kubepy.storage.yaml import YamlError, read_json
 
     try:
@@ -139,8 +139,8 @@ def _parsed(original: str, invalid: str) -> Object | None:
 
 
 def _patched_locally(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patched:
-    from kubepy.cluster.patches.documents import merge_patch, strategic_merge_patch
-    from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.api.patches.documents import merge_patch, strategic_merge_patch
+    from kubepy.api.schema.openapi import schema_for
 
     patch = Patch({}, "")
     try:

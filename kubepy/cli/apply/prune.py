@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubepy.api.meta import Object, annotations_of, uid_of
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.infos import Info, info_of
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object, annotations_of, uid_of
-from kubepy.cluster.scheme import Resource
 from kubepy.quoting import quote
 
 DEFAULT_KINDS = (

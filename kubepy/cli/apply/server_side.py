@@ -5,14 +5,14 @@ Upstream: ``kubectl/pkg/cmd/apply/apply.go`` (applyOneObject), ``client-go/util/
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, annotations_of
+from kubepy.apiserver.client import APPLY_PATCH
 from kubepy.cli.apply.patching import Options, warn_if_deleting
 from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.flagsets import SERVER, SERVER_SIDE_APPLY
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.client import APPLY_PATCH
-from kubepy.cluster.meta import Object, annotations_of
 
 LAST_APPLIED_MANAGER = "kubectl-last-applied"
 ANNOTATION_PATH = ("metadata", "annotations", ANNOTATION)
@@ -57,7 +57,7 @@ def _send(session: Session, info: Info, obj: Object, options: Options, manager: 
 
 def _keep_annotation(session: Session, info: Info, options: Options) -> None:
     """What apply on the client has left stays for those who go back to it: a manager of its own holds it."""
-    from kubepy.cluster.managedfields.upgrade import managers_of_field
+    from kubepy.apiserver.managedfields.upgrade import managers_of_field
 
     annotation = annotations_of(info.content).get(ANNOTATION)
     if annotation is None or managers_of_field(_with_managers(session, info), ANNOTATION_PATH, "Apply"):
@@ -71,8 +71,8 @@ def _keep_annotation(session: Session, info: Info, options: Options) -> None:
 
 def _take_over(session: Session, info: Info, options: Options) -> bool:
     """The fields that apply on the client managed become those of this manager; whether there were any."""
-    from kubepy.cluster.client import JSON_PATCH
-    from kubepy.cluster.managedfields.upgrade import managers_of_field, upgrade_patch
+    from kubepy.apiserver.client import JSON_PATCH
+    from kubepy.apiserver.managedfields.upgrade import managers_of_field, upgrade_patch
 
     live = _with_managers(session, info)
     clients = dict.fromkeys(managers_of_field(live, ANNOTATION_PATH, "Update"))

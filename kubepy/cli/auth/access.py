@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string
@@ -9,7 +10,6 @@ from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines
-from kubepy.cluster.scheme import Resource
 from kubepy.quoting import printable
 
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind",

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from kubepy.api.meta import Object
 from kubepy.cli.auth.rules import rule_text, subject_text, uncovered
 from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.runtime.command import Invocation, verb
@@ -28,7 +29,6 @@ from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.typed import typed
-from kubepy.cluster.meta import Object
 
 GROUP = "rbac.authorization.k8s.io"
 OPTED_OUT = "rbac.authorization.kubernetes.io/autoupdate"

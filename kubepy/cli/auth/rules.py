@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import format_value
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import format_value
 
 LISTS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import Resource
 
 
 def names(session: Session, kind: str) -> list[str]:

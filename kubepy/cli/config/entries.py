@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 
+from kubepy.api.values.goformat import printable
 from kubepy.cli.config.contexts import chosen, file_of, unexpected_args
 from kubepy.cli.errors import CliError, os_error_text
 from kubepy.cli.reading import read_bytes
@@ -13,7 +14,6 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string, string_array, strings
 from kubepy.cli.runtime.kubeconfig import Entry
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.values.goformat import printable
 from kubepy.quoting import quote
 
 CLUSTER_FLAGS = [

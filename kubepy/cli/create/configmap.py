@@ -6,6 +6,7 @@ import base64
 import os
 from collections.abc import Callable, Iterator
 
+from kubepy.api.meta import Object
 from kubepy.cli.content_hash import content_hash
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError
@@ -13,7 +14,6 @@ from kubepy.cli.reading import read_bytes
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, strings
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable, quote
 
 DOCKER_KEY = ".dockerconfigjson"
@@ -138,7 +138,7 @@ kubepy create secret docker-registry hub --from-file=$HOME/.docker/config.json
 """)
 def docker_registry_secret(session: Session, given: Invocation, name: str) -> Object:
     """Create a new secret for use with Docker registries."""
-    from kubepy.cluster.values.goformat import to_json
+    from kubepy.api.values.goformat import to_json
 
     data: dict[str, str] = {}
     add = _secret_adder(data)
@@ -251,7 +251,7 @@ def check_variable(key: str) -> None:
     """Raise CliError for what is no name of a variable to a client (``IsEnvVarName``); the API takes more."""
     import re
 
-    from kubepy.cluster.values.names import regex_error
+    from kubepy.api.values.names import regex_error
 
     pattern = "[-._a-zA-Z][-._a-zA-Z0-9]*"
     problems = [] if re.fullmatch(pattern, key) else [regex_error(
@@ -262,7 +262,7 @@ def check_variable(key: str) -> None:
 
 
 def _check_key(key: str, words: str) -> None:
-    from kubepy.cluster.validation.formats import config_map_key
+    from kubepy.apiserver.validation.formats import config_map_key
 
     if problems := config_map_key(key):
         raise CliError(f'{quote(key)} {words}{",".join(problems)}')

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
+from kubepy.api.meta import Object
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.create.objects import command_from, generator, metadata
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import boolean, integer, string, strings
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.quoting import printable
 
 
@@ -86,7 +86,7 @@ def _container_name(session: Session, image: str) -> str:
     name = image.rpartition("/")[2].partition(":")[0].partition("@")[0]
     if not re.search(r"[_.]", name):
         return name
-    from kubepy.cluster.clock import Ids
+    from kubepy.api.clock import Ids
 
     ids = session.cluster.ids if session.has_cluster else Ids()
     return f"{re.sub(r'[_.]', '-', name)}-{ids.suffix()}"
@@ -179,7 +179,7 @@ def quota(session: Session, given: Invocation, name: str) -> Object:
 
 
 def _limit(part: str) -> tuple[str, str]:
-    from kubepy.cluster.values.quantity import QuantityError, parse_quantity
+    from kubepy.api.values.quantity import QuantityError, parse_quantity
 
     key, equals, value = part.partition("=")
     if not equals or "=" in value:
@@ -230,7 +230,7 @@ def poddisruptionbudget(session: Session, given: Invocation, name: str) -> Objec
 
 
 def _selector(text: str) -> Object:
-    from kubepy.cluster.selectors.labels import SelectorError, parse_to_label_selector
+    from kubepy.api.selectors.labels import SelectorError, parse_to_label_selector
 
     try:
         return parse_to_label_selector(text)

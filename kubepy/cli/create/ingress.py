@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import string, string_array
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.quoting import printable
 
 _RULE = re.compile(r"[\w*\-.]*/.*=[\w\-]+:[\w\-]+(,tls=?([\w\-]+)?)?", re.ASCII)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Flag
@@ -26,7 +27,6 @@ from kubepy.cli.runtime.flagsets import (
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
 
 COMMON = [*output_flags(), dry_run_flag(), validate_flag(), field_manager_flag("kubectl-create"), save_config_flag()]
 
@@ -100,7 +100,7 @@ def _create(session: Session, given: Invocation, obj: Object, failure: str, vali
 
 def save_config(obj: Object) -> None:
     """``--save-config`` of an object that is no manifest: as Go writes the struct."""
-    from kubepy.cluster.values.goformat import to_json
+    from kubepy.api.values.goformat import to_json
 
     configuration = to_json(obj, sort_keys=False) + "\n"
     annotations = {**obj["metadata"].get("annotations", {}), ANNOTATION: configuration}

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError, UnprefixedError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, string, string_array, strings
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable, quote
 
 GROUP = "rbac.authorization.k8s.io"

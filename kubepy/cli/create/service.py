@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kubepy.api.meta import Object
+from kubepy.api.values.gonumbers import NumberError, int_or_none, parse_uint
 from kubepy.cli.create.objects import Generate, generator, metadata
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Flag, integer, string, strings
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.gonumbers import NumberError, int_or_none, parse_uint
 
 KINDS = {"clusterip": "ClusterIP", "nodeport": "NodePort", "loadbalancer": "LoadBalancer",
          "externalname": "ExternalName"}
@@ -78,7 +78,7 @@ kubepy create service externalname db --external-name=db.example.org --dry-run=c
 """)
 def externalname(session: Session, given: Invocation, name: str) -> Object:
     """Create an ExternalName service with the specified name."""
-    from kubepy.cluster.values.names import dns1123_subdomain
+    from kubepy.api.values.names import dns1123_subdomain
 
     if dns1123_subdomain(given.external_name):
         raise CliError(f"invalid service external name {given.external_name}")
@@ -124,7 +124,7 @@ def _number(text: str) -> int:
 
 def _target(text: str) -> int | str:
     """The number of a container's port, or its name."""
-    from kubepy.cluster.validation.formats import port_number_or_name
+    from kubepy.apiserver.validation.formats import port_number_or_name
 
     number = int_or_none(text)
     target = text if number is None else number

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.values.gonumbers import NumberError, atoi, int_or_none
 from kubepy.cli.errors import CliError
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.gonumbers import NumberError, atoi, int_or_none
 
 DNS1035_LENGTH = 63
 

@@ -9,8 +9,8 @@ Upstream: ``k8s.io/kubectl/pkg/describe/describe.go``.
 from collections.abc import Callable
 from importlib import import_module
 
+from kubepy.api.meta import Object
 from kubepy.cli.describers.writer import Surroundings, Writer
-from kubepy.cluster.meta import Object
 
 Describer = Callable[[Writer, Object, Surroundings], None]
 

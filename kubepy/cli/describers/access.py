@@ -5,6 +5,10 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
 
+from kubepy.api.meta import Object
+from kubepy.api.selectors.labels import format_labels
+from kubepy.apiserver.printers.access import request_status
+from kubepy.apiserver.printers.duration import human_duration
 from kubepy.cli.describers.writer import (
     Surroundings,
     Writer,
@@ -14,10 +18,6 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
 )
 from kubepy.cli.errors import CliError
-from kubepy.cluster.meta import Object
-from kubepy.cluster.printers.access import request_status
-from kubepy.cluster.printers.duration import human_duration
-from kubepy.cluster.selectors.labels import format_labels
 
 
 def role(writer: Writer, obj: Object, around: Surroundings) -> None:

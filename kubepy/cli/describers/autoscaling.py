@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubepy.api.meta import Object
+from kubepy.api.objects.autoscalers import V1, to_v2
+from kubepy.api.values.goformat import quote
 from kubepy.cli.describers.writer import Surroundings, Writer, events, format_date, heading, labels_and_annotations
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.autoscalers import V1, to_v2
-from kubepy.cluster.values.goformat import quote
 
 UNKNOWN = "<unknown>"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, annotations_of, labels_of, name_of, namespace_of
+from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.cli.describers.writer import (
     Surroundings,
     Writer,
@@ -13,8 +15,6 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
-from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, namespace_of
-from kubepy.cluster.objects.volumes import access_modes, class_of
 
 
 def claim(writer: Writer, obj: Object, around: Surroundings) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import quote
 from kubepy.cli.describers.writer import Writer, format_date, go_value
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import quote
 
 # The value of an env var that comes from a field of the pod; templates have none.
 FieldValue = Callable[[str], str]
@@ -165,7 +165,7 @@ def _value_from(source: Object, container: Object, field_value: FieldValue | Non
 
 def _resource_value(reference: Object, container: Object) -> str:
     """What a resourceFieldRef gives: the container's own amount over the divisor, rounded up; 0 where there is none."""
-    from kubepy.cluster.values.quantity import Quantity
+    from kubepy.api.values.quantity import Quantity
 
     section, _, name = reference["resource"].partition(".")
     amount = (container.get("resources", {}).get(section) or {}).get(name)

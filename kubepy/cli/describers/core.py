@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from base64 import b64decode
 
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.selectors.labels import format_labels
 from kubepy.cli.describers.endpoints import endpoints_of
 from kubepy.cli.describers.quotas import limits_of_namespace, quotas_of_namespace
 from kubepy.cli.describers.writer import (
@@ -14,8 +16,6 @@ from kubepy.cli.describers.writer import (
     heading,
     labels_and_annotations,
 )
-from kubepy.cluster.meta import Object, name_of, namespace_of
-from kubepy.cluster.selectors.labels import format_labels
 
 
 def config_map(writer: Writer, obj: Object, around: Surroundings) -> None:

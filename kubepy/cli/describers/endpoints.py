@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kubepy.api.meta import Object
 from kubepy.cli.describers.writer import Surroundings, Writer, events, go_value, heading, labels_and_annotations
-from kubepy.cluster.meta import Object
 
 SERVICE_NAME = "kubernetes.io/service-name"
 MOST = 3  # addresses in a line, before "more"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from kubepy.api.meta import Object
 from kubepy.cli.describers.writer import Surroundings, Writer, events, go_value, heading, labels_and_annotations
-from kubepy.cluster.meta import Object
 
 SKIPPED = {".metadata.managedFields", ".metadata.name", ".metadata.namespace", ".metadata.labels",
            ".metadata.annotations"}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object
+from kubepy.api.selectors.labels import format_label_selector
 from kubepy.cli.describers.pods import template
 from kubepy.cli.describers.writer import (
     Surroundings,
@@ -14,9 +17,6 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     true_or_false,
 )
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.meta import Object
-from kubepy.cluster.selectors.labels import format_label_selector
 
 SHOWN_INDEXES = 50
 
@@ -49,7 +49,7 @@ def _settings(writer: Writer, spec: Object) -> None:
 
 
 def _times(writer: Writer, spec: Object, status: Object) -> None:
-    from kubepy.cluster.printers.duration import human_duration
+    from kubepy.apiserver.printers.duration import human_duration
 
     started, completed = status.get("startTime"), status.get("completionTime")
     if started:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.api.errors import not_found
+from kubepy.api.meta import Object, namespace_of
+from kubepy.apiserver.printers.networking import load_balancer_addresses
 from kubepy.cli.describers.endpoints import endpoints_of
 from kubepy.cli.describers.writer import (
     Surroundings,
@@ -13,9 +16,6 @@ from kubepy.cli.describers.writer import (
     label_block,
     labels_and_annotations,
 )
-from kubepy.cluster.errors import not_found
-from kubepy.cluster.meta import Object, namespace_of
-from kubepy.cluster.printers.networking import load_balancer_addresses
 
 
 def ingress(writer: Writer, obj: Object, around: Surroundings) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.selectors.labels import format_label_selector
 from kubepy.cli.describers.writer import Surroundings, Writer, format_time, heading, labels_and_annotations
-from kubepy.cluster.meta import Object
-from kubepy.cluster.selectors.labels import format_label_selector
 
 PAD = "    "
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.objects.pods import pod_limits, pod_requests
+from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import (
     Surroundings,
     Writer,
@@ -11,9 +14,6 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
-from kubepy.cluster.meta import Object, name_of, namespace_of
-from kubepy.cluster.objects.pods import pod_limits, pod_requests
-from kubepy.cluster.values.quantity import Quantity
 from kubepy.quoting import quote
 
 ROLE_PREFIX = "node-role.kubernetes.io/"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.cli.describers.containers import containers, resources
 from kubepy.cli.describers.volumes import volumes
 from kubepy.cli.describers.writer import (
@@ -18,7 +19,6 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
-from kubepy.cluster.meta import Object, name_of, namespace_of
 
 
 def pod(writer: Writer, obj: Object, around: Surroundings) -> None:
@@ -144,7 +144,7 @@ def _toleration(one: Object) -> str:
 
 
 def spread_constraints(writer: Writer, found: list[Object] | None, indent: str = "") -> None:
-    from kubepy.cluster.selectors.labels import format_label_selector
+    from kubepy.api.selectors.labels import format_label_selector
 
     if not found:
         return

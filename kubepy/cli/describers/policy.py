@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
+from kubepy.api.selectors.labels import format_label_selector, format_labels
 from kubepy.cli.describers.writer import Surroundings, Writer, events, go_value, heading
-from kubepy.cluster.meta import Object
-from kubepy.cluster.selectors.labels import format_label_selector, format_labels
 
 
 def pod_disruption_budget(writer: Writer, obj: Object, around: Surroundings) -> None:

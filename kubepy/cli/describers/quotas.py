@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import Surroundings, Writer
-from kubepy.cluster.meta import Object, name_of, namespace_of
-from kubepy.cluster.values.quantity import Quantity
 
 QUOTA_SCOPES = {
     "Terminating": "Matches all pods that have an active deadline. These pods have a limited lifespan on a node before"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
+from kubepy.api.objects.volumes import access_modes, class_of
+from kubepy.api.selectors.labels import format_labels
 from kubepy.cli.describers.claims import phase
 from kubepy.cli.describers.volumes import volume_source
 from kubepy.cli.describers.writer import (
@@ -14,9 +17,6 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     true_or_false,
 )
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.volumes import access_modes, class_of
-from kubepy.cluster.selectors.labels import format_labels
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.values.quantity import parse_quantity
 from kubepy.cli.describers.writer import Writer, go_value, shorten
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.quantity import parse_quantity
 
 
 class Shown(NamedTuple):

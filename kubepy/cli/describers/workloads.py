@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kubepy.api.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
+from kubepy.api.selectors.labels import (
+    LabelSelector,
+    format_label_selector,
+    format_labels,
+    from_label_selector,
+)
 from kubepy.cli.describers.pods import template
 from kubepy.cli.describers.writer import (
     Surroundings,
@@ -15,14 +23,6 @@ from kubepy.cli.describers.writer import (
     heading,
     label_block,
     labels_and_annotations,
-)
-from kubepy.cluster.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
-from kubepy.cluster.objects.deployments import new_replica_set, old_replica_sets
-from kubepy.cluster.selectors.labels import (
-    LabelSelector,
-    format_label_selector,
-    format_labels,
-    from_label_selector,
 )
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object, controller_of
+from kubepy.api.values.gosort import go_sorted
 from kubepy.cli.runtime.tables import escaped
 from kubepy.cli.runtime.tabwriter import Layout, align
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.meta import Object, controller_of
-from kubepy.cluster.values.gosort import go_sorted
 
 
 class Surroundings(NamedTuple):
@@ -175,7 +175,7 @@ def _event_cells(event: Object, now: datetime) -> list[str]:
 
 def since(text: str | None, now: datetime) -> str:
     """The time since a timestamp in kubectl's short form; ``<unknown>`` without one."""
-    from kubepy.cluster.printers.duration import human_duration
+    from kubepy.apiserver.printers.duration import human_duration
 
     return human_duration((now - parse_time(text)).total_seconds()) if text else "<unknown>"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.threeway.objects import Kind
+from kubepy.api.meta import Object
+from kubepy.apiserver.threeway.objects import Kind
 from kubepy.storage.folder import MANAGED
 from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, Key, decode, path_of
 from kubepy.storage.manifest import ContentError, parse
@@ -57,9 +57,9 @@ def read_object(text: bytes) -> Object:
 
 def kind_of(obj: Object, place: Place | None) -> Kind:
     """The kind of an object; a custom one as its definition in the same state folder describes it."""
-    from kubepy.cluster.schema.openapi import schema_for
-    from kubepy.cluster.scheme import Scheme
-    from kubepy.cluster.strategies import strategy_for
+    from kubepy.api.schema.openapi import schema_for
+    from kubepy.api.scheme import Scheme
+    from kubepy.apiserver.strategies import strategy_for
 
     api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
     resource = Scheme().for_kind(api_version, kind)
@@ -69,8 +69,8 @@ def kind_of(obj: Object, place: Place | None) -> Kind:
 
 
 def _custom_kind(version: str, place: Place | None) -> Kind:
-    from kubepy.cluster.requests.field_schemas import with_metadata
-    from kubepy.cluster.schema.openapi import Schema
+    from kubepy.api.schema.openapi import Schema
+    from kubepy.apiserver.requests.field_schemas import with_metadata
 
     served = _served_version(version, place) if place else None
     if served is None:

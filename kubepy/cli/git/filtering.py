@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterator
 from typing import IO
 
+from kubepy.apiserver.threeway.written import intent_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.git.files import kind_of, place_of, read_object, render
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.threeway.written import intent_of
 from kubepy.storage.manifest import ContentError
 
 MAX_PACKET = 65516

@@ -10,16 +10,16 @@ from difflib import SequenceMatcher
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.patches.elements import same
+from kubepy.apiserver.threeway.objects import Merged, Versions, merge_into_ancestor, merge_objects
+from kubepy.apiserver.threeway.values import Side
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import Place, is_handmade, kind_of, place_of, read_object, render
 from kubepy.cli.git.repository import run_git
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.patches.elements import same
-from kubepy.cluster.threeway.objects import Merged, Versions, merge_into_ancestor, merge_objects
-from kubepy.cluster.threeway.values import Side
 from kubepy.storage.manifest import ContentError, parse
 
 MARKER_SIZE = 7
@@ -171,7 +171,7 @@ def _marked(ours: list[str], theirs: list[str], marking: Marking) -> list[str]:
 
 
 def _merge_managers(texts: Texts) -> bytes:
-    from kubepy.cluster.threeway.managers import merge_managers
+    from kubepy.apiserver.threeway.managers import merge_managers
     from kubepy.storage.yaml import dump
 
     base, ours, theirs = (_managers_in(text) for text in texts)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from kubepy.api.meta import controller_of
+from kubepy.apiserver.threeway.written import intent_of, is_made_by_controller
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import kind_of, place_of, read_object
 from kubepy.cli.git.repository import Repository
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import controller_of
-from kubepy.cluster.threeway.written import intent_of, is_made_by_controller
 from kubepy.storage.folder import MANAGED
 from kubepy.storage.manifest import ContentError
 

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from kubepy.api.schema.openapi import Schema
+from kubepy.apiserver.managedfields.fieldpath import Path, field, path_text
+from kubepy.apiserver.managedfields.typed import TypedError, child, elements, is_atomic
 from kubepy.cli.git.files import kind_of, place_of, read_object
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.managedfields.fieldpath import Path, field, path_text
-from kubepy.cluster.managedfields.typed import TypedError, child, elements, is_atomic
-from kubepy.cluster.schema.openapi import Schema
 from kubepy.storage.manifest import ContentError
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.reading import MAX_MANIFESTS, read_bytes
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")

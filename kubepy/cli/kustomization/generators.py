@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import Folder
 from kubepy.cli.kustomization.resources import Resource
-from kubepy.cluster.meta import Object
 from kubepy.quoting import quote
 
 LINE_LENGTH = 70  # of base64 in a Secret

@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kubepy.api.meta import Object, clone
+from kubepy.api.schema.openapi import schema_for
 from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.kustomization.files import Folder, parse
 from kubepy.cli.kustomization.resources import Resource, Resources
-from kubepy.cluster.meta import Object, clone
-from kubepy.cluster.schema.openapi import schema_for
 from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
 
@@ -166,7 +166,7 @@ def _merge(resource: Resource, change: Object, options: Object) -> bool:
 
 def _merged(obj: Object, change: Object) -> Object:
     """The kinds of Kubernetes are merged strategically, others as JSON."""
-    from kubepy.cluster.patches.documents import merge_patch, strategic_merge_patch
+    from kubepy.api.patches.documents import merge_patch, strategic_merge_patch
 
     if change.get("$patch") == "replace":
         return {key: clone(value) for key, value in change.items() if key != "$patch"}
@@ -178,7 +178,7 @@ def _merged(obj: Object, change: Object) -> Object:
 
 
 def _apply_operations(resources: Resources, patch: Patch) -> None:
-    from kubepy.cluster.patches.documents import json_patch
+    from kubepy.api.patches.documents import json_patch
 
     if not patch.target:
         raise CliError(f"must specify a target for JSON patch {patch.source}")

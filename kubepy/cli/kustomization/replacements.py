@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from kubepy.api.meta import Object, clone
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import Folder, parse
 from kubepy.cli.kustomization.resources import Resource, Resources, is_selected, is_target
-from kubepy.cluster.meta import Object, clone
-from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.quoting import quote
 
 DEFAULT_PATH = "metadata.name"

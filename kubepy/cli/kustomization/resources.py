@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from kubepy.api.meta import Object, annotations_of, labels_of
+from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.cli.errors import CliError
-from kubepy.cluster.meta import Object, annotations_of, labels_of
-from kubepy.cluster.values.goregex import GoRegexError, compile_go
 
 
 class Id(NamedTuple):
@@ -43,7 +43,7 @@ class Id(NamedTuple):
 
 @cache
 def _cluster_scoped() -> frozenset[tuple[str, str]]:
-    from kubepy.cluster.scheme import BUILT_IN
+    from kubepy.api.scheme import BUILT_IN
 
     return frozenset((one.group, one.kind) for one in BUILT_IN if not one.namespaced)
 
@@ -206,7 +206,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _matches_labels(selector: str, labels: dict[str, str]) -> bool:
-    from kubepy.cluster.selectors.labels import SelectorError, parse_labels
+    from kubepy.api.selectors.labels import SelectorError, parse_labels
 
     try:
         return not selector or parse_labels(selector).matches(labels)

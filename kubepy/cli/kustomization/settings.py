@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import json_type_name
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import contents_of
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import json_type_name
 from kubepy.quoting import quote
 
 API = "kustomize.config.k8s.io"

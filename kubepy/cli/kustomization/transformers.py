@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization import fieldspecs
 from kubepy.cli.kustomization.fieldspecs import FieldSpec, apply, visit
 from kubepy.cli.kustomization.resources import Resource, Resources
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goregex import GoRegexError, compile_go
 
 # What keeps its name whatever the prefix: other objects go by it.
 UNRENAMED = (("CustomResourceDefinition", None), ("APIService", "apiregistration.k8s.io"), ("Namespace", None))

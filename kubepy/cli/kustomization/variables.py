@@ -9,11 +9,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.fieldspecs import VARIABLES, apply
 from kubepy.cli.kustomization.replacements import walk
 from kubepy.cli.kustomization.resources import Id, Resource, Resources, Variable
-from kubepy.cluster.meta import Object
 
 DEFAULT_PATH = "metadata.name"
 # An escaped dollar, a reference, or a dollar that is just one.

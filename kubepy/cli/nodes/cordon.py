@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.apiserver.client import STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError, is_expected
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, selector_flag
@@ -9,7 +10,6 @@ from kubepy.cli.runtime.infos import Info, resource_text
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import MISSING_RESOURCE, find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.client import STRATEGIC_MERGE_PATCH
 from kubepy.quoting import quote
 
 FLAGS = [dry_run_flag(), selector_flag()]

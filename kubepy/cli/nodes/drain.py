@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import name_of, namespace_of
 from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status, raise_all
 from kubepy.cli.nodes.cordon import mark_each, nodes_of, require_nodes
 from kubepy.cli.nodes.eviction import Plan, Rules, plan_removal
@@ -11,7 +12,6 @@ from kubepy.cli.runtime.flags import boolean, duration, integer, string
 from kubepy.cli.runtime.flagsets import CLIENT, chunk_size_flag, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import name_of, namespace_of
 from kubepy.quoting import printable, quote
 
 EXAMPLES = """
@@ -72,7 +72,7 @@ def drain(session: Session, given: Invocation) -> None:
 
 
 def _check_pod_selector(given: Invocation) -> None:
-    from kubepy.cluster.selectors.labels import SelectorError, parse_labels
+    from kubepy.api.selectors.labels import SelectorError, parse_labels
 
     try:
         parse_labels(given.pod_selector)

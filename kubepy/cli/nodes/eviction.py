@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.meta import Object, annotations_of, controller_of, name_of, namespace_of
-from kubepy.cluster.objects.pods import is_pod_terminal
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object, annotations_of, controller_of, name_of, namespace_of
+from kubepy.api.objects.pods import is_pod_terminal
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.values.goformat import format_duration
+from kubepy.apiserver.client import DeleteOptions
 from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing
 from kubepy.cli.nodes.eviction import was_deleted_long_ago
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flagsets import SERVER
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.client import DeleteOptions
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
-from kubepy.cluster.values.goformat import format_duration
 from kubepy.quoting import printable, quote
 
 RETRY_DELAY = 5.0  # seconds between tries to evict a pod that may not go yet

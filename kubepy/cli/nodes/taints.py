@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable, quote
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -47,7 +47,7 @@ def parse_changes(words: list[str]) -> Changes:
 
 def parse_taint(text: str) -> Object:
     """One taint; raises CliError in upstream's words."""
-    from kubepy.cluster.values.names import label_value, qualified_name
+    from kubepy.api.values.names import label_value, qualified_name
 
     parts = text.split(":")
     if len(parts) > 2:

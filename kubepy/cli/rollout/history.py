@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import PADDING, Writer
 from kubepy.cli.errors import CliError
@@ -14,7 +15,6 @@ from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tabwriter import Layout, align
-from kubepy.cluster.meta import Object
 
 EXAMPLES = """
     # The revisions of a DaemonSet and what caused each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import AggregateError, CliError, is_status
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.runtime.command import Invocation, verb
@@ -13,7 +14,6 @@ from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable, quote
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple, cast
 
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.api.objects.deployments import revision_of
+from kubepy.api.scheme import Resource
+from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.types import DecodeError
+from kubepy.apiserver.client import Client
 from kubepy.cli.errors import CliError
-from kubepy.cluster.client import Client
-from kubepy.cluster.errors import Status
-from kubepy.cluster.history import apply_revision, number_of
-from kubepy.cluster.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of
-from kubepy.cluster.objects.deployments import revision_of
-from kubepy.cluster.scheme import Resource
-from kubepy.cluster.selectors.labels import from_label_selector
-from kubepy.cluster.types import DecodeError
 from kubepy.quoting import quote
+from kubepy.runtime.history import apply_revision, number_of
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 # Kinds that upstream's visitor knows (apps.KindVisitor); any other is an error of its own.

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kubepy.cli.errors import CliError
-from kubepy.cli.rollout.revisions import Revision, find_revision
-from kubepy.cluster.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
-from kubepy.cluster.history import holds
-from kubepy.cluster.meta import Object, annotations_of, name_of
-from kubepy.cluster.objects.deployments import (
+from kubepy.api.meta import Object, annotations_of, name_of
+from kubepy.api.objects.deployments import (
     DESIRED_REPLICAS,
     MAX_REPLICAS,
     REVISION,
@@ -17,7 +13,11 @@ from kubepy.cluster.objects.deployments import (
     same_template,
     template_without_hash,
 )
+from kubepy.apiserver.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.cli.errors import CliError
+from kubepy.cli.rollout.revisions import Revision, find_revision
 from kubepy.quoting import quote
+from kubepy.runtime.history import holds
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 # What a Deployment keeps of its own annotations; all else comes from the old ReplicaSet.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
 from kubepy.cli.rollout.viewers import Viewer, viewer_for
@@ -9,7 +10,6 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, duration, integer
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable
 
 EXAMPLES = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object, annotations_of
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import LAST_APPLIED, Writer
 from kubepy.cli.errors import is_status, prefixed
@@ -14,7 +15,6 @@ from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_ru
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object, annotations_of
 
 EXAMPLES = """
     # Back to what was before

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kubepy.api.meta import Object, name_of
+from kubepy.api.objects.deployments import revision_of
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError
-from kubepy.cluster.meta import Object, name_of
-from kubepy.cluster.objects.deployments import revision_of
-from kubepy.cluster.scheme import Resource
 from kubepy.quoting import quote
 
 

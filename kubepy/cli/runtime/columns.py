@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kubepy.api.jsonpath.evaluator import JSONPathError, cell, parse, relaxed
+from kubepy.api.jsonpath.reach import may_print
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import printable
 from kubepy.cli.errors import CliError
 from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.output import MANAGERS, Printer, is_list, told
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
-from kubepy.cluster.jsonpath.evaluator import JSONPathError, cell, parse, relaxed
-from kubepy.cluster.jsonpath.reach import may_print
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import printable
 
 
 class Column(NamedTuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 
+from kubepy.api.values.goformat import quote
 from kubepy.cli.errors import CliError
 from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_file
-from kubepy.cluster.values.goformat import quote
 
 # Scripts that look for the files of kubectl find these.
 PREFIX = "kubectl-edit-"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from kubepy.api.meta import labels_of
 from kubepy.cli.errors import AggregateError, CliError, is_expected
 from kubepy.cli.runtime.infos import Found, Info, Query, Result, resource_text
 from kubepy.cli.runtime.manifests import Manifest, read, read_kustomization
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import labels_of
 from kubepy.quoting import quote
 
 
@@ -66,8 +66,8 @@ def _latest(session: Session, query: Query, info: Info) -> Found:
 
 def _require_fit(info: Info) -> None:
     """Raise CliError for an object that its Go type does not hold, if there is one."""
+    from kubepy.api.types import type_of
     from kubepy.cli.runtime.typed import typed
-    from kubepy.cluster.types import type_of
 
     if type_of(info.content):
         typed(info)
@@ -76,7 +76,7 @@ def _require_fit(info: Info) -> None:
 def _matcher(selector: str | None) -> Callable[[Info], bool]:
     if not selector:
         return lambda info: True
-    from kubepy.cluster.selectors.labels import SelectorError, parse_labels
+    from kubepy.api.selectors.labels import SelectorError, parse_labels
 
     try:
         parsed = parse_labels(selector)

@@ -147,7 +147,7 @@ def parse_duration(text: str) -> float:
 
 
 def _quoted(text: str) -> str:
-    from kubepy.cluster.values.goformat import quote_bytes
+    from kubepy.api.values.goformat import quote_bytes
 
     return quote_bytes(text)
 
@@ -237,7 +237,7 @@ def _column(text: str, position: int) -> int:
 
 
 def go_quoted(text: str) -> str:
-    from kubepy.cluster.values.goformat import quote
+    from kubepy.api.values.goformat import quote
 
     return quote(text)
 

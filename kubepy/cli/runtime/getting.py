@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kubepy.api.scheme import Resource
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.output import FORMATS, Printer, format_printer, name_printer, no_printer, requested
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import Style
-from kubepy.cluster.scheme import Resource
 
 GET_FORMATS = (*FORMATS, "custom-columns", "custom-columns-file", "wide")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import AggregateError, CliError, is_expected, is_status, raise_all
 from kubepy.cli.runtime.session import DEFAULT_NAMESPACE, Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import Resource
 from kubepy.quoting import printable, quote
 
 
@@ -89,7 +89,7 @@ class Info:
         if self.subresource == "scale":
             return session.client.get_scale(self.resource.key, self.name, namespace=self.namespace)
         if self.subresource and self.subresource not in self.resource.subresources:
-            from kubepy.cluster.errors import no_such_resource
+            from kubepy.api.errors import no_such_resource
 
             raise no_such_resource()
         return session.client.get(self.resource.address, self.name, namespace=self.namespace)

@@ -10,7 +10,7 @@ from datetime import date
 from math import isinf
 from typing import Any
 
-from kubepy.cluster.values.goformat import to_json
+from kubepy.api.values.goformat import to_json
 
 _BREAK = "\\\n"  # YAML folds a line that ends in a backslash into the next one
 _NAMED = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\r": r"\r", "\v": r"\v", "\0": r"\0", "\x1b": r"\e", "\x85": r"\N",

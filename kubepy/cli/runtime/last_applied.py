@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object, annotations_of
+from kubepy.api.meta import Object, annotations_of
 
 ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def serialized(obj: Object) -> str:
     """The JSON of an object as the annotation keeps it: compact, sorted, ended by a newline."""
-    from kubepy.cluster.values.goformat import to_json
+    from kubepy.api.values.goformat import to_json
 
     return to_json(obj) + "\n"
 

@@ -12,13 +12,13 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
+from kubepy.api.values.goformat import json_type_name, printable, quote
 from kubepy.cli.errors import CliError
 from kubepy.cli.reading import MAX_MANIFESTS, read_bytes, read_standard_input
 from kubepy.cli.runtime.infos import Found, Info
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.scheme import Resource
-from kubepy.cluster.values.goformat import json_type_name, printable, quote
 
 EXTENSIONS = (".json", ".yaml", ".yml")
 STDIN = "STDIN"
@@ -194,7 +194,7 @@ def shape_problem(content: Any) -> str:
         return problem
     version = content.get("apiVersion") or ""
     if not isinstance(content.get("kind"), str) or not content["kind"] or str(version).count("/") > 1:
-        from kubepy.cluster.values.goformat import to_json
+        from kubepy.api.values.goformat import to_json
 
         return f"Object 'Kind' is missing in '{to_json(content)}'"
     if not isinstance(version, str):
@@ -214,7 +214,7 @@ def _items_problem(items: Any) -> str:
 def _metadata_problem(content: Object) -> str:
     """What keeps ``metadata`` from being ObjectMeta (``metadataValidatingDecoder``). What has none gets an empty
     one."""
-    from kubepy.cluster.types import DecodeError, decode_metadata
+    from kubepy.api.types import DecodeError, decode_metadata
 
     metadata = content.get("metadata")
     if metadata is None:

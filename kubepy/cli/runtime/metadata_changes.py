@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean, string
@@ -28,7 +29,6 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.record import CHANGE_CAUSE, command_line
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable
 
 
@@ -115,7 +115,7 @@ def is_local(given: Invocation, changes: Changes) -> bool:
 
 def send(session: Session, given: Invocation, info: Info, changes: Changes) -> Object:
     """Patch the map in the cluster, with the change cause of --record; returns the object as it is then."""
-    from kubepy.cluster.client import MERGE_PATCH
+    from kubepy.apiserver.client import MERGE_PATCH
 
     meta: Object = {"annotations": {CHANGE_CAUSE: command_line(given)}} if given.record else {}
     meta[changes.field] = {**meta.get(changes.field, {}), **changes.set, **dict.fromkeys(changes.remove)}

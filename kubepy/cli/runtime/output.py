@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import printable, quote, to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import printable, quote, to_json
 
 JSON_AND_YAML = ("json", "yaml", "kyaml")
 TEMPLATES = ("go-template", "go-template-file", "template", "templatefile")
@@ -142,7 +142,7 @@ def in_sorted_order(value: Any) -> Any:
 
 def in_go_order(obj: Object) -> Object:
     """An object with its fields in the order of Go's type of its kind."""
-    from kubepy.cluster.types import go_order, type_of
+    from kubepy.api.types import go_order, type_of
 
     name = type_of(obj)
     ordered: Object = go_order(name, obj) if name else obj
@@ -183,8 +183,8 @@ def _read_template(path: str) -> str:
 
 
 def _jsonpath_printer(session: Session, given: Invocation, style: str, template: str, typed: bool) -> Printer:
-    from kubepy.cluster.jsonpath.evaluator import JSONPathError, parse
-    from kubepy.cluster.jsonpath.reach import may_print
+    from kubepy.api.jsonpath.evaluator import JSONPathError, parse
+    from kubepy.api.jsonpath.reach import may_print
 
     if style == "jsonpath-file":
         template = _read_template(template)
@@ -220,8 +220,8 @@ def with_floats(value: Any) -> Any:
 
 
 def _template_printer(session: Session, given: Invocation, style: str, template: str, typed: bool) -> Printer:
-    from kubepy.cluster.gotemplate import ExecutionError, Template, TemplateError
-    from kubepy.cluster.gotemplate.reach import may_print
+    from kubepy.cli.gotemplate import ExecutionError, Template, TemplateError
+    from kubepy.cli.gotemplate.reach import may_print
 
     if style in ("go-template-file", "templatefile"):
         template = _read_template(template)

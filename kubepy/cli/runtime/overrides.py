@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from kubepy.api.meta import Object
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.errors import CliError, is_status
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, string
 from kubepy.cli.runtime.typed import type_name
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.gonumbers import int_or_none
 from kubepy.quoting import quote
 
 
@@ -41,7 +41,7 @@ def _patched(obj: Object, text: str, kind: str) -> Any:
 
 
 def _merged(obj: Object, text: str) -> Any:
-    from kubepy.cluster.patches.documents import merge_patch
+    from kubepy.api.patches.documents import merge_patch
     from kubepy.storage.yaml import YamlError, read_json
 
     try:
@@ -56,8 +56,8 @@ def _merged(obj: Object, text: str) -> Any:
 
 
 def _strategically_merged(obj: Object, text: str) -> Any:
-    from kubepy.cluster.patches.documents import strategic_merge_patch
-    from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.api.patches.documents import strategic_merge_patch
+    from kubepy.api.schema.openapi import schema_for
     from kubepy.storage.yaml import YamlError, read_json
 
     try:
@@ -82,7 +82,7 @@ OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 
 
 def _json_patched(obj: Object, text: str) -> Any:
-    from kubepy.cluster.patches.documents import json_patch
+    from kubepy.api.patches.documents import json_patch
 
     operations = _operations(text)
     for operation in operations:
@@ -158,7 +158,7 @@ def _child(where: Any, key: str) -> Any:
 
 def _decoded(obj: Any) -> Object:
     """What the object's type keeps of it, since it goes through a Go struct. Raises CliError."""
-    from kubepy.cluster.types import DecodeError, decode, go_order
+    from kubepy.api.types import DecodeError, decode, go_order
 
     name = _type_name(obj)
     try:
@@ -170,7 +170,7 @@ def _decoded(obj: Any) -> Object:
 
 def _type_name(obj: Any) -> str:
     """The name of the object's Go type. Raises CliError where it has none."""
-    from kubepy.cluster.values.goformat import to_json
+    from kubepy.api.values.goformat import to_json
 
     if not isinstance(obj, dict):
         raise CliError("couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.runtime.command import Invocation
-from kubepy.cluster.meta import Object
 
 CHANGE_CAUSE = "kubernetes.io/change-cause"
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, is_status, prefixed, raise_all
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.infos import Found, Info, Query, Result, Scope, info_of, resource_text
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.scheme import Resource
 from kubepy.quoting import quote
 
 MISSING_RESOURCE = """You must provide one or more resources by argument or filename.

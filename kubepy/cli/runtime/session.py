@@ -25,14 +25,14 @@ from kubepy.quoting import printable, printable_lines, quote
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-    from kubepy.cli.driver import Driver
+    from kubepy.api.meta import Object
+    from kubepy.api.scheme import Scheme
+    from kubepy.apiserver.client import Client
+    from kubepy.apiserver.cluster import Cluster
     from kubepy.cli.runtime.command import Invocation
     from kubepy.cli.runtime.kubeconfig import Kubeconfig, Target
     from kubepy.cli.runtime.progress import Progress
-    from kubepy.cluster.client import Client
-    from kubepy.cluster.cluster import Cluster
-    from kubepy.cluster.meta import Object
-    from kubepy.cluster.scheme import Scheme
+    from kubepy.controlplane.driver import Driver
 
 OWN_FLAGS: tuple[Flag, ...] = (
     string("state", help="The state folder, whose contexts count. Default: $KUBEPY_STATE, or ./state."),
@@ -204,7 +204,7 @@ class Session:
     @cached_property
     def cluster(self) -> Cluster:
         """Raises CliError when there is none and the command only reads."""
-        from kubepy.cluster.cluster import Cluster
+        from kubepy.apiserver.cluster import Cluster
         from kubepy.storage.errors import NoClusterError
 
         try:
@@ -244,7 +244,7 @@ class Session:
         """The cluster's resources; without a cluster the built-in ones (what runs on the client needs no folder)."""
         if self.has_cluster:
             return self.cluster.scheme
-        from kubepy.cluster.scheme import Scheme
+        from kubepy.api.scheme import Scheme
 
         return Scheme()
 
@@ -259,7 +259,7 @@ class Session:
     @cached_property
     def driver(self) -> Driver:
         """Runs the controllers while a command waits (``driver.wait_until``)."""
-        from kubepy.cli.driver import Driver
+        from kubepy.controlplane.driver import Driver
 
         return Driver(self.cluster, self.progress, self.say, reconciles=self.reconciles)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from kubepy.api.jsonpath.evaluator import JSONPath, JSONPathError, parse, relaxed
+from kubepy.api.meta import Object
+from kubepy.api.values.goformat import type_name
+from kubepy.api.values.gosort import go_sorted
 from kubepy.cli.errors import CliError
-from kubepy.cluster.jsonpath.evaluator import JSONPath, JSONPathError, parse, relaxed
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values.goformat import type_name
-from kubepy.cluster.values.gosort import go_sorted
 from kubepy.quoting import quote
 
 
@@ -79,7 +79,7 @@ def _unsortable(field: str, why: str) -> UnsortableError:
 
 
 def _quantity(value: Any) -> Any:
-    from kubepy.cluster.values.quantity import QuantityError, parse_quantity
+    from kubepy.api.values.quantity import QuantityError, parse_quantity
 
     try:
         return parse_quantity(value) if isinstance(value, str) else None

@@ -1,6 +1,6 @@
 """Tables as kubectl prints them: rows of a type, decorated with namespace, kind and labels, in elastic columns.
 
-The columns of a type and its cells come from ``kubepy.cluster.printers``. Upstream:
+The columns of a type and its cells come from ``kubepy.apiserver.printers``. Upstream:
 ``cli-runtime/pkg/printers/tableprinter.go``.
 """
 
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from kubepy.api.meta import Object, labels_of, namespace_of
+from kubepy.api.scheme import Resource
+from kubepy.api.selectors.labels import format_labels
 from kubepy.cli.runtime.infos import printed_kind
 from kubepy.cli.runtime.tabwriter import Layout, align
-from kubepy.cluster.meta import Object, labels_of, namespace_of
-from kubepy.cluster.scheme import Resource
-from kubepy.cluster.selectors.labels import format_labels
 
 if TYPE_CHECKING:
-    from kubepy.cluster.printers.tables import Table
+    from kubepy.apiserver.printers.tables import Table
 
 MIN_WIDTH, PADDING = 6, 3
 
@@ -56,8 +56,8 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
 
 
 def _table(resource: Resource, objects: Sequence[Object], style: Style, now: datetime) -> Table:
-    from kubepy.cluster.printers import BARE, table
-    from kubepy.cluster.printers.tables import print_table
+    from kubepy.apiserver.printers import BARE, table
+    from kubepy.apiserver.printers.tables import print_table
 
     return table(resource, objects, now, style.subresource) if style.own_columns else print_table(BARE, objects, now)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
+from kubepy.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError
-from kubepy.cluster.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from kubepy.cluster.meta import Object
 
 
 def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
@@ -12,9 +12,9 @@ def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
 
     Raises CliError where that cannot be compared.
     """
-    from kubepy.cluster.patches.documents import create_merge_patch, two_way_strategic
-    from kubepy.cluster.patches.errors import PatchError
-    from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.api.patches.documents import create_merge_patch, two_way_strategic
+    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.schema.openapi import schema_for
 
     schema = schema_for(after["apiVersion"], after["kind"])
     if schema is None:

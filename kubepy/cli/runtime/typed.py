@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.infos import Info
-from kubepy.cluster.meta import Object
 from kubepy.quoting import quote
 
 
 def type_name(obj: Object) -> str:
     """The name of the object's Go type. Raises CliError for a kind that kubectl has no type for."""
-    from kubepy.cluster.types import type_of
+    from kubepy.api.types import type_of
 
     if name := type_of(obj):
         return name
@@ -22,7 +22,7 @@ def typed(info: Info) -> Object:
     """The object of a file as its Go type writes it: fields that it does not know are gone, structs are there.
 
     Raises CliError."""
-    from kubepy.cluster.types import DecodeError, decode
+    from kubepy.api.types import DecodeError, decode
 
     try:
         return decode(info.content).object

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kubepy.api.meta import Object
+from kubepy.api.schema.openapi import Schema
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
-from kubepy.cluster.schema.openapi import Schema
 from kubepy.quoting import quote
 
 STOP_VALIDATE = "if you choose to ignore these errors, turn validation off with --validate=false"
@@ -73,7 +73,7 @@ def _list_problems(content: Object) -> list[str]:
 
 def _object_problems(obj: Object) -> list[str]:
     """What of an object is not as the OpenAPI of its kind says; of an unknown kind nothing."""
-    from kubepy.cluster.schema.openapi import schema_for
+    from kubepy.api.schema.openapi import schema_for
 
     schema = schema_for(obj["apiVersion"], obj["kind"])
     return list(_problems(obj, schema, obj["kind"], schema.name)) if schema else []

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError, is_status, raise_all
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean
@@ -27,7 +28,6 @@ from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
 from kubepy.cli.runtime.typed import type_name, typed
-from kubepy.cluster.meta import Object
 
 LOCAL_RESOURCE = """error: you must specify resources by --filename when --local is set.
 Example resource specifications include:

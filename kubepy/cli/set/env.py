@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from kubepy.api.meta import Object, name_of
 from kubepy.cli.create.configmap import check_variable
 from kubepy.cli.errors import CliError, is_expected
 from kubepy.cli.reading import read_standard_input
@@ -22,7 +23,6 @@ from kubepy.cli.set.change import (
     reply_of,
 )
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
-from kubepy.cluster.meta import Object, name_of
 from kubepy.quoting import printable, quote
 
 EXAMPLES = """

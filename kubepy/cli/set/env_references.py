@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.session import Session
-from kubepy.cluster.meta import Object
 from kubepy.quoting import quote
 
 
@@ -65,14 +65,14 @@ def _field(metadata: Object, path: str) -> str:
 
 
 def _lines(values: dict[str, str]) -> str:
-    from kubepy.cluster.values.goformat import quote
+    from kubepy.api.values.goformat import quote
 
     return "\n".join(f"{key}={quote(values[key])}" for key in sorted(values))
 
 
 def _resource(resources: Object, reference: Object) -> str:
     """An amount in units of the divisor, rounded up."""
-    from kubepy.cluster.values.quantity import Quantity
+    from kubepy.api.values.quantity import Quantity
 
     side, _, name = reference["resource"].partition(".")
     if side not in ("limits", "requests") or not re.fullmatch(r"cpu|memory|ephemeral-storage|hugepages-.*", name):

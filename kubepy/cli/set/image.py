@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import all_containers, pod_spec_of, split_pairs
-from kubepy.cluster.meta import Object
 from kubepy.quoting import quote
 
 EXAMPLES = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cluster.meta import Object
 
 TEMPLATED = {"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"}
 

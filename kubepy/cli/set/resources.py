@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import string
@@ -9,7 +10,6 @@ from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
-from kubepy.cluster.meta import Object
 from kubepy.quoting import printable
 
 EXAMPLES = """
@@ -55,7 +55,7 @@ def resources(session: Session, given: Invocation) -> None:
 
 def parse_amounts(text: str) -> Object:
     """``cpu=100m,memory=256Mi`` as a resource list of canonical quantities. Raises CliError."""
-    from kubepy.cluster.values.quantity import Quantity
+    from kubepy.api.values.quantity import Quantity
 
     found: Object = {}
     for part in text.split(",") if text else []:

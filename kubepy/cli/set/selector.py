@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import string
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import as_typed, changed_copy, common_flags, found_for, reply_of, send
-from kubepy.cluster.meta import Object
 
 EXAMPLES = """
     # Point a service to the blue pods
@@ -52,7 +52,7 @@ def selector(session: Session, given: Invocation) -> None:
 
 def parse_selector(text: str) -> Object:
     """A LabelSelector. Raises CliError."""
-    from kubepy.cluster.selectors.labels import SelectorError, parse_to_label_selector
+    from kubepy.api.selectors.labels import SelectorError, parse_to_label_selector
 
     try:
         return parse_to_label_selector(text)
@@ -62,7 +62,7 @@ def parse_selector(text: str) -> Object:
 
 def equalities(selector: Object) -> dict[str, str]:
     """The labels of a selector that has no expressions. Raises CliError for one that has."""
-    from kubepy.cluster.values.goformat import format_value
+    from kubepy.api.values.goformat import format_value
 
     if expressions := selector.get("matchExpressions"):
         shown = " ".join(f"{{{one['key']} {one['operator']} {format_value(one.get('values', []))}}}"

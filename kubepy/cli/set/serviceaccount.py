@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_local_server, reply_of
 from kubepy.cli.set.pod_specs import pod_spec_of
-from kubepy.cluster.meta import Object
 
 EXAMPLES = """
     # Run the pods of a deployment as another service account

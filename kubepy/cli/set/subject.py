@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import string_array
@@ -9,7 +10,6 @@ from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
-from kubepy.cluster.meta import Object
 
 GROUP = "rbac.authorization.k8s.io"
 FLAGS = [

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, controller_of, is_controlled_by, uid_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.values.cron import CronError
+from kubepy.api.meta import Object, controller_of, is_controlled_by, uid_of
+from kubepy.api.values.cron import CronError
 from kubepy.controllers.cronjob.schedule import read_times, seconds_until_next
 from kubepy.controllers.cronjob.sync import CRON_JOBS, JOBS, CronJobSync
 from kubepy.controllers.ownership import Ownership
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 
 class CronJobController:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object, name_of, new_controller_ref
+from kubepy.api.clock import format_time
+from kubepy.api.meta import Object, name_of, new_controller_ref
 from kubepy.controllers.cronjob.schedule import zone_of
 
 SCHEDULED_TIMESTAMP = "batch.kubernetes.io/cronjob-scheduled-timestamp"

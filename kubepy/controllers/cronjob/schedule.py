@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from kubepy.cluster.clock import later, parse_time
-from kubepy.cluster.meta import Object
-from kubepy.cluster.values import cron
+from kubepy.api.clock import later, parse_time
+from kubepy.api.meta import Object
+from kubepy.api.values import cron
 
 MANY_MISSED = 100
 CLOCK_SKEW = timedelta(milliseconds=100)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from kubepy.cluster.client import Client, DeleteOptions
-from kubepy.cluster.clock import format_time, parse_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of, uid_of
-from kubepy.cluster.objects.references import reference
-from kubepy.cluster.values.cron import CronError, is_time_zone
+from kubepy.api.clock import format_time, parse_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of, uid_of
+from kubepy.api.objects.references import reference
+from kubepy.api.values.cron import CronError, is_time_zone
+from kubepy.apiserver.client import Client, DeleteOptions
 from kubepy.controllers.cronjob.jobs import COMPLETE, beyond_limits, job_name, new_job, outcome
 from kubepy.controllers.cronjob.schedule import (
     MANY_MISSED,
@@ -23,6 +22,7 @@ from kubepy.controllers.cronjob.schedule import (
     seconds_until_next,
 )
 from kubepy.controllers.pod_control import is_namespace_terminating
+from kubepy.runtime.events import Recorder
 
 CRON_JOBS, JOBS = "cronjobs.batch", "jobs.batch"
 DOCUMENTED_AT = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"

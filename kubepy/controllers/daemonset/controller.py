@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.cluster import history
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
     Object,
     controller_of,
     is_being_deleted,
@@ -17,9 +15,8 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.objects.pods import is_pod_ready
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors.labels import from_label_selector
+from kubepy.api.objects.pods import is_pod_ready
+from kubepy.api.selectors.labels import from_label_selector
 from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.manage import Changes, FailedPodBackoff
 from kubepy.controllers.daemonset.placement import Placements
@@ -36,6 +33,9 @@ from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import PodControl, failures, is_namespace_terminating, slow_start
 from kubepy.controllers.ref_manager import RefManager, candidates
+from kubepy.runtime import history
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 RESOURCE = "daemonsets.apps"
 NODES = "nodes"
@@ -299,7 +299,7 @@ class DaemonSetController:
     def _snapshot(self, daemon_set: Object, number: int) -> Object:
         """A new revision. Where its name is taken by another template, the collision count goes up and the sync ends
         with an error: the next one computes another hash."""
-        from kubepy.cluster.types.hashing import compute_hash  # knows all types of the API; most runs make no revision
+        from kubepy.api.types.hashing import compute_hash  # knows all types of the API; most runs make no revision
 
         template, collisions = daemon_set["spec"]["template"], history.collision_count(daemon_set)
         labels = (template.get("metadata") or {}).get("labels") or {}

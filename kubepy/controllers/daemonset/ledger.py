@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.cluster.meta import Object, is_being_deleted
-from kubepy.cluster.objects.pods import is_pod_ready, is_pod_terminal
-from kubepy.cluster.reconcile import Key
+from kubepy.api.meta import Object, is_being_deleted
+from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal
 from kubepy.controllers.daemonset.manage import Changes, changes_on_node, unscheduled_without_node
 from kubepy.controllers.daemonset.placement import NOWHERE, Placement
 from kubepy.controllers.daemonset.pods import target_node, template_generation
 from kubepy.controllers.daemonset.rolling_update import NodeState, decide, limits_of, node_state
 from kubepy.controllers.daemonset.status import Counts, count_on_node
+from kubepy.runtime.reconcile import Key
 
 
 class Judgement(NamedTuple):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from kubepy.cluster.clock import format_micro_time, parse_time
-from kubepy.cluster.meta import Object, is_being_deleted, labels_of, name_of
-from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready, phase_of
+from kubepy.api.clock import format_micro_time, parse_time
+from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of
+from kubepy.api.objects.pods import is_pod_available, is_pod_ready, phase_of
 from kubepy.controllers.daemonset.placement import Placement
 from kubepy.controllers.daemonset.pods import HASH_LABEL, allows_surge, oldest_first
 

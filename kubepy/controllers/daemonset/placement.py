@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, name_of, uid_of
-from kubepy.cluster.objects.nodes import (
+from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.objects.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,
     TAINT_DISK_PRESSURE,
@@ -20,7 +20,7 @@ from kubepy.cluster.objects.nodes import (
     required_node_affinity_matches,
     taints_of,
 )
-from kubepy.cluster.reconcile import Informers
+from kubepy.runtime.reconcile import Informers
 
 # In upstream's order, which is the order they are appended in (``AddOrUpdateDaemonPodTolerations``).
 TOLERATED = (

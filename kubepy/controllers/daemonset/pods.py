@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kubepy.cluster.history import restores
-from kubepy.cluster.meta import Object, annotations_of, labels_of, uid_of
-from kubepy.cluster.objects.nodes import METADATA_NAME, required_node_selector
-from kubepy.cluster.values.gonumbers import int_or_none
-from kubepy.cluster.values.intstr import scaled_value
+from kubepy.api.meta import Object, annotations_of, labels_of, uid_of
+from kubepy.api.objects.nodes import METADATA_NAME, required_node_selector
+from kubepy.api.values.gonumbers import int_or_none
+from kubepy.api.values.intstr import scaled_value
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
+from kubepy.runtime.history import restores
 
 HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, is_being_deleted, name_of
-from kubepy.cluster.objects.pods import is_pod_available
+from kubepy.api.meta import Object, is_being_deleted, name_of
+from kubepy.api.objects.pods import is_pod_available
 from kubepy.controllers.daemonset.manage import Changes
 from kubepy.controllers.daemonset.placement import Placement
 from kubepy.controllers.daemonset.pods import (

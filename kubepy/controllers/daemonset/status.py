@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import is_pod_available, is_pod_ready
 from kubepy.controllers.daemonset.placement import Placement
 from kubepy.controllers.daemonset.pods import is_updated, oldest_first, template_generation
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
     Object,
     annotations_of,
     controller_of,
@@ -16,22 +15,23 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.objects.deployments import (
+from kubepy.api.objects.deployments import (
     DESIRED_REPLICAS,
     REVISION,
     by_age,
     old_replica_sets,
     same_template,
 )
-from kubepy.cluster.objects.deployments import new_replica_set as find_new
-from kubepy.cluster.objects.pods import is_pod_terminal
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors.labels import from_label_selector
+from kubepy.api.objects.deployments import new_replica_set as find_new
+from kubepy.api.objects.pods import is_pod_terminal
+from kubepy.api.selectors.labels import from_label_selector
 from kubepy.controllers.conditions import with_condition
 from kubepy.controllers.deployment import revision, rollback, rolling, sizes, status
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import is_namespace_terminating
 from kubepy.controllers.ref_manager import RefManager, candidates
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 RESOURCE = "deployments.apps"
 REPLICA_SETS = "replicasets.apps"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.cluster.meta import Object, annotations_of, name_of, namespace_of, new_controller_ref
-from kubepy.cluster.objects.deployments import (
+from kubepy.api.meta import Object, annotations_of, name_of, namespace_of, new_controller_ref
+from kubepy.api.objects.deployments import (
     DESIRED_REPLICAS,
     HASH_LABEL,
     MAX_REPLICAS,
@@ -17,8 +17,8 @@ from kubepy.cluster.objects.deployments import (
     revision_of,
     same_template,
 )
-from kubepy.cluster.types.hashing import compute_hash
-from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.api.types.hashing import compute_hash
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.deployment.sizes import max_surge, replicas
 
 ROLLBACK_TO = "deprecated.deployment.rollback.to"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, annotations_of, name_of
-from kubepy.cluster.objects.deployments import same_template, template_without_hash
-from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.api.meta import Object, annotations_of, name_of
+from kubepy.api.objects.deployments import same_template, template_without_hash
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.deployment.revision import NOT_COPIED, ROLLBACK_TO, number_of
 from kubepy.controllers.deployment.sizes import ReplicaSets
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object, name_of
-from kubepy.cluster.objects.deployments import by_age
+from kubepy.api.meta import Object, name_of
+from kubepy.api.objects.deployments import by_age
 from kubepy.controllers.deployment.sizes import ReplicaSets, count, max_unavailable, replicas, total
 
 Steps = list[tuple[Object, int]]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from kubepy.cluster.meta import Object, annotations_of, name_of
-from kubepy.cluster.objects.deployments import DESIRED_REPLICAS, MAX_REPLICAS, by_age
-from kubepy.cluster.values.gonumbers import int_or_none
-from kubepy.cluster.values.intstr import scaled_value
+from kubepy.api.meta import Object, annotations_of, name_of
+from kubepy.api.objects.deployments import DESIRED_REPLICAS, MAX_REPLICAS, by_age
+from kubepy.api.values.gonumbers import int_or_none
+from kubepy.api.values.intstr import scaled_value
 
 ReplicaSets = list[Object]
 

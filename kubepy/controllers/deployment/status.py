@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.cluster.clock import format_time, later, parse_optional_time
-from kubepy.cluster.meta import Object, name_of
+from kubepy.api.clock import format_time, later, parse_optional_time
+from kubepy.api.meta import Object, name_of
 from kubepy.controllers.conditions import Conditions, find_condition, with_condition, without_condition
 from kubepy.controllers.deployment.sizes import ReplicaSets, count, max_unavailable, replicas, total
 

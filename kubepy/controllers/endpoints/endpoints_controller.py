@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, namespace_of
-from kubepy.cluster.objects.services import NONE
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, annotations_of, labels_of, name_of, namespace_of
+from kubepy.api.objects.services import NONE
 from kubepy.controllers.endpoints.membership import SERVICES, Membership, is_watched, pods_of
 from kubepy.controllers.endpoints.slices import HEADLESS
 from kubepy.controllers.endpoints.subsets import repacked, subsets_of, truncated
 from kubepy.controllers.endpoints.trigger import TRIGGER_TIME, seen_in_subsets, trigger_time
 from kubepy.controllers.pod_control import is_namespace_terminating
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 ENDPOINTS = "endpoints"
 MANAGED_BY, CONTROLLER = "endpoints.kubernetes.io/managed-by", "endpoint-controller"

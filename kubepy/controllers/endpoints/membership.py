@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubepy.cluster.meta import Object, is_being_deleted, labels_of, name_of, namespace_of, uid_of
-from kubepy.cluster.objects.pods import is_pod_ready, is_pod_terminal
-from kubepy.cluster.reconcile import Handler, Informers, Key, WatchEvent
-from kubepy.cluster.workqueue import WorkQueue
+from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.pods import is_pod_ready, is_pod_terminal
+from kubepy.runtime.reconcile import Handler, Informers, Key, WatchEvent
+from kubepy.runtime.workqueue import WorkQueue
 
 SERVICES, PODS, NODES = "services", "pods", "nodes"
 SLICES = "endpointslices.discovery.k8s.io"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, annotations_of, labels_of, name_of, namespace_of, new_controller_ref
+from kubepy.api.meta import Object, annotations_of, labels_of, name_of, namespace_of, new_controller_ref
 from kubepy.controllers.endpoints.membership import SERVICE_NAME
 from kubepy.controllers.endpoints.slices import MANAGED_BY, MAX_NAME, Plan, in_order, ports_key
 from kubepy.controllers.endpoints.subsets import repacked

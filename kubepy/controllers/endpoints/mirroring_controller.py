@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, is_being_deleted, labels_of, name_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of
 from kubepy.controllers.endpoints.membership import SERVICE_NAME, SERVICES, SLICES
 from kubepy.controllers.endpoints.mirror import CONTROLLER, MAX_ENDPOINTS, is_mirrored, plan_mirror
 from kubepy.controllers.endpoints.slices import MANAGED_BY, Plan
 from kubepy.controllers.pod_control import is_namespace_terminating
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 ENDPOINTS = "endpoints"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.pods import is_restartable_init_container
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import is_restartable_init_container
 
 
 def endpoint_ports(service: Object, pod: Object) -> list[Object]:

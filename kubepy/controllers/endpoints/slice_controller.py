@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.controllers.endpoints.membership import (
     NODES,
     SERVICE_NAME,
@@ -19,6 +18,7 @@ from kubepy.controllers.endpoints.membership import (
 from kubepy.controllers.endpoints.slices import CONTROLLER, MANAGED_BY, Plan, plan
 from kubepy.controllers.endpoints.trigger import TRIGGER_TIME, seen_in_slices, trigger_time
 from kubepy.controllers.pod_control import is_namespace_terminating
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 
 class EndpointSliceController:

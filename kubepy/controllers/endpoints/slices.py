@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from kubepy.cluster.meta import (
+from kubepy.api.meta import (
     Object,
     is_being_deleted,
     labels_of,
@@ -19,9 +19,9 @@ from kubepy.cluster.meta import (
     new_controller_ref,
     uid_of,
 )
-from kubepy.cluster.objects.pods import is_pod_ready
-from kubepy.cluster.objects.services import NONE
-from kubepy.cluster.types.hashing import deep_hash
+from kubepy.api.objects.pods import is_pod_ready
+from kubepy.api.objects.services import NONE
+from kubepy.api.types.hashing import deep_hash
 from kubepy.controllers.endpoints.membership import SERVICE_NAME, addresses_of, hostname_within, is_endpoint, target_ref
 from kubepy.controllers.endpoints.ports import endpoint_ports
 

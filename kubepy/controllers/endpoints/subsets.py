@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.pods import is_pod_ready
-from kubepy.cluster.types.hashing import deep_hash
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import is_pod_ready
+from kubepy.api.types.hashing import deep_hash
 from kubepy.controllers.endpoints.membership import addresses_of, hostname_within, is_endpoint, target_ref
 from kubepy.controllers.endpoints.ports import endpoint_ports
 

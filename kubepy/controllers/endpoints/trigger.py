@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kubepy.cluster.meta import Object, uid_of
-from kubepy.cluster.objects.pods import get_condition, is_pod_ready
+from kubepy.api.meta import Object, uid_of
+from kubepy.api.objects.pods import get_condition, is_pod_ready
 
 TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from kubepy.cluster.clock import later, parse_time
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.pods import get_condition, is_restartable_init_container
+from kubepy.api.clock import later, parse_time
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import get_condition, is_restartable_init_container
 
 FIRST_DELAY = timedelta(seconds=10)
 MAX_DELAY = timedelta(minutes=10)

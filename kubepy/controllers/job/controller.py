@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.clock import format_micro_time, parse_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, controller_of, namespace_of, uid_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.clock import format_micro_time, parse_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, controller_of, namespace_of, uid_of
 from kubepy.controllers.job.backoff import Failures
 from kubepy.controllers.job.ending import is_finished
 from kubepy.controllers.job.pods import FINALIZER, is_tracked, without_finalizer
@@ -17,6 +15,8 @@ from kubepy.controllers.job.sync import JobSync
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import PodControl
 from kubepy.controllers.ref_manager import RefManager, candidates
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 RESOURCE = "jobs.batch"
 PODS = "pods"

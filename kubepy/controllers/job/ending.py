@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.clock import format_time, later, parse_time
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.pods import phase_of
+from kubepy.api.clock import format_time, later, parse_time
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import phase_of
 from kubepy.controllers.conditions import find_condition
 from kubepy.controllers.job.indexes import Indexes
 from kubepy.controllers.job.pods import has_limit_per_index, is_indexed

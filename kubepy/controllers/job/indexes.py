@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kubepy.cluster.meta import Object, annotations_of
-from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.values.gonumbers import int_or_none
 
 INDEX = "batch.kubernetes.io/job-completion-index"  # annotation and label of a pod
 FAILURES = "batch.kubernetes.io/job-index-failure-count"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from kubepy.cluster.meta import Object, name_of
+from kubepy.api.meta import Object, name_of
 from kubepy.controllers.job.indexes import (
     FAILURES,
     IGNORED_FAILURES,

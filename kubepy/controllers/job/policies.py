@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, name_of, namespace_of
-from kubepy.cluster.objects.pods import phase_of
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.objects.pods import phase_of
 from kubepy.controllers.job.indexes import Indexes, parse_indexes
 
 

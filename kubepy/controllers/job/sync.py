@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
-from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating, phase_of
-from kubepy.cluster.reconcile import Context
+from kubepy.api.clock import format_time
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
+from kubepy.api.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating, phase_of
 from kubepy.controllers.job import ending as endings
 from kubepy.controllers.job.backoff import Failures, finish_time, remaining_delay, with_finished
 from kubepy.controllers.job.ending import FINAL, SUCCESS, Ending, Facts, condition, is_suspended, with_job_condition
@@ -38,6 +37,7 @@ from kubepy.controllers.job.pods import (
 )
 from kubepy.controllers.job.policies import is_failed, judge_failure, only_replaces_failed
 from kubepy.controllers.pod_control import PodControl, failures, is_namespace_terminating, slow_start
+from kubepy.runtime.reconcile import Context
 
 MAX_PODS_PER_SYNC = 500  # that are created or deleted
 SHORTEST_DELAY = 1.0  # seconds

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.clock import parse_time
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, name_of, uid_of
-from kubepy.cluster.objects.nodes import is_node_ready
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.clock import parse_time
+from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.objects.nodes import is_node_ready
 from kubepy.controllers.nodelifecycle.silence import STARTUP_GRACE_SECONDS, given_up, has_never_reported
 from kubepy.controllers.nodelifecycle.taints import lifecycle_change
 from kubepy.controllers.nodelifecycle.zones import Zones, zone_of
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 RESOURCE = "nodes"
 

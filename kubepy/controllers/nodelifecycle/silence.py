@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.nodes import get_condition
+from kubepy.api.clock import format_time
+from kubepy.api.meta import Object
+from kubepy.api.objects.nodes import get_condition
 
 STARTUP_GRACE_SECONDS = 60.0
 CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object, labels_of
-from kubepy.cluster.objects.nodes import (
+from kubepy.api.clock import format_time
+from kubepy.api.meta import Object, labels_of
+from kubepy.api.objects.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,
     TAINT_DISK_PRESSURE,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, labels_of
-from kubepy.cluster.objects.nodes import is_node_ready
+from kubepy.api.meta import Object, labels_of
+from kubepy.api.objects.nodes import is_node_ready
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 NOT_COUNTED = "node.kubernetes.io/exclude-disruption"  # a label

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kubepy.cluster.client import Client
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, annotations_of, name_of, namespace_of
-from kubepy.cluster.objects.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, VOLUMES, capacity, with_claim
-from kubepy.cluster.values.quantity import Quantity
+from kubepy.api.meta import Object, annotations_of, name_of, namespace_of
+from kubepy.api.objects.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, CLAIMS, VOLUMES, capacity, with_claim
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.client import Client
+from kubepy.runtime.events import Recorder
 
 COMPONENT = "persistentvolume-controller"  # in events
 PRE_RESIZE_CAPACITY = "volume.alpha.kubernetes.io/pre-resize-capacity"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.api.meta import (
     Object,
     annotations_of,
     labels_of,
@@ -13,8 +12,8 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.objects.pods import get_condition, is_pod_terminal, node_name
-from kubepy.cluster.objects.volumes import (
+from kubepy.api.objects.pods import get_condition, is_pod_terminal, node_name
+from kubepy.api.objects.volumes import (
     BETA_STORAGE_PROVISIONER,
     BIND_COMPLETED,
     CLAIMS,
@@ -32,8 +31,9 @@ from kubepy.cluster.objects.volumes import (
     uses_of,
     waits_for_consumer,
 )
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, Said
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NOTHING_TO_BIND = "no persistent volumes available for this claim and no storage class is set"
 FIRST_CONSUMER = "waiting for first consumer to be created before binding"

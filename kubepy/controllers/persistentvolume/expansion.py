@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, name_of, namespace_of, uid_of
-from kubepy.cluster.objects.volumes import CLAIMS, VOLUMES, capacity, requested_size
-from kubepy.cluster.reconcile import Context, Handler, Informers, Key, WatchEvent
-from kubepy.cluster.values.quantity import Quantity
-from kubepy.cluster.workqueue import WorkQueue
+from kubepy.api.meta import Object, name_of, namespace_of, uid_of
+from kubepy.api.objects.volumes import CLAIMS, VOLUMES, capacity, requested_size
+from kubepy.api.values.quantity import Quantity
 from kubepy.controllers.persistentvolume.provisioner import DRIVER
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Informers, Key, WatchEvent
+from kubepy.runtime.workqueue import WorkQueue
 
 EXPANDER = "volume_expand"  # components in events
 RESIZER = f"external-resizer {DRIVER}"

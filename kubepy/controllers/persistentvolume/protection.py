@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.meta import Object, has_finalizer, is_being_deleted, with_finalizer, without_finalizer
-from kubepy.cluster.objects.volumes import VOLUMES
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.meta import Object, has_finalizer, is_being_deleted, with_finalizer, without_finalizer
+from kubepy.api.objects.volumes import VOLUMES
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 FINALIZER = "kubernetes.io/pv-protection"
 

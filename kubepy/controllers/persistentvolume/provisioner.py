@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
     Object,
     annotations_of,
     has_finalizer,
@@ -24,8 +23,8 @@ from kubepy.cluster.meta import (
     with_finalizer,
     without_finalizer,
 )
-from kubepy.cluster.objects.references import reference
-from kubepy.cluster.objects.volumes import (
+from kubepy.api.objects.references import reference
+from kubepy.api.objects.volumes import (
     BETA_STORAGE_PROVISIONER,
     CLAIMS,
     CLASSES,
@@ -36,7 +35,8 @@ from kubepy.cluster.objects.volumes import (
     class_of,
     waits_for_consumer,
 )
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 PROVISIONER = "kubepy.dev/simulated"
 DRIVER = "simulated.kubepy.dev"

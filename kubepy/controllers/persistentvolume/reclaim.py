@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kubepy.cluster.meta import Object, annotations_of, name_of
-from kubepy.cluster.objects.volumes import PROVISIONED_BY
+from kubepy.api.meta import Object, annotations_of, name_of
+from kubepy.api.objects.volumes import PROVISIONED_BY
 
 Action = Literal["keep", "delete", "recycle", "fail"]
 NO_DELETER = "no deletable volume plugin matched"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, name_of, uid_of
-from kubepy.cluster.objects.volumes import CLAIMS, PROVISIONED_BY, VOLUMES, is_bound_to, modes_match
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, uid_of
+from kubepy.api.objects.volumes import CLAIMS, PROVISIONED_BY, VOLUMES, is_bound_to, modes_match
 from kubepy.controllers.persistentvolume import reclaim
 from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, Said
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 
 class VolumeController:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import (
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
     Object,
     controller_of,
     is_being_deleted,
@@ -17,9 +16,8 @@ from kubepy.cluster.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors.labels import LabelSelector, from_label_selector
+from kubepy.api.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating
+from kubepy.api.selectors.labels import LabelSelector, from_label_selector
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import (
@@ -32,6 +30,8 @@ from kubepy.controllers.pod_control import (
 from kubepy.controllers.ref_manager import RefManager, candidates
 from kubepy.controllers.replicaset.scale_down import pods_to_delete
 from kubepy.controllers.replicaset.status import new_status
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 BURST_REPLICAS = 500
 

@@ -10,9 +10,9 @@ from datetime import datetime
 from functools import cmp_to_key
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, annotations_of, uid_of
-from kubepy.cluster.objects.pods import is_pod_active, is_pod_ready, node_name, pod_ready_time
-from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.api.meta import Object, annotations_of, uid_of
+from kubepy.api.objects.pods import is_pod_active, is_pod_ready, node_name, pod_ready_time
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.pod_order import created_at, most_restarts, standing
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

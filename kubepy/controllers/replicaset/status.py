@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from kubepy.cluster.clock import format_time
-from kubepy.cluster.meta import Object, labels_of
-from kubepy.cluster.objects.pods import is_pod_available, is_pod_ready
+from kubepy.api.clock import format_time
+from kubepy.api.meta import Object, labels_of
+from kubepy.api.objects.pods import is_pod_available, is_pod_ready
 from kubepy.controllers.conditions import find_condition, with_condition, without_condition
 
 REPLICA_FAILURE = "ReplicaFailure"

@@ -5,7 +5,7 @@ Upstream: ``stateful_set_utils.go``, from getPersistentVolumeClaims to updateCla
 
 from __future__ import annotations
 
-from kubepy.cluster.meta import Object, name_of, namespace_of, new_controller_ref, owner_references, uid_of
+from kubepy.api.meta import Object, name_of, namespace_of, new_controller_ref, owner_references, uid_of
 
 RETAIN, DELETE = "Retain", "Delete"
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster import history
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, controller_of, is_controlled_by, labels_of, name_of, namespace_of
-from kubepy.cluster.reconcile import Context, Handler, Key, WatchEvent
-from kubepy.cluster.selectors.labels import LabelSelector
-from kubepy.cluster.types.hashing import hash_controller_revision
+from kubepy.api.meta import Object, controller_of, is_controlled_by, labels_of, name_of, namespace_of
+from kubepy.api.selectors.labels import LabelSelector
+from kubepy.api.types.hashing import hash_controller_revision
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.ref_manager import RefManager, candidates
 from kubepy.controllers.statefulset.members import Member, Versions, is_member_of, min_ready_seconds
@@ -18,6 +15,9 @@ from kubepy.controllers.statefulset.pod_control import CLAIMS, StatefulPodContro
 from kubepy.controllers.statefulset.roster import Roster
 from kubepy.controllers.statefulset.status import completed, is_different
 from kubepy.controllers.statefulset.sync import Sync
+from kubepy.runtime import history
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 RESOURCE = "statefulsets.apps"
 HASH_LABEL = "controller.kubernetes.io/hash"

@@ -9,10 +9,10 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from kubepy.cluster.clock import later
-from kubepy.cluster.meta import Object, is_being_deleted, labels_of, name_of, namespace_of
-from kubepy.cluster.objects.pods import TERMINAL_PHASES, is_pod_ready, phase_of, pod_ready_time
-from kubepy.cluster.values.gonumbers import int_or_none
+from kubepy.api.clock import later
+from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_ready, phase_of, pod_ready_time
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.pod_control import pod_from_template
 from kubepy.controllers.statefulset.claims import claim_name
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.events import Recorder
-from kubepy.cluster.meta import Object, is_being_deleted, name_of, namespace_of
-from kubepy.cluster.reconcile import Context
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.controllers.statefulset import claims
 from kubepy.controllers.statefulset.members import ordinal_of, ordinals, repaired, storage_matches
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context
 
 CLAIMS = "persistentvolumeclaims"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubepy.cluster.meta import Object, name_of, uid_of
+from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.controllers.statefulset.members import Member, read_member
 
 Claim = Callable[[list[Object]], list[Object]]

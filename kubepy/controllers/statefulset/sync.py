@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from kubepy.cluster.errors import Status
-from kubepy.cluster.meta import Object, is_being_deleted
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, is_being_deleted
 from kubepy.controllers.pod_control import SLOW_START_INITIAL_BATCH_SIZE
 from kubepy.controllers.statefulset.members import (
     Member,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, labels_of, namespace_of, uid_of
-from kubepy.cluster.selectors.labels import NOTHING
+from kubepy.api.meta import Object, labels_of, namespace_of, uid_of
+from kubepy.api.selectors.labels import NOTHING
 from kubepy.scheduler.affinity import Term, Terms, pod_terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (

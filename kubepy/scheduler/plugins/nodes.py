@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.cluster.objects.nodes import (
+from kubepy.api.objects.nodes import (
     METADATA_NAME,
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -17,7 +17,7 @@ from kubepy.cluster.objects.nodes import (
     taints_of,
     tolerates,
 )
-from kubepy.cluster.objects.pods import host_ports, node_name
+from kubepy.api.objects.pods import host_ports, node_name
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
     NODE_ADD,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.cluster.meta import Object, is_being_deleted, labels_of, namespace_of, uid_of
-from kubepy.cluster.objects.nodes import (
+from kubepy.api.meta import Object, is_being_deleted, labels_of, namespace_of, uid_of
+from kubepy.api.objects.nodes import (
     find_untolerated_taint,
     required_node_affinity_matches,
     required_node_selector,
     taints_of,
 )
-from kubepy.cluster.selectors.labels import EQUALS, LabelSelector, Requirement, from_label_selector
+from kubepy.api.selectors.labels import EQUALS, LabelSelector, Requirement, from_label_selector
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
     NODE_ADD,

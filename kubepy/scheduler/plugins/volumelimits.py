@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object
-from kubepy.cluster.objects.volumes import CLAIMS, CLASSES, VOLUMES, class_of, uses_of
+from kubepy.api.meta import Object
+from kubepy.api.objects.volumes import CLAIMS, CLASSES, VOLUMES, class_of, uses_of
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import POD_DELETE, SKIP, VOLUME, Admit, ClusterEvent, Plugin, Rejection, Skip, View
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kubepy.cluster.meta import Object, annotations_of, is_being_deleted, labels_of, name_of
-from kubepy.cluster.objects.volumes import (
+from kubepy.api.meta import Object, annotations_of, is_being_deleted, labels_of, name_of
+from kubepy.api.objects.volumes import (
     CLAIMS,
     CLASSES,
     SELECTED_NODE,
@@ -22,7 +22,7 @@ from kubepy.cluster.objects.volumes import (
     uses_of,
     waits_for_consumer,
 )
-from kubepy.cluster.reconcile import Key
+from kubepy.runtime.reconcile import Key
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
     NODE_ADD,

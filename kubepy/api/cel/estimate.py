@@ -1,0 +1,502 @@
+"""The estimate of what an expression can cost, from the types and sizes of what it is about.
+
+Upstream: cel-go's ``checker/cost.go`` and ``ext/{lists,sets}.go``, Kubernetes' ``apiserver/pkg/cel/library/cost.go``.
+It decides which rules a CustomResourceDefinition may have, so that also what looks like an oversight there (the size of
+a value that no path leads to is taken from the root) is the same here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+from typing import NamedTuple
+
+from kubepy.api.cel.checker import Checked
+from kubepy.api.cel.cost import LIST_COST, MAP_COST, REGEX_FACTOR, SORT_FACTOR, STRING_FACTOR
+from kubepy.api.cel.interpreter import dotted
+from kubepy.api.cel.sizes import UNKNOWN, Shape
+from kubepy.api.cel.syntax import MAPPING, Call, Ident, ListLiteral, Literal, Macro, MapLiteral, Node, Select
+from kubepy.api.cel.types import DYN, TYPE, Overload, Type
+
+MAX = 2**64 - 1
+
+
+class Range(NamedTuple):
+    """The least and the most of a cost or a size, both at most ``MAX``."""
+
+    least: int
+    most: int
+
+    def plus(self, *others: Range) -> Range:
+        return Range(min(self.least + sum(one.least for one in others), MAX),
+                     min(self.most + sum(one.most for one in others), MAX))
+
+    def times(self, other: Range) -> Range:
+        return Range(min(self.least * other.least, MAX), min(self.most * other.most, MAX))
+
+    def scaled(self, factor: float) -> Range:
+        """Rounded up."""
+        return Range(min(ceil(float(self.least) * factor), MAX), min(ceil(float(self.most) * factor), MAX))
+
+    def union(self, other: Range) -> Range:
+        return Range(min(self.least, other.least), max(self.most, other.most))
+
+
+def fixed(amount: int) -> Range:
+    return Range(amount, amount)
+
+
+ANY_SIZE = Range(0, MAX)
+_NOTHING_YET = Range(MAX, 0)  # the union with any range is that range
+_ONE = fixed(1)
+
+
+class Entry(NamedTuple):
+    """The sizes of the keys (of a list: of nothing) and of the values in a list or map that an expression makes."""
+
+    key: Range
+    value: Range
+    is_list: bool
+
+    def union(self, other: Entry | None) -> Entry | None:
+        if other is None:
+            return None
+        return Entry(self.key.union(other.key), self.value.union(other.value), self.is_list)
+
+
+class Estimate(NamedTuple):
+    """``size`` is None if nothing is known of it; ``shape`` is what a path leads to, None if there is no path."""
+
+    cost: Range
+    size: Range | None
+    shape: Shape | None
+    entry: Entry | None
+    type: Type
+    node: Node | None = None
+
+    @property
+    def any_size(self) -> Range:
+        return ANY_SIZE if self.size is None else self.size
+
+
+class Local(NamedTuple):
+    """A variable of a macro."""
+
+    shape: Shape | None
+    size: Range | None = None
+    entry: Entry | None = None
+
+
+Locals = Mapping[str, Local]
+
+
+class Sizes:
+    """The sizes of values that a schema describes."""
+
+    def __init__(self, root: Shape | None) -> None:
+        self.root = root or Shape()
+
+    def size_of(self, shape: Shape | None, type: Type) -> Range | None:
+        """``type``: for those who know more of it than what the path leads to."""
+        return None if shape is None or shape.largest is None else Range(0, shape.largest)
+
+    def below(self, shape: Shape | None, step: str) -> Shape:
+        """The value that a step leads to: ``@items``, ``@keys``, ``@indices`` or a field. Without a path, the root."""
+        if shape is None:
+            return self.root
+        if step == "@items":
+            return shape.item or UNKNOWN
+        if step == "@keys":
+            return shape.key or UNKNOWN
+        return (shape.fields or {}).get(step, UNKNOWN)
+
+
+def estimate_cost(checked: Checked, sizes: Sizes) -> Range:
+    """Return the least and the most that the expression can cost."""
+    return _Estimator(checked, sizes).of(checked.node, {}).cost
+
+
+def _is_scalar(type: Type) -> bool:
+    if type.name == "optional" and type.params:
+        return _is_scalar(type.params[0])
+    return type.name in ("bool", "double", "duration", "int", "timestamp", "uint")
+
+
+class _Estimator:
+    def __init__(self, checked: Checked, sizes: Sizes) -> None:
+        self._types = checked.types
+        self._calls = checked.calls
+        self._sizes = sizes
+
+    def of(self, node: Node, scope: Locals) -> Estimate:
+        match node:
+            case Literal():
+                return self._literal(node)
+            case Ident():
+                return self._variable(node, scope)
+            case Select():
+                return self._select(node, scope)
+            case Call():
+                return self._call(node, scope)
+            case ListLiteral():
+                return self._list(node, scope)
+            case MapLiteral():
+                return self._map(node, scope)
+            case Macro():
+                return self._macro(node, scope)
+
+    def _type(self, node: Node) -> Type:
+        return self._types.get(id(node), DYN)
+
+    def _size(self, shape: Shape | None, type: Type, otherwise: Range | None = None) -> Range | None:
+        size = self._sizes.size_of(shape, type)
+        if size is None and _is_scalar(type):
+            size = _ONE
+        return otherwise if size is None else size
+
+    def _made(self, cost: Range, node: Node, size: Range | None = None, entry: Entry | None = None) -> Estimate:
+        """The size of a value that no path leads to."""
+        type = self._type(node)
+        return Estimate(cost, self._size(None, type) if size is None else size, None, entry, type, node)
+
+    # --- values and paths -------------------------------------------------------------------------------------------
+
+    def _literal(self, node: Literal) -> Estimate:
+        size = len(node.value) if isinstance(node.value, str | bytes) else 1
+        return self._made(fixed(0), node, fixed(size))
+
+    def _variable(self, node: Ident, scope: Locals) -> Estimate:
+        local = scope.get(node.name, Local(self._sizes.root))
+        type = self._type(node)
+        return Estimate(_ONE, self._size(local.shape, type, local.size), local.shape, local.entry, type, node)
+
+    def _select(self, node: Select, scope: Locals) -> Estimate:
+        if self._type(node) == TYPE and (name := dotted(node)):
+            return self._variable(Ident(name, node.at), {})
+        outer = self.of(node.operand, scope)
+        if node.test:
+            return self._made(outer.cost, node)
+        if node.optional:
+            return self._made(outer.cost.plus(_ONE), node)
+        has_cost = outer.type.name in ("map", "object") or outer.type.is_parameter
+        shape, type = self._sizes.below(outer.shape, node.field), self._type(node)
+        cost = outer.cost.plus(_ONE) if has_cost else outer.cost
+        return Estimate(cost, self._size(shape, type), shape, None, type, node)
+
+    def _list(self, node: ListLiteral, scope: Locals) -> Estimate:
+        items = [self.of(item, scope) for item in node.items]
+        entry = Entry(_ONE, _union(item.any_size for item in items), is_list=True)
+        return self._made(fixed(LIST_COST).plus(*(item.cost for item in items)), node, fixed(len(items)), entry)
+
+    def _map(self, node: MapLiteral, scope: Locals) -> Estimate:
+        keys = [self.of(key, scope) for key, _, _ in node.entries]
+        values = [self.of(value, scope) for _, value, _ in node.entries]
+        entry = Entry(_union(key.any_size for key in keys), _union(value.any_size for value in values), is_list=False)
+        cost = fixed(MAP_COST).plus(*(one.cost for one in (*keys, *values)))
+        return self._made(cost, node, fixed(len(keys)), entry)
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    def _call(self, node: Call, scope: Locals) -> Estimate:
+        resolved = self._calls.get(id(node))
+        has_target = node.target is not None and (resolved is None or resolved.is_member)
+        nodes = (node.target, *node.args) if has_target else node.args
+        args = [self.of(arg, scope) for arg in nodes if arg is not None]
+        match node.function:
+            case "_&&_" | "_||_":
+                return self._made(Range(args[0].cost.least, fixed(0).plus(*(arg.cost for arg in args)).most), node)
+            case "_?_:_":
+                return self._conditional(node, *args)
+            case "_[_]" | "_[?_]":
+                return self._index(node, *args)
+            case "dyn":
+                return self._made(args[0].cost.plus(_ONE), node, args[0].size, args[0].entry)
+        name, overloads = (node.function, []) if resolved is None else (resolved.name, resolved.overloads)
+        estimates = [self._function(name, overload, args) for overload in overloads] or [_CallEstimate(_ONE)]
+        cost = _union(one.cost for one in estimates).plus(*(arg.cost for arg in args))
+        sizes = [one.size for one in estimates if one.size is not None]
+        entry = None
+        if name == "_+_" and args[0].entry is not None:
+            entry = args[0].entry.union(args[1].entry)
+        return self._made(cost, node, _union(sizes) if sizes else None, entry)
+
+    def _conditional(self, node: Call, condition: Estimate, yes: Estimate, no: Estimate) -> Estimate:
+        cost = condition.cost.plus(yes.cost.union(no.cost))
+        entry = None if yes.entry is None else yes.entry.union(no.entry)
+        return self._made(cost, node, yes.any_size.union(no.any_size), entry)
+
+    def _index(self, node: Call, container: Estimate, index: Estimate) -> Estimate:
+        cost = container.cost.plus(index.cost, _ONE)
+        if node.function == "_[?_]" or container.type.name == "optional":
+            return self._made(cost, node)
+        shape, type = self._sizes.below(container.shape, "@items"), self._type(node)
+        size = container.entry.value if container.entry else self._size(shape, type)
+        return Estimate(cost, size, shape, None, type, node)
+
+    def _function(self, name: str, overload: Overload, args: Sequence[Estimate]) -> _CallEstimate:
+        """The cost of the call itself, without its arguments."""
+        if name in ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"):
+            return _CallEstimate(self._traversal(args[0]))
+        if name == "join":
+            return self._join(args)
+        return _function(name, overload, args)
+
+    def _items_of(self, container: Estimate) -> tuple[Type, Range] | None:
+        """The type and the size of a list's items."""
+        if not container.type.params:
+            return None
+        type = container.type.params[0]
+        shape = None if container.shape is None else self._sizes.below(container.shape, "@items")
+        size = self._sizes.size_of(shape, type)
+        return type, ANY_SIZE if size is None else size
+
+    def _traversal(self, target: Estimate) -> Range:
+        items = self._items_of(target)
+        if items is None:
+            return target.any_size.scaled(STRING_FACTOR)
+        type, size = items
+        each = _ONE.plus(size.scaled(STRING_FACTOR)) if type.name in ("string", "bytes") else _ONE
+        return target.any_size.times(each)
+
+    def _join(self, args: Sequence[Estimate]) -> _CallEstimate:
+        items, count = self._items_of(args[0]), args[0].any_size
+        size = count.times(items[1]) if items else fixed(0)
+        if len(args) > 1:
+            size = size.plus(args[1].any_size.times(Range(max(count.least - 1, 0), max(count.most - 1, 0))))
+        return _CallEstimate(size.scaled(STRING_FACTOR), size)
+
+    # --- macros -----------------------------------------------------------------------------------------------------
+
+    def _macro(self, node: Macro, scope: Locals) -> Estimate:
+        over = self.of(node.range, scope)
+        if node.name in ("optMap", "optFlatMap"):
+            return self._mapped_optional(node, over, scope)
+        if node.name == "sortBy":
+            return self._sorted(node, over, scope)
+        inner = {**scope, **self._variables(node, over)}
+        bodies = [self.of(body, inner) for body in node.body]
+        loop = _loop(node, [body.cost for body in bodies])
+        cost = over.cost.plus(loop.around, over.any_size.times(loop.step))
+        if not (node.name in MAPPING or node.name == "filter"):
+            return self._made(cost, node, _ONE)
+        entry = None
+        if node.name in ("map", "filter", "transformList"):
+            item = self._variable(Ident(node.variables[0], 0), inner) if node.name == "filter" else bodies[-1]
+            size = self._variable_size(node, inner) if node.name == "filter" else item.any_size
+            entry = Entry(_ONE, Range(0, size.most), is_list=True)
+        return self._made(cost, node, over.any_size, entry)
+
+    def _variable_size(self, node: Macro, inner: Locals) -> Range:
+        local = inner[node.variables[0]]
+        type = next(iter(self._type(node).params), DYN)
+        return self._size(local.shape, type, local.size) or ANY_SIZE
+
+    def _variables(self, node: Macro, over: Estimate) -> dict[str, Local]:
+        is_list = over.entry.is_list if over.entry else over.type.name == "list"
+        key = Local(self._sizes.below(over.shape, "@indices" if is_list else "@keys"),
+                    over.entry.key if over.entry else None)
+        value = Local(self._sizes.below(over.shape, "@items"), over.entry.value if over.entry else None)
+        if len(node.variables) == 2:
+            return dict(zip(node.variables, (key, value), strict=True))
+        return {node.variables[0]: value if is_list else key}
+
+    def _mapped_optional(self, node: Macro, over: Estimate, scope: Locals) -> Estimate:
+        """``target.hasValue() ? optional.of(body) : optional.none()``, the variable bound to ``target.value()``."""
+        type = over.type.params[0] if over.type.name == "optional" and over.type.params else DYN
+        local = Local(None, self._size(None, type))
+        body = self.of(node.body[0], {**scope, node.variables[0]: local})
+        bound = fixed(LIST_COST).plus(over.cost, _ONE, body.cost)
+        some = bound if node.name == "optFlatMap" else bound.plus(_ONE)
+        return self._made(over.cost.plus(_ONE, some.union(_ONE)), node, ANY_SIZE)
+
+    def _sorted(self, node: Macro, over: Estimate, scope: Locals) -> Estimate:
+        """The list is bound to a variable, mapped to the keys, and sorted by them."""
+        body = self.of(node.body[0], {**scope, **self._variables(node, over)})
+        keys = over.any_size.times(_loop(node._replace(name="map"), [body.cost]).step)
+        mapping = _ONE.plus(fixed(LIST_COST + 1), keys)
+        sorting = _sorting(over.any_size, [body.type.name])
+        return self._made(over.cost.plus(fixed(LIST_COST), _ONE, mapping, sorting.cost), node, sorting.size)
+
+
+def _union(ranges: Iterable[Range]) -> Range:
+    """The cost of nothing: zero."""
+    found = _NOTHING_YET
+    for one in ranges:
+        found = found.union(one)
+    return fixed(0) if found is _NOTHING_YET else found
+
+
+class _Loop(NamedTuple):
+    """The cost of a macro: ``around`` its loop, and ``step`` each time."""
+
+    around: Range
+    step: Range
+
+
+def _loop(node: Macro, bodies: Sequence[Range]) -> _Loop:
+    """The loop that cel-go makes of a macro; naming the accumulator costs 1 (``parser/macro.go``)."""
+    first, last = bodies[0], bodies[-1]
+    match node.name:
+        case "all":
+            return _Loop(fixed(1), fixed(2).plus(Range(1, min(1 + last.most, MAX))))
+        case "exists":
+            return _Loop(fixed(1), fixed(3).plus(Range(1, min(1 + last.most, MAX))))
+        case "exists_one" | "existsOne":
+            return _Loop(fixed(2), first.plus(Range(1, 2)))
+        case "filter":
+            return _Loop(fixed(LIST_COST + 1), first.plus(Range(1, LIST_COST + 3)))
+        case "transformMap":
+            added, base = fixed(3).plus(last), MAP_COST
+        case "transformMapEntry":
+            added, base = fixed(2).plus(last), MAP_COST
+        case _:
+            added, base = fixed(LIST_COST + 2).plus(last), LIST_COST
+    step = added if len(bodies) == 1 else first.plus(added.union(_ONE))
+    return _Loop(fixed(base + 1), step)
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+class _CallEstimate(NamedTuple):
+    cost: Range
+    size: Range | None = None
+
+
+_READERS = ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver", "format")
+_KEPT = ("url", "jsonpatch.escapeKey", "lowerAscii", "upperAscii", "substring", "trim")  # the result is as long
+_LIST_CALLS = ("slice", "lists.range", "reverse", "flatten", "distinct", "sort")
+_CONSTANT_EQUALITY = ("ip", "cidr", "quantity", "semver")
+_TEXTS = ("string", "bytes")
+_SETS = {"sets.contains": 1, "sets.intersects": 1, "sets.equivalent": 2}
+_NETWORK_BYTES = Range(4, 16)
+
+
+def _function(name: str, overload: Overload, args: Sequence[Estimate]) -> _CallEstimate:
+    sizes = [arg.any_size for arg in args]
+    kind = overload.params[0].name if overload.params else ""
+    if name in _READERS or (name == "ip" and kind == "string"):
+        return _CallEstimate(sizes[0].scaled(STRING_FACTOR))
+    if name in _KEPT:
+        return _CallEstimate(sizes[0].scaled(STRING_FACTOR), sizes[0])
+    if name in _LIST_CALLS:
+        return _list_call(name, args)
+    if name in _SETS:
+        return _CallEstimate(sizes[0].times(sizes[1]).scaled(_SETS[name]).plus(_ONE))
+    match name:
+        case "_==_" | "_!=_":
+            return _CallEstimate(_equality(name, args))
+        case "_<_" | "_<=_" | "_>_" | "_>=_" if kind in _TEXTS:
+            return _CallEstimate(_comparison(sizes))
+        case "_+_" if kind in (*_TEXTS, "list"):
+            size = sizes[0].plus(sizes[1])
+            return _CallEstimate(_ONE if kind == "list" else size.scaled(STRING_FACTOR), size)
+        case "@in" if overload.params[1].name == "list":
+            return _CallEstimate(sizes[1])
+        case "startsWith" | "endsWith":
+            return _CallEstimate(sizes[1].scaled(STRING_FACTOR))
+        case "contains":
+            return _CallEstimate(sizes[0].scaled(STRING_FACTOR).times(sizes[1].scaled(STRING_FACTOR)))
+        case "matches" if overload.is_member:
+            return _CallEstimate(_matching(sizes))
+        case "find" | "findAll":
+            return _CallEstimate(_matching(sizes), Range(0, sizes[0].most))
+        case "ip.isCanonical":
+            return _CallEstimate(sizes[0].scaled(2 * STRING_FACTOR))
+        case "containsIP" | "containsCIDR":
+            return _CallEstimate(_containment(name, overload, sizes))
+        case "validate":
+            return _CallEstimate(sizes[1].scaled(STRING_FACTOR).scaled(128 * REGEX_FACTOR))
+    return _text_call(name, kind, args, sizes)
+
+
+def _text_call(name: str, kind: str, args: Sequence[Estimate], sizes: Sequence[Range]) -> _CallEstimate:
+    """Calls that make texts, or lists of them."""
+    size = sizes[0] if sizes else ANY_SIZE
+    match name:
+        case "bytes" if kind == "string":
+            return _CallEstimate(size.scaled(STRING_FACTOR), Range(size.least, size.most * 4 & MAX))
+        case "string" if kind == "bytes":
+            return _CallEstimate(size.scaled(STRING_FACTOR), Range(size.least // 4, size.most))
+        case "strings.quote":
+            return _CallEstimate(size.scaled(STRING_FACTOR), Range(size.least + 2 & MAX, size.most * 2 + 2 & MAX))
+        case "split":
+            most = _literal_int(args[2], size.most) if len(args) > 2 else size.most
+            return _CallEstimate(size.scaled(2 * STRING_FACTOR), Range(0, most))
+        case "replace":
+            return _CallEstimate(size.scaled(2 * STRING_FACTOR), replaced_size(*sizes[:3]))
+    return _CallEstimate(_ONE)
+
+
+def replaced_size(text: Range, old: Range, new: Range) -> Range:
+    """The size of ``text.replace(old, new)``."""
+    return Range(_replaced(text.least, old.most, new.least, is_kept=old.most <= new.least),
+                 _replaced(text.most, old.least, new.most, is_kept=new.most <= old.least))
+
+
+def _replaced(text: int, old: int, new: int, *, is_kept: bool) -> int:
+    """``is_kept``: the text gets no longer, or no shorter, by it."""
+    if old == 0:  # the new text stands around every character
+        return min(min(text + 1, MAX) * new + text, MAX)
+    return text if is_kept else min(ceil(float(text) / float(old)) * new, MAX)
+
+
+def _equality(name: str, args: Sequence[Estimate]) -> Range:
+    left, right = args
+    if name == "_==_" and left.type == right.type:
+        if left.type.name in _CONSTANT_EQUALITY:
+            return _ONE
+        if left.type.name == "format":
+            return Range(1, 64).scaled(STRING_FACTOR)
+        if left.type.name == "url":
+            return Range(1, right.size.most if right.size else 1).scaled(STRING_FACTOR)
+    return _comparison([left.any_size, right.any_size])
+
+
+def _comparison(sizes: Sequence[Range]) -> Range:
+    smallest = min(sizes[0].most, sizes[1].most)
+    return Range(1 if smallest else 0, smallest).scaled(STRING_FACTOR)
+
+
+def _matching(sizes: Sequence[Range]) -> Range:
+    return sizes[0].plus(_ONE).scaled(STRING_FACTOR).times(sizes[1].scaled(REGEX_FACTOR))
+
+
+def _containment(name: str, overload: Overload, sizes: Sequence[Range]) -> Range:
+    cost = _NETWORK_BYTES.plus(_NETWORK_BYTES).scaled(STRING_FACTOR)
+    if name == "containsCIDR":
+        cost = cost.plus(_NETWORK_BYTES.scaled(STRING_FACTOR), _ONE)
+    return cost.plus(sizes[1].scaled(STRING_FACTOR)) if overload.params[1].name == "string" else cost
+
+
+def _list_call(name: str, args: Sequence[Estimate]) -> _CallEstimate:
+    size = args[0].any_size
+    match name:
+        case "slice":
+            size = fixed(_literal_int(args[2], size.most) - _literal_int(args[1], 0) & MAX)
+        case "lists.range":
+            size = fixed(_literal_int(args[0], MAX))
+        case "flatten":
+            return _allocation(size, float(_literal_int(args[1], MAX) if len(args) > 1 else 1))
+        case "distinct":
+            return _allocation(size.times(size), SORT_FACTOR)
+        case "sort":
+            return _sorting(size, [one.name for one in args[0].type.params])
+    return _allocation(size, 1)
+
+
+def _sorting(size: Range, kinds: Sequence[str]) -> _CallEstimate:
+    """``kinds``: of what is compared; it may be a text if that is not known."""
+    plain, texts = (_allocation(size.times(size), factor) for factor in (SORT_FACTOR, SORT_FACTOR + STRING_FACTOR))
+    if not kinds or kinds[0] == "dyn":
+        return plain._replace(cost=plain.cost.union(texts.cost))
+    return texts if kinds[0] in _TEXTS else plain
+
+
+def _allocation(size: Range, factor: float) -> _CallEstimate:
+    return _CallEstimate(size.scaled(factor).plus(fixed(1 + LIST_COST)), size)
+
+
+def _literal_int(arg: Estimate, otherwise: int) -> int:
+    value = arg.node.value if isinstance(arg.node, Literal) else None
+    return max(value, 0) if type(value) is int else otherwise

@@ -1,0 +1,122 @@
+"""What expressions are about: CEL's own kinds of values, and those that Kubernetes adds.
+
+bool, str, bytes, float, list, dict and None are Python's; ``int`` is CEL's int of 64 bits. Objects of a schema are
+:class:`Record`, so that a missing field is told from a missing key.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult
+
+from kubepy.api.values.quantity import Quantity
+
+INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
+MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression says
+
+
+class CelError(Exception):
+    """What goes wrong in an evaluation, in cel-go's words."""
+
+
+class Uint(int):
+    """An unsigned number of 64 bits."""
+
+
+class Record(dict[str, Any]):
+    """An object whose fields a schema declares."""
+
+
+def reserved(word: str) -> str:
+    """How a field is spelt whose name is one of CEL's own words; expressions may write it plainly as well."""
+    return f"__{word}__"
+
+
+class SetList(list[Any]):
+    """A list of type set: the order of its items means nothing."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, list) and len(self) == len(other) and all(equals_any(item, other) for item in self)
+
+    __hash__ = None
+
+
+class MapList(list[Any]):
+    """A list of type map: items are told apart by their keys, and their order means nothing."""
+
+    keys: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, list) or len(self) != len(other):
+            return False
+        return all(equals_any(item, other) for item in self)
+
+    def key_of(self, item: Record) -> str:
+        return json.dumps([item.get(key) for key in self.keys], default=str)
+
+    __hash__ = None
+
+
+def equals_any(item: Any, others: list[Any]) -> bool:
+    return any(bool(item == other) for other in others)
+
+
+class Duration(NamedTuple):
+    nanos: int
+
+
+class CelType(NamedTuple):
+    """The value of ``type(x)``."""
+
+    name: str
+
+
+class OptionalValue(NamedTuple):
+    value: Any
+    has_value: bool
+
+
+NONE = OptionalValue(None, has_value=False)
+
+
+class Url(NamedTuple):
+    parts: SplitResult
+    text: str
+
+
+class Format(NamedTuple):
+    """A named check of strings: ``format.dns1123Label()``."""
+
+    name: str
+
+
+class Semver(NamedTuple):
+    major: int
+    minor: int
+    patch: int
+    prerelease: str
+
+
+_KINDS: dict[type, str] = {
+    bool: "bool", int: "int", Uint: "uint", float: "double", str: "string", bytes: "bytes", list: "list", dict: "map",
+    type(None): "null", datetime: "timestamp", Duration: "duration", CelType: "type", OptionalValue: "optional",
+    Record: "object", SetList: "list", MapList: "list", Quantity: "quantity", Url: "url", IPv4Address: "ip",
+    IPv6Address: "ip", IPv4Interface: "cidr", IPv6Interface: "cidr", Format: "format", Semver: "semver",
+}  # fmt: skip
+# What ``type(x)`` calls the kinds that have other names in expressions.
+TYPE_NAMES = {
+    "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration",
+    "optional": "optional_type", "quantity": "kubernetes.Quantity", "url": "kubernetes.URL", "ip": "net.IP",
+    "cidr": "net.CIDR", "format": "kubernetes.NamedFormat", "semver": "kubernetes.Semver",
+}  # fmt: skip
+
+
+def kind_of(value: Any) -> str:
+    return _KINDS[type(value)]
+
+
+def kind_of_type(python_type: type) -> str:
+    return _KINDS[python_type]

@@ -1,0 +1,151 @@
+"""Questions about nodes: taints and tolerations, node selectors and required node affinity, readiness.
+
+Pure functions over plain dicts, on the hot paths of the scheduler and of the DaemonSet controller. Upstream:
+``component-helpers/scheduling/corev1``, ``api/core/v1/toleration.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from kubepy.api.meta import Object
+from kubepy.api.values.gonumbers import int_or_none
+
+NO_SCHEDULE = "NoSchedule"
+PREFER_NO_SCHEDULE = "PreferNoSchedule"
+NO_EXECUTE = "NoExecute"
+
+TAINT_NOT_READY = "node.kubernetes.io/not-ready"
+TAINT_UNREACHABLE = "node.kubernetes.io/unreachable"
+TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+TAINT_MEMORY_PRESSURE = "node.kubernetes.io/memory-pressure"
+TAINT_DISK_PRESSURE = "node.kubernetes.io/disk-pressure"
+TAINT_PID_PRESSURE = "node.kubernetes.io/pid-pressure"
+TAINT_NETWORK_UNAVAILABLE = "node.kubernetes.io/network-unavailable"
+
+METADATA_NAME = "metadata.name"  # the only field that matchFields knows
+
+
+def taints_of(node: Mapping[str, Any]) -> list[Object]:
+    return (node.get("spec") or {}).get("taints") or []
+
+
+def is_unschedulable(node: Mapping[str, Any]) -> bool:
+    """Whether the node is cordoned."""
+    return bool((node.get("spec") or {}).get("unschedulable"))
+
+
+def get_condition(node: Mapping[str, Any], condition_type: str) -> Object | None:
+    """The condition of that type, or None (``nodeutil.GetNodeCondition``)."""
+    conditions: list[Object] = (node.get("status") or {}).get("conditions") or []
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
+
+
+def is_node_ready(node: Mapping[str, Any]) -> bool:
+    """Whether the kubelet says Ready (``nodeutil.IsNodeReady``)."""
+    condition = get_condition(node, "Ready")
+    return condition is not None and condition.get("status") == "True"
+
+
+def tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    """Whether one toleration covers one taint (``Toleration.ToleratesTaint``; Lt and Gt are off in v1.36)."""
+    if (effect := toleration.get("effect")) and effect != taint.get("effect"):
+        return False
+    if (key := toleration.get("key")) and key != taint["key"]:
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    return operator == "Equal" and toleration.get("value", "") == taint.get("value", "")
+
+
+def find_untolerated_taint(
+    taints: Iterable[Object], tolerations: Sequence[Mapping[str, Any]] | None, effects: Collection[str]
+) -> Object | None:
+    """The first taint of one of these effects that no toleration covers (``FindMatchingUntoleratedTaint``)."""
+    for taint in taints:
+        if taint.get("effect") in effects and not any(tolerates(one, taint) for one in tolerations or ()):
+            return taint
+    return None
+
+
+def required_node_affinity_matches(pod: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    """Whether the pod's nodeSelector and required node affinity let it run on the node.
+
+    ``pod`` may be a pod template too: only its spec is read (``nodeaffinity.GetRequiredNodeAffinity(pod).Match``).
+    """
+    spec = pod["spec"]
+    if selector := spec.get("nodeSelector"):
+        labels = node["metadata"].get("labels") or {}
+        for key, value in selector.items():
+            if labels.get(key) != value:
+                return False
+    required = required_node_selector(spec)
+    return required is None or node_selector_matches(required, node)
+
+
+def required_node_selector(pod_spec: Mapping[str, Any]) -> Object | None:
+    """``affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution``, or None."""
+    if not (affinity := pod_spec.get("affinity")) or not (node_affinity := affinity.get("nodeAffinity")):
+        return None
+    required: Object | None = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    return required
+
+
+def node_selector_matches(selector: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    """Whether one term of a ``v1.NodeSelector`` fits the node. A selector without terms fits none."""
+    return any(node_selector_term_matches(term, node) for term in selector.get("nodeSelectorTerms") or ())
+
+
+def node_selector_term_matches(term: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    """Whether all requirements of a term hold. An empty term fits no node; so does one that cannot be read."""
+    expressions, fields = term.get("matchExpressions"), term.get("matchFields")
+    if not expressions and not fields:
+        return False
+    metadata = node["metadata"]
+    for requirement in fields or ():
+        if not _field_fits(requirement, metadata.get("name", "")):
+            return False
+    labels = metadata.get("labels") or {}
+    return all(_label_fits(requirement, labels) for requirement in expressions or ())
+
+
+def _field_fits(requirement: Mapping[str, Any], name: str) -> bool:
+    values: Sequence[str] = requirement.get("values") or ()
+    if len(values) != 1:
+        return False
+    actual = name if requirement["key"] == METADATA_NAME else ""
+    match requirement["operator"]:
+        case "In":
+            return bool(actual == values[0])
+        case "NotIn":
+            return bool(actual != values[0])
+    return False
+
+
+def _label_fits(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement["key"])
+    values = requirement.get("values") or ()
+    match requirement["operator"]:
+        case "In":
+            return value is not None and value in values
+        case "NotIn":
+            return bool(values) and value not in values
+        case "Exists":
+            return value is not None and not values
+        case "DoesNotExist":
+            return value is None and not values
+        case "Gt":
+            return (order := _order(value, values)) is not None and order > 0
+        case "Lt":
+            return (order := _order(value, values)) is not None and order < 0
+    return False
+
+
+def _order(value: str | None, values: Sequence[str]) -> int | None:
+    """The label less the one number it is compared with, or None where either is not an integer."""
+    if value is None or len(values) != 1:
+        return None
+    number, bound = int_or_none(value), int_or_none(values[0])
+    return None if number is None or bound is None else number - bound

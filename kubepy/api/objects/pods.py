@@ -1,0 +1,218 @@
+"""Questions about pods: readiness, availability, life, priority, quality of service, requests, ports.
+
+Pure functions over plain dicts, on the hot paths of controllers and scheduler. Upstream: ``pkg/api/v1/pod/util.go``,
+``pkg/apis/core/v1/helper/qos``, ``component-helpers/resource``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from kubepy.api.clock import format_time, later, parse_time
+from kubepy.api.meta import Object
+from kubepy.api.objects.podresources import Amounts, aggregate
+from kubepy.api.values.quantity import Quantity
+
+CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")  # as upstream visits them
+TERMINAL_PHASES = frozenset(("Failed", "Succeeded"))
+QOS_RESOURCES = ("cpu", "memory")
+
+
+# --- conditions ---------------------------------------------------------------------------------------------------
+
+
+def get_condition(pod: Mapping[str, Any], condition_type: str) -> Object | None:
+    """The condition of that type, or None (``GetPodCondition``). Works for any object with ``status.conditions``."""
+    if status := pod.get("status"):
+        conditions: list[Object] = status.get("conditions") or []
+        for condition in conditions:
+            if condition.get("type") == condition_type:
+                return condition
+    return None
+
+
+def set_condition(conditions: list[Object], condition: Object, now: datetime) -> bool:
+    """Put a condition into the list, in place of the one of its type or at the end (``UpdatePodCondition``).
+
+    ``lastTransitionTime`` is now, or stays as it was when the status did not change. Changes the list, never the
+    conditions in it. Returns whether anything is different afterwards.
+    """
+    for index, old in enumerate(conditions):
+        if old.get("type") != condition["type"]:
+            continue
+        kept = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
+        time = kept or format_time(now)
+        conditions[index] = {**condition, "lastTransitionTime": time}
+        return conditions[index] != old
+    conditions.append({**condition, "lastTransitionTime": format_time(now)})
+    return True
+
+
+def is_pod_ready(pod: Mapping[str, Any]) -> bool:
+    condition = get_condition(pod, "Ready")
+    return condition is not None and condition.get("status") == "True"
+
+
+def pod_ready_time(pod: Mapping[str, Any]) -> datetime | None:
+    """Since when the pod is Ready, or None when it is not (or its condition bears no time)."""
+    condition = get_condition(pod, "Ready")
+    if condition is None or condition.get("status") != "True":
+        return None
+    time = condition.get("lastTransitionTime")
+    return parse_time(time) if time else None
+
+
+def is_pod_available(pod: Mapping[str, Any], min_ready_seconds: int, now: datetime) -> bool:
+    """Whether the pod has been Ready for ``min_ready_seconds`` (``IsPodAvailable``)."""
+    if min_ready_seconds == 0:
+        return is_pod_ready(pod)
+    since = pod_ready_time(pod)
+    return since is not None and later(since, min_ready_seconds) <= now
+
+
+# --- life ---------------------------------------------------------------------------------------------------------
+
+
+def phase_of(pod: Mapping[str, Any]) -> str:
+    return str((pod.get("status") or {}).get("phase", ""))
+
+
+def is_pod_terminal(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod has ended: Failed or Succeeded."""
+    return phase_of(pod) in TERMINAL_PHASES
+
+
+def is_pod_active(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod has neither ended nor is being deleted (``controller.IsPodActive``)."""
+    return not pod["metadata"].get("deletionTimestamp") and phase_of(pod) not in TERMINAL_PHASES
+
+
+def is_pod_terminating(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod is being deleted and has not ended (``controller.IsPodTerminating``)."""
+    return bool(pod["metadata"].get("deletionTimestamp")) and phase_of(pod) not in TERMINAL_PHASES
+
+
+def node_name(pod: Mapping[str, Any]) -> str:
+    """The node that the pod is bound to, or ""."""
+    return str(pod["spec"].get("nodeName", ""))
+
+
+def priority(pod: Mapping[str, Any]) -> int:
+    return int(pod["spec"].get("priority") or 0)
+
+
+# --- ports --------------------------------------------------------------------------------------------------------
+
+
+class HostPort(NamedTuple):
+    """A port that a pod takes on its node. ``ip`` is ``0.0.0.0`` for all addresses."""
+
+    ip: str
+    protocol: str
+    port: int
+
+    def clashes(self, other: HostPort) -> bool:
+        """Whether both cannot be on one node (``HostPortInfo.CheckConflict``)."""
+        if self.port != other.port or self.protocol != other.protocol:
+            return False
+        return self.ip == other.ip or "0.0.0.0" in (self.ip, other.ip)
+
+
+def host_ports(pod: Mapping[str, Any]) -> list[HostPort]:
+    """The host ports of the containers and of the init containers that keep running (``util.GetHostPorts``)."""
+    return [
+        HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])
+        for container in _lasting_containers(pod["spec"])
+        for port in container.get("ports") or ()
+        if port.get("hostPort", 0) > 0
+    ]
+
+
+def containers_with_paths(spec: Mapping[str, Any], path: str) -> Iterator[tuple[Object, str]]:
+    """Every container of a pod spec with its path: init, regular, ephemeral (``VisitContainersWithPath``)."""
+    for field in CONTAINER_LISTS:
+        for index, container in enumerate(spec.get(field) or ()):
+            yield container, f"{path}.{field}[{index}]"
+
+
+def _lasting_containers(spec: Mapping[str, Any]) -> Iterator[Object]:
+    yield from spec.get("containers") or ()
+    for container in spec.get("initContainers") or ():
+        if is_restartable_init_container(container):
+            yield container
+
+
+def is_restartable_init_container(container: Mapping[str, Any]) -> bool:
+    """Whether an init container is a sidecar: started in its turn, then kept running."""
+    return container.get("restartPolicy") == "Always"
+
+
+# --- resources ----------------------------------------------------------------------------------------------------
+
+
+def pod_requests(pod: Mapping[str, Any]) -> Amounts:
+    """What the pod asks for in all, overhead included (``resource.PodRequests``)."""
+    requests = aggregate(pod["spec"], "requests")
+    if pod["spec"].get("resources"):
+        requests |= _pod_level(pod["spec"], "requests")
+    return _sum(requests, pod["spec"].get("overhead"))
+
+
+def pod_limits(pod: Mapping[str, Any]) -> Amounts:
+    """What the pod may use in all; overhead counts only where there is a limit (``resource.PodLimits``)."""
+    limits = aggregate(pod["spec"], "limits")
+    if pod["spec"].get("resources"):
+        limits |= _pod_level(pod["spec"], "limits")
+    overhead = pod["spec"].get("overhead") or {}
+    return _sum(limits, {name: one for name, one in overhead.items() if name in limits and not limits[name].is_zero()})
+
+
+def _pod_level(spec: Mapping[str, Any], kind: str) -> Amounts:
+    """``spec.resources`` stands for the containers' together where it names cpu, memory or huge pages."""
+    own = spec["resources"].get(kind) or {}
+    return {
+        name: Quantity.parse(one)
+        for name, one in own.items()
+        if name in QOS_RESOURCES or name.startswith("hugepages-")
+    }
+
+
+def _sum(amounts: Amounts, more: Mapping[str, Any] | None) -> Amounts:
+    if not more:
+        return amounts
+    total = dict(amounts)
+    for name, text in more.items():
+        amount = Quantity.parse(text)
+        total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def qos_class(pod: Mapping[str, Any]) -> str:
+    """Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``); what the API server puts into the status."""
+    spec = pod["spec"]
+    holders = [spec] if spec.get("resources") else [
+        one for field in ("containers", "initContainers") for one in spec.get(field) or ()]
+    if not any(one.get("resources") for one in holders):
+        return "BestEffort"
+    requests: Amounts = {}
+    limits: Amounts = {}
+    guaranteed = True
+    for holder in holders:
+        resources = holder.get("resources") or {}
+        own = _positive(resources.get("limits"))
+        guaranteed = guaranteed and len(own) == len(QOS_RESOURCES)
+        requests, limits = _sum(requests, _positive(resources.get("requests"))), _sum(limits, own)
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _positive(quantities: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Cpu and memory where they are more than nothing."""
+    return {
+        name: quantities[name]
+        for name in QOS_RESOURCES
+        if quantities and name in quantities and Quantity.parse(quantities[name]).nanos > 0
+    }

@@ -1,0 +1,243 @@
+"""Which volume serves which claim. Pure functions, for the binder and the scheduler alike.
+
+Upstream: ``component-helpers/storage/volume/pv_helpers.go`` and ``pkg/controller/volume/persistentvolume/index.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from kubepy.api.meta import (
+    Object,
+    annotations_of,
+    is_being_deleted,
+    is_controlled_by,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from kubepy.api.objects.nodes import node_selector_matches
+from kubepy.api.objects.references import reference
+from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.values.quantity import Quantity
+from kubepy.quoting import quote
+
+CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+STORAGE_PROVISIONER = "volume.kubernetes.io/storage-provisioner"
+BETA_STORAGE_PROVISIONER = "volume.beta.kubernetes.io/storage-provisioner"
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+
+WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
+SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+
+
+# --- classes ------------------------------------------------------------------------------------------------------
+
+
+def class_of(obj: Object) -> str:
+    """The name of a claim's or volume's class; "" for none."""
+    beta = annotations_of(obj).get(BETA_CLASS)
+    return str(beta if beta is not None else (obj.get("spec") or {}).get("storageClassName") or "")
+
+
+def access_modes(modes: Sequence[str] | None) -> str:
+    """``RWO,RWX``, always in the same order (``GetAccessModesAsString``)."""
+    return ",".join(short for mode, short in SHORT_MODES.items() if mode in (modes or ()))
+
+
+def has_class(claim: Object) -> bool:
+    """Whether somebody decided on a class, even on none."""
+    return BETA_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
+
+
+def default_class(classes: Iterable[Object]) -> Object | None:
+    """The class marked as the default; of several the newest, of those the first by name (``GetDefaultClass``)."""
+    marked = sorted((one for one in classes if is_default_class(one)), key=name_of)
+    return max(marked, key=lambda one: str(one["metadata"].get("creationTimestamp")), default=None)
+
+
+def is_default_class(storage_class: Object) -> bool:
+    annotations = annotations_of(storage_class)
+    return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(BETA_DEFAULT_CLASS))
+
+
+def waits_for_consumer(storage_class: Object | None) -> bool:
+    """Whether claims of the class are bound only when a pod that uses them has a node."""
+    return storage_class is not None and storage_class.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
+
+
+# --- a claim and a volume -----------------------------------------------------------------------------------------
+
+
+def is_bound(claim: Object) -> bool:
+    """Whether the binding of a claim was completed."""
+    return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
+
+
+def is_bound_to(volume: Object, claim: Object) -> bool:
+    """Whether the volume is bound to the claim, or reserved for one of its name (``IsVolumeBoundToClaim``)."""
+    wanted = volume["spec"].get("claimRef")
+    if not wanted or (wanted.get("namespace"), wanted.get("name")) != (namespace_of(claim), name_of(claim)):
+        return False
+    return wanted.get("uid") in (None, "", uid_of(claim))
+
+
+def with_claim(volume: Object, claim: Object) -> Object:
+    """The volume bound to the claim; the same object if it is so already (``GetBindVolumeToClaim``)."""
+    wanted = volume["spec"].get("claimRef") or {}
+    spec, metadata = volume["spec"], volume["metadata"]
+    if [wanted.get(field) for field in ("name", "namespace", "uid")] != [
+            name_of(claim), namespace_of(claim), uid_of(claim)]:
+        spec = {**spec, "claimRef": reference(claim)}
+    if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
+        metadata = {**metadata, "annotations": {**annotations_of(volume), BOUND_BY_CONTROLLER: "yes"}}
+    if spec is volume["spec"] and metadata is volume["metadata"]:
+        return volume
+    return {**volume, "metadata": metadata, "spec": spec}
+
+
+def reaches(volume: Object, node: Object) -> bool:
+    """Whether the volume's node affinity allows the node."""
+    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
+    return required is None or node_selector_matches(required, node)
+
+
+def requested_size(claim: Object) -> Quantity:
+    return Quantity.parse(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
+
+
+def capacity(volume: Object) -> Quantity:
+    return Quantity.parse((volume["spec"].get("capacity") or {}).get("storage", "0"))
+
+
+def modes_match(claim: Object, volume: Object) -> bool:
+    """Whether both are file systems, or both blocks."""
+    return bool(claim["spec"].get("volumeMode", "Filesystem") == volume["spec"].get("volumeMode", "Filesystem"))
+
+
+def offers_access(volume: Object, claim: Object) -> bool:
+    return set(claim["spec"].get("accessModes") or ()) <= set(volume["spec"].get("accessModes") or ())
+
+
+def attributes_match(claim: Object, volume: Object) -> bool:
+    return (claim["spec"].get("volumeAttributesClassName") or "") == (
+        volume["spec"].get("volumeAttributesClassName") or "")
+
+
+def mismatch(volume: Object, claim: Object) -> str:
+    """Why a volume that a claim names cannot serve it, in upstream's words; "" if it can (``checkVolumeSatisfyClaim``).
+    """
+    if is_being_deleted(volume):
+        return f"the volume is marked for deletion {quote(name_of(volume))}"
+    if capacity(volume).value() < requested_size(claim).value():
+        return "requested PV is too small"
+    if class_of(volume) != class_of(claim):
+        return "storageClassName does not match"
+    if not attributes_match(claim, volume):
+        return "volumeAttributesClassName does not match"
+    if not modes_match(claim, volume):
+        return "incompatible volumeMode"
+    return "" if offers_access(volume, claim) else "incompatible accessMode"
+
+
+# --- the claims of a pod ------------------------------------------------------------------------------------------
+
+
+class Use(NamedTuple):
+    """A claim that a pod mounts; ``ephemeral``: made for this pod alone."""
+
+    claim: str
+    ephemeral: bool
+
+
+def uses_of(pod: Mapping[str, Any]) -> Iterator[Use]:
+    for volume in pod["spec"].get("volumes") or ():
+        if source := volume.get("persistentVolumeClaim"):
+            yield Use(source["claimName"], False)
+        elif "ephemeral" in volume:
+            yield Use(ephemeral_claim_name(pod, volume), True)
+
+
+def ephemeral_claim_name(pod: Mapping[str, Any], volume: Mapping[str, Any]) -> str:
+    return f"{name_of(pod)}-{volume['name']}"
+
+
+def not_made_for(claim: Object, pod: Mapping[str, Any]) -> str:
+    """That a claim of an ephemeral volume's name is not the pod's own, in upstream's words; "" if it is
+    (``VolumeIsForPod``)."""
+    if is_controlled_by(claim, pod):
+        return ""
+    return (f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod {namespace_of(pod)}/{name_of(pod)} "
+            "(pod is not owner)")
+
+
+def mounts(pod: Mapping[str, Any], claim: Object) -> bool:
+    """Whether a pod of the claim's namespace mounts it; one made for another pod under the same name is not its own."""
+    return any(use.claim == name_of(claim) and not (use.ephemeral and not_made_for(claim, pod)) for use in uses_of(pod))
+
+
+# --- choosing -----------------------------------------------------------------------------------------------------
+
+
+def find_volume(claim: Object, volumes: Iterable[Object], *, only_reserved: bool) -> Object | None:
+    """The volume to bind a claim to: one reserved for it, else the smallest free one of the fewest access modes.
+
+    ``only_reserved``: the claim waits for its consumer, and the scheduler chooses among the free ones.
+    Upstream: ``findByClaim``.
+    """
+    able = sorted((one for one in open_to([claim], volumes) if offers_access(one, claim)), key=_modes)
+    for _, group in groupby(able, key=_modes):
+        if (found := best_match(claim, group, None, reserved_only=only_reserved)) is not None:
+            return found
+    return None
+
+
+def open_to(claims: Collection[Object], volumes: Iterable[Object]) -> list[Object]:
+    """Those that belong to no other claim, nor are kept for one: few, where most are in use."""
+    return [one for one in volumes if not one["spec"].get("claimRef") or any(is_bound_to(one, it) for it in claims)]
+
+
+def _modes(volume: Object) -> tuple[int, list[str]]:
+    modes = [mode for mode in SHORT_MODES if mode in (volume["spec"].get("accessModes") or ())]
+    return len(modes), modes
+
+
+def best_match(claim: Object, volumes: Iterable[Object], node: Object | None, *, taken: Collection[str] = (),
+               reserved_only: bool = False) -> Object | None:
+    """``FindMatchingVolume``: one reserved for the claim, if the node reaches it, else the smallest that fits.
+
+    ``taken``: the names of volumes that are given away already.
+    """
+    candidates = [one for one in volumes if name_of(one) not in taken and _could_serve(one, claim)]
+    for volume in candidates:
+        if is_bound_to(volume, claim):
+            return volume if node is None or reaches(volume, node) else None
+    if reserved_only:
+        return None
+    fitting = [one for one in candidates if _is_free_for(one, claim) and (node is None or (
+        reaches(one, node) and offers_access(one, claim)))]
+    return min(fitting, key=capacity, default=None)
+
+
+def _could_serve(volume: Object, claim: Object) -> bool:
+    """What even a volume that is reserved for the claim must fulfil."""
+    return ((not volume["spec"].get("claimRef") or is_bound_to(volume, claim))
+            and capacity(volume) >= requested_size(claim) and modes_match(claim, volume)
+            and attributes_match(claim, volume) and not is_being_deleted(volume))
+
+
+def _is_free_for(volume: Object, claim: Object) -> bool:
+    if (volume.get("status") or {}).get("phase") != "Available" or class_of(volume) != class_of(claim):
+        return False
+    selector = claim["spec"].get("selector")
+    return selector is None or from_label_selector(selector).matches(labels_of(volume))

@@ -1,0 +1,13 @@
+"""Go's view of the built-in API types: what an API server keeps of an object that it decodes and encodes again.
+
+``data`` holds the fields of every type in Go's order, generated from upstream's sources (``tools/generate_types.py``);
+``table`` reads it a package at a time. :func:`decode` drops what a type does not know, converts and completes the rest;
+:func:`go_fields` and :func:`go_order` show a value as Go's ``json.Marshal`` would in an error message.
+Each type is compiled on first use, so that a command pays only for the kinds it touches.
+"""
+
+from kubepy.api.types.decoder import Decoded, decode, decode_as, decode_metadata, type_of
+from kubepy.api.types.errors import DecodeError
+from kubepy.api.types.goview import go_fields, go_order
+
+__all__ = ["DecodeError", "Decoded", "decode", "decode_as", "decode_metadata", "go_fields", "go_order", "type_of"]

@@ -1,0 +1,201 @@
+"""The hashes in the names of ReplicaSets, ControllerRevisions and pods: the same as a real cluster gives.
+
+A pod template is printed as go-spew prints the Go struct (``pkg/util/hash``, ``k8s.io/utils/dump.ForHash``: ``%#v``,
+no methods, no addresses, sorted keys) and hashed. The print names every field of every struct with its type, down to
+the unexported ones of a Quantity.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from kubepy.api.clock import SUFFIX_ALPHABET
+from kubepy.api.meta import Object
+from kubepy.api.types import table
+from kubepy.api.values.goformat import to_json
+
+_PRIME, _OFFSET, _MASK = 16777619, 2166136261, 2**32 - 1
+_PRIME_128, _OFFSET_128 = 2**88 + 2**8 + 0x3B, 0x6C62272E07BB014262B821756295C58D
+
+
+def compute_hash(template: Object, collision_count: int | None = None) -> str:
+    """The hash of a pod template as the API server stores it (``controller.ComputeHash``)."""
+    return _compute_hash(json.dumps(template), collision_count)
+
+
+@lru_cache(maxsize=256)
+def _compute_hash(template: str, collision_count: int | None) -> str:
+    data = go_syntax("core/v1.PodTemplateSpec", json.loads(template)).encode()
+    if collision_count is not None:
+        data += collision_count.to_bytes(8, "little")
+    return _safe_encode(_fnv_1a(data))
+
+
+def hash_controller_revision(data: Object, collision_count: int | None = None) -> str:
+    """The hash of a ControllerRevision's data (``history.HashControllerRevision``)."""
+    return _hash_controller_revision(to_json(data), collision_count)
+
+
+@lru_cache(maxsize=256)
+def _hash_controller_revision(raw: str, collision_count: int | None) -> str:
+    return _safe_encode(_fnv_1((raw + ("" if collision_count is None else str(collision_count))).encode()))
+
+
+def deep_hash(type_name: str, value: Any) -> str:
+    """The hash of a value of a Go type, in hexadecimal: FNV-1a of 128 bits (``hash.DeepHashObject``)."""
+    return _deep_hash(type_name, json.dumps(value))
+
+
+@lru_cache(maxsize=256)
+def _deep_hash(type_name: str, value: str) -> str:
+    return f"{_fnv_1a_128(go_syntax(type_name, json.loads(value)).encode()):032x}"
+
+
+def _fnv_1a_128(data: bytes) -> int:
+    value = _OFFSET_128
+    for byte in data:
+        value = (value ^ byte) * _PRIME_128 % 2**128
+    return value
+
+
+def _fnv_1a(data: bytes) -> int:
+    value = _OFFSET
+    for byte in data:
+        value = (value ^ byte) * _PRIME & _MASK
+    return value
+
+
+def _fnv_1(data: bytes) -> int:
+    value = _OFFSET
+    for byte in data:
+        value = value * _PRIME & _MASK ^ byte
+    return value
+
+
+def _safe_encode(value: int) -> str:
+    """``rand.SafeEncodeString`` of a number's decimal digits."""
+    return "".join(SUFFIX_ALPHABET[ord(digit) % len(SUFFIX_ALPHABET)] for digit in str(value))
+
+
+# --- go-spew ------------------------------------------------------------------------------------------------------
+
+
+def go_syntax(type_name: str, value: Any) -> str:
+    """A value of a Go type as ``spew.Sprintf("%#v")`` prints it for a hash."""
+    parts: list[str] = []
+    _write(type_name, value, parts)
+    return "".join(parts)
+
+
+def _write(type_name: str, value: Any, parts: list[str], *, typed: bool = True) -> None:
+    """Elements of lists and maps come without their type (``typed``), all else with it."""
+    if type_name.startswith("*"):
+        _write_pointer(type_name, value, parts, typed)
+        return
+    if typed:
+        parts.append(f"({table.go_type(type_name)})")
+    if type_name in _SPECIAL:
+        parts.append(_SPECIAL[type_name](value))
+    elif table.is_struct(type_name):
+        _write_struct(type_name, value or {}, parts)
+    else:
+        _write_plain(table.underlying(type_name) or type_name, value, parts)
+
+
+def _write_pointer(type_name: str, value: Any, parts: list[str], typed: bool) -> None:
+    if value is None:
+        parts.append(f"({table.go_type(type_name)})<nil>" if typed else "<nil>")
+        return
+    parts.append(f"({table.go_type(type_name)})" if typed else "<*>")
+    _write(type_name[1:], value, parts, typed=False)
+
+
+def _write_struct(type_name: str, value: Object, parts: list[str]) -> None:
+    opening = "{"
+    for field in table.fields(type_name):
+        parts.append(f"{opening}{field.go}:")
+        _write(field.type, value if field.inline else value.get(field.json), parts)
+        opening = " "
+    parts.append("}" if opening == " " else "{}")
+
+
+def _write_plain(type_name: str, value: Any, parts: list[str]) -> None:
+    if type_name.startswith("[]"):
+        _write_slice(type_name[2:], value, parts)
+    elif type_name.startswith("map["):
+        _write_map(type_name, value, parts)
+    elif type_name == "string":
+        parts.append(value or "")
+    elif type_name == "bool":
+        parts.append("true" if value else "false")
+    else:
+        parts.append(str(value or 0))
+
+
+def _write_slice(inner: str, value: Any, parts: list[str]) -> None:
+    if not value:  # protobuf, which the controllers read, has no empty lists
+        parts.append("<nil>")
+        return
+    for index, item in enumerate(value):
+        parts.append(" " if index else "[")
+        _write(inner, item, parts, typed=False)
+    parts.append("]")
+
+
+def _write_map(type_name: str, value: Any, parts: list[str]) -> None:
+    if not value:
+        parts.append("<nil>")
+        return
+    inner = table.map_parts(type_name)[1]
+    opening = "map["
+    for key in sorted(value):
+        parts.append(f"{opening}{key}:")
+        _write(inner, value[key], parts, typed=False)
+        opening = " "
+    parts.append("]")
+
+
+def _time(value: Any) -> str:
+    """A template's creationTimestamp, which is never set: Go's zero time (wall, ext, loc)."""
+    from kubepy.api.clock import parse_time
+
+    # Seconds since the year 1, as time.Time counts; upstream's would name the controller's own time zone as loc.
+    seconds = 0 if value is None else int(parse_time(value).timestamp()) + 62135596800
+    return f"{{Time:(time.Time){{wall:(uint64)0 ext:(int64){seconds} loc:(*time.Location)<nil>}}}}"
+
+
+def _int_or_string(value: Any) -> str:
+    kind, number, text = (1, 0, value) if isinstance(value, str) else (0, value or 0, "")
+    return f"{{Type:(intstr.Type){kind} IntVal:(int32){number} StrVal:(string){text}}}"
+
+
+def _quantity(value: Any) -> str:
+    from kubepy.api.values.quantity import Int64Amount, scan
+
+    quantity, amount = scan("0" if value is None else value)
+    number = amount or Int64Amount(0, 0)
+    decimal = "(*inf.Dec)<nil>" if amount is not None else _decimal(quantity.nanos)
+    return (f"{{i:(resource.int64Amount){{value:(int64){number.value} scale:(resource.Scale){number.scale}}} "
+            f"d:(resource.infDecAmount){{Dec:{decimal}}} s:(string){quantity.text} "
+            f"Format:(resource.Format){quantity.format}}}")
+
+
+def _decimal(nanos: int) -> str:
+    """A big amount: ``inf.Dec`` in billionths, its digits in words of 64 bits, the lowest first."""
+    words, rest = [], abs(nanos)
+    while rest:
+        words.append(str(rest & 2**64 - 1))
+        rest >>= 64
+    negative = "true" if nanos < 0 else "false"
+    unscaled = f"(big.Int){{neg:(bool){negative} abs:(big.nat)[{' '.join(words)}]}}"
+    return f"(*inf.Dec){{unscaled:{unscaled} scale:(inf.Scale)9}}"
+
+
+_SPECIAL: dict[str, Callable[[Any], str]] = {
+    "meta/v1.Time": _time,
+    "intstr.IntOrString": _int_or_string,
+    "resource.Quantity": _quantity,
+}

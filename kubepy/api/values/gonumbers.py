@@ -1,0 +1,63 @@
+"""Integers in texts, read as Go's ``strconv`` reads them.
+
+Python refuses to read integers of more than 4,300 digits with an error of its own; here a number that does not fit
+into its bits is out of range however long it is. Digits are ASCII; Python's ``int`` takes others, blanks and ``_``.
+"""
+
+from __future__ import annotations
+
+import re
+
+_DECIMAL = re.compile(r"[+-]?[0-9]+")
+_MOST_DIGITS = 20  # of 64 bits
+
+
+class NumberError(ValueError):
+    """A text that is no number of this size, in Go's words: ``strconv.Atoi: parsing "x": invalid syntax``."""
+
+
+def parse_int(text: str, bits: int = 64, function: str = "ParseInt") -> int:
+    """Read a decimal integer of so many bits (``strconv.ParseInt(text, 10, bits)``). Raises NumberError."""
+    if not _DECIMAL.fullmatch(text):
+        raise number_error(text, function, "invalid syntax")
+    value = _bounded(text)
+    if value is None or not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        raise number_error(text, function, "value out of range")
+    return value
+
+
+def parse_uint(text: str, bits: int = 64) -> int:
+    """Read a decimal integer without a sign (``strconv.ParseUint(text, 10, bits)``). Raises NumberError."""
+    if not _DECIMAL.fullmatch(text) or text[0] in "+-":
+        raise number_error(text, "ParseUint", "invalid syntax")
+    value = _bounded(text)
+    if value is None or value >= 2**bits:
+        raise number_error(text, "ParseUint", "value out of range")
+    return value
+
+
+def atoi(text: str) -> int:
+    """Read an ``int`` (``strconv.Atoi``). Raises NumberError."""
+    return parse_int(text, function="Atoi")
+
+
+def int_or_none(text: str, bits: int = 64) -> int | None:
+    """Read a decimal integer of so many bits; None for anything else."""
+    try:
+        return parse_int(text, bits)
+    except NumberError:
+        return None
+
+
+def _bounded(text: str) -> int | None:
+    """The value of decimal digits; None for more than any 64 bits hold."""
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None
+    return -int(digits) if text[0] == "-" else int(digits)
+
+
+def number_error(text: str, function: str, why: str) -> NumberError:
+    from kubepy.api.values.goformat import quote
+
+    return NumberError(f"strconv.{function}: parsing {quote(text)}: {why}")

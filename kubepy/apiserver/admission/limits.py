@@ -1,0 +1,144 @@
+"""LimitRanges: what containers get that name no amounts, and which amounts are refused.
+
+Upstream: ``plugin/pkg/admission/limitranger``. Where it goes through a Go map, here names are in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubepy.api.meta import Object
+from kubepy.api.objects.podresources import Amounts, aggregate, amounts_of
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.admission.request import Request
+
+LIMIT_RANGES = "limitranges"
+ANNOTATION = "kubernetes.io/limit-ranger"
+
+
+def _limits(request: Request) -> list[list[Object]]:
+    """The items of each LimitRange of the namespace."""
+    found = request.session.list(LIMIT_RANGES, request.target.namespace)
+    return [(one.get("spec") or {}).get("limits") or [] for one in found]
+
+
+# --- defaults -------------------------------------------------------------------------------------------------------
+
+
+def apply_limit_defaults(request: Request) -> None:
+    """Containers without amounts get those of the namespace's LimitRanges, and an annotation says which."""
+    for items in _limits(request):
+        defaults = _container_defaults(items)
+        spec = request.obj["spec"]
+        notes = [note for field, word in (("containers", "container"), ("initContainers", "init container"))
+                 for container in spec.get(field) or () for note in _complete(container, defaults, word)]
+        if notes:
+            annotations = request.obj["metadata"].get("annotations") or {}
+            note = f"LimitRanger plugin set: {'; '.join(notes)}"
+            request.obj["metadata"]["annotations"] = {**annotations, ANNOTATION: note}
+
+
+def _container_defaults(items: list[Object]) -> dict[str, dict[str, str]]:
+    defaults: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
+    for item in items:
+        if item.get("type") == "Container":
+            defaults["requests"] |= item.get("defaultRequest") or {}
+            defaults["limits"] |= item.get("default") or {}
+    return defaults
+
+
+def _complete(container: Object, defaults: dict[str, dict[str, str]], word: str) -> Iterator[str]:
+    for field, what in (("requests", "request"), ("limits", "limit")):
+        resources = container.get("resources") or {}
+        given = resources.get(field) or {}
+        added = {name: defaults[field][name] for name in sorted(defaults[field]) if name not in given}
+        if added:
+            container["resources"] = {**resources, field: {**given, **added}}
+            yield f"{', '.join(added)} {what} for {word} {container.get('name', '')}"
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+
+def check_limits(request: Request) -> None:
+    """Raises Forbidden with all that a LimitRange refuses."""
+    if request.is_being_deleted:
+        return
+    check = _pod_complaints if request.target.resource.key == "pods" else _claim_complaints
+    for items in _limits(request):
+        complaints = list(dict.fromkeys(why for item in items for why in check(item, request.obj)))
+        if complaints:
+            raise request.refuse(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
+
+
+def _pod_complaints(item: Object, pod: Object) -> Iterator[str]:
+    spec = pod["spec"]
+    if item.get("type") == "Container":
+        for container in (*spec["containers"], *(spec.get("initContainers") or ())):
+            yield from _complaints(item, amounts_of(container, "requests"), amounts_of(container, "limits"))
+    elif item.get("type") == "Pod":
+        yield from _complaints(item, aggregate(spec, "requests"), aggregate(spec, "limits"))
+
+
+def _complaints(item: Object, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    kind = item["type"]
+    for name, enforced in sorted(amounts_under(item, "min").items()):
+        yield from _below(f"minimum {name} usage per {kind} is {enforced}", enforced, requests.get(name),
+                          limits.get(name))
+    for name, enforced in sorted(amounts_under(item, "max").items()):
+        yield from _above(f"maximum {name} usage per {kind} is {enforced}", enforced, requests.get(name),
+                          limits.get(name))
+    for name, enforced in sorted(amounts_under(item, "maxLimitRequestRatio").items()):
+        yield from _beyond_ratio(f"{name} max limit to request ratio per {kind} is {enforced}", enforced,
+                                 requests.get(name), limits.get(name))
+
+
+def amounts_under(item: Object, field: str) -> Amounts:
+    return {name: Quantity.parse(amount) for name, amount in (item.get(field) or {}).items()}
+
+
+def _below(rule: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
+    if request is None:
+        yield f"{rule}.  No request is specified"
+    elif request < enforced:
+        yield f"{rule}, but request is {request}"
+    elif limit is not None and limit < enforced:
+        yield f"{rule}, but limit is {limit}"
+
+
+def _above(rule: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
+    if limit is None:
+        yield f"{rule}.  No limit is specified"
+    elif limit > enforced:
+        yield f"{rule}, but limit is {limit}"
+    elif request is not None and request > enforced:
+        yield f"{rule}, but request is {request}"
+
+
+def _beyond_ratio(rule: str, enforced: Quantity, request: Quantity | None, limit: Quantity | None) -> Iterator[str]:
+    if request is None or request.is_zero():
+        yield f"{rule}, but no request is specified or request is 0"
+    elif limit is None or limit.is_zero():
+        yield f"{rule}, but no limit is specified or limit is 0"
+    elif (ratio := limit.nanos / request.nanos) * 1000 > enforced.milli_value():
+        yield f"{rule}, but provided ratio is {ratio:f}"
+
+
+def _claim_complaints(item: Object, claim: Object) -> Iterator[str]:
+    """Only what a claim asks for counts; its limits mean nothing."""
+    if item.get("type") != "PersistentVolumeClaim":
+        return
+    requests = amounts_of(claim["spec"], "requests")
+    for name, enforced in sorted(amounts_under(item, "min").items()):
+        yield from _below(f"minimum {name} usage per PersistentVolumeClaim is {enforced}", enforced,
+                          requests.get(name), None)
+    for name, enforced in sorted(amounts_under(item, "max").items()):
+        yield from _above_request(f"maximum {name} usage per PersistentVolumeClaim is {enforced}", enforced,
+                                  requests.get(name))
+
+
+def _above_request(rule: str, enforced: Quantity, request: Quantity | None) -> Iterator[str]:
+    if request is None:
+        yield f"{rule}.  No request is specified"
+    elif request > enforced:
+        yield f"{rule}, but request is {request}"

@@ -1,0 +1,184 @@
+"""Pod Security: what the labels of a namespace forbid pods, and what they warn of (``plugin/…/security/podsecurity``).
+
+``enforce`` refuses pods; ``warn`` warns of pods and of the templates of workloads. What ``audit`` would write, nobody
+reads here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from kubepy.api import errors
+from kubepy.api.errors import FieldError, invalid_value
+from kubepy.api.meta import Object, controller_of, labels_of
+from kubepy.api.values.gonumbers import int_or_none
+from kubepy.apiserver.admission.request import Request
+from kubepy.storage import Key
+
+if TYPE_CHECKING:
+    from kubepy.api.objects.podsecurity import LevelVersion
+
+PREFIX = "pod-security.kubernetes.io/"
+MODES = ("enforce", "audit", "warn")
+MAX_PODS = 3000  # how many pods of a namespace a new level is tried on
+_VERSION = re.compile(r"v1\.(0|[1-9]\d*)")
+# Where the template of a pod is.
+_TEMPLATES = {
+    "podtemplates": ("template",), "replicationcontrollers": ("spec", "template"),
+    "replicasets.apps": ("spec", "template"), "deployments.apps": ("spec", "template"),
+    "statefulsets.apps": ("spec", "template"), "daemonsets.apps": ("spec", "template"),
+    "jobs.batch": ("spec", "template"), "cronjobs.batch": ("spec", "jobTemplate", "spec", "template"),
+}
+
+
+class Policy(NamedTuple):
+    """What a namespace's labels say. ``wrong``: of which of them it cannot be told."""
+
+    enforce: LevelVersion
+    warn: LevelVersion
+    wrong: list[FieldError]
+
+
+def policy_of(labels: Mapping[str, str]) -> Policy:
+    """A label that cannot be read enforces the strictest, and warns of nothing; warnings follow what is enforced."""
+    from kubepy.api.objects.podsecurity import LEVELS, LevelVersion
+
+    wrong: list[FieldError] = []
+    found = {mode: _level_version(labels, mode, wrong) for mode in MODES}
+    enforce, warn = found["enforce"], found["warn"]
+    is_enforced = labels.get(f"{PREFIX}enforce") in LEVELS
+    if f"{PREFIX}warn" not in labels and is_enforced and enforce.level != "privileged":
+        warn = LevelVersion(enforce.level, warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor)
+    return Policy(enforce, warn, wrong)
+
+
+def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]) -> LevelVersion:
+    from kubepy.api.objects.podsecurity import LEVELS, LevelVersion
+
+    level = labels.get(PREFIX + mode, "privileged")
+    if level not in LEVELS:
+        wrong.append(_wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(LEVELS)}"))
+        level = "restricted" if mode == "enforce" else "privileged"
+    version = labels.get(f"{PREFIX}{mode}-version", "latest")
+    found = _VERSION.fullmatch(version)
+    if found is None and version != "latest":
+        wrong.append(_wrong(f"{PREFIX}{mode}-version", version, 'must be "latest" or "v1.x"'))
+    return LevelVersion(level, int_or_none(found[1]) if found else None)
+
+
+def _wrong(label: str, value: str, why: str) -> FieldError:
+    return invalid_value(f"metadata.labels[{label}]", value, why)
+
+
+def _policy_around(request: Request) -> Policy | None:
+    """The policy of the object's namespace; nearly none has any."""
+    namespace = request.session.get(Key("namespaces", "", request.target.namespace))
+    labels = labels_of(namespace) if namespace is not None else {}
+    return policy_of(labels) if _has_policy(labels) else None
+
+
+def _has_policy(labels: Mapping[str, str]) -> bool:
+    return any(label.startswith(PREFIX) for label in labels)
+
+
+# --- pods -----------------------------------------------------------------------------------------------------------
+
+
+def check_pod(request: Request) -> None:
+    """Refuse a pod that the namespace does not take, or warn of it. Raises Forbidden."""
+    policy = _policy_around(request)
+    if policy is None or (request.old is not None and not _changes_containers(request.obj, request.old)):
+        return
+    from kubepy.api.objects.podsecurity import violations
+
+    metadata, spec = request.obj["metadata"], request.obj["spec"]
+    if found := violations(policy.enforce, metadata, spec):
+        raise request.refuse(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, found))}')
+    _warn(request, policy, metadata, spec)
+
+
+def _changes_containers(pod: Object, old: Object) -> bool:
+    """Only images and new containers are looked at again."""
+    def images(one: Object) -> list[tuple[str, str]]:
+        return [(container["name"], container.get("image", "")) for field in ("containers", "initContainers",
+                "ephemeralContainers") for container in one["spec"].get(field) or ()]
+
+    return not set(images(pod)) <= set(images(old))
+
+
+def _warn(request: Request, policy: Policy, metadata: Object, spec: Object) -> None:
+    from kubepy.api.objects.podsecurity import violations
+
+    if found := violations(policy.warn, metadata, spec):
+        request.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, found))}')
+
+
+def warn_of_template(request: Request) -> None:
+    """A workload is let through; its pods may not be."""
+    policy = _policy_around(request)
+    template: Object = request.obj
+    for field in _TEMPLATES[request.target.resource.key]:
+        template = template.get(field) or {}
+    if policy is not None and template:
+        _warn(request, policy, template.get("metadata") or {}, template.get("spec") or {})
+
+
+# --- namespaces -----------------------------------------------------------------------------------------------------
+
+
+def check_namespace(request: Request) -> None:
+    """Refuse labels that cannot be read; a stricter level is tried on the pods that are there. Raises Invalid."""
+    if not _has_policy(labels_of(request.obj)):
+        return
+    policy = policy_of(labels_of(request.obj))
+    before = policy_of(labels_of(request.old)) if request.old is not None else None
+    if policy.wrong and (before is None or policy.wrong != before.wrong):
+        raise errors.invalid("Namespace", request.target.name, policy.wrong)
+    if before is not None and _is_stricter(policy.enforce, before.enforce):
+        request.server.warn_all(_warnings_of_pods(request, policy.enforce))
+
+
+def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
+    from kubepy.api.objects.podsecurity import LEVELS
+
+    if new == old or new.level == "privileged":
+        return False
+    return new.minor != old.minor or LEVELS.index(new.level) > LEVELS.index(old.level)
+
+
+def _warnings_of_pods(request: Request, enforce: LevelVersion) -> Iterable[str]:
+    from kubepy.api.objects.podsecurity import violations
+
+    pods = _one_of_each_controller_first(request.session.list("pods", request.target.name))
+    names: dict[str, list[str]] = {}
+    for pod in pods[:MAX_PODS]:
+        found = violations(enforce, pod["metadata"], pod["spec"])
+        if found:
+            names.setdefault(", ".join(one.reason for one in found), []).append(pod["metadata"]["name"])
+    if len(pods) > MAX_PODS:
+        yield f"new PodSecurity enforce level only checked against the first {MAX_PODS} of {len(pods)} existing pods"
+    if names:
+        yield (f'existing pods in namespace "{request.target.name}" violate the new PodSecurity enforce level '
+               f'"{enforce}"')
+    yield from sorted(f"{_pods(found)}: {reasons}" for reasons, found in names.items())
+
+
+def _one_of_each_controller_first(pods: list[Object]) -> list[Object]:
+    seen: set[str] = set()
+    first: list[Object] = []
+    others: list[Object] = []
+    for pod in pods:
+        owner = (controller_of(pod) or {}).get("uid", "")
+        (others if owner in seen else first).append(pod)
+        if owner:
+            seen.add(owner)
+    return first + others
+
+
+def _pods(names: list[str]) -> str:
+    others = len(names) - 1
+    if not others:
+        return names[0]
+    return f"{min(names)} (and {others} other {'pod' if others == 1 else 'pods'})"

@@ -1,0 +1,300 @@
+"""ValidatingAdmissionPolicies: rules in CEL about any request (``apiserver/pkg/admission/plugin/policy/validating``).
+
+A policy says what must hold of which requests, a binding where that counts and what follows if it does not. Objects are
+seen as they are written; there is no ``authorizer``. What an expression may cost is not estimated when the policy is
+created, but counted when it runs: each binding and parameter has one budget for the match conditions and another for
+the validations and their messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kubepy.api.cel.admission import compiled
+from kubepy.api.cel.checker import CompileError
+from kubepy.api.cel.cost import MATCH_CONDITIONS_BUDGET, OUT_OF_BUDGET, BudgetExceeded, CostBudget
+from kubepy.api.cel.interpreter import evaluate_within
+from kubepy.api.cel.values import MAX_MESSAGE, CelError, Record
+from kubepy.api.errors import Cause, Status
+from kubepy.api.meta import Object, labels_of
+from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.values.goformat import quote
+from kubepy.apiserver.admission.request import Request, refusal
+from kubepy.storage import Key
+
+GROUP = "admissionregistration.k8s.io"
+POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
+CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+
+
+class Decision(NamedTuple):
+    """A denial: why, the reason that the answer has, and of which validation. ``is_error``: one that could not run."""
+
+    message: str
+    reason: str = "Invalid"
+    position: int = 0
+    is_error: bool = False
+
+
+class ConfigurationError(Exception):
+    """A policy that cannot be applied as it is bound."""
+
+
+def check_policies(request: Request, operation: str) -> None:
+    """Raises what the policies deny, and warns of what they only warn of. ``operation``: CREATE, UPDATE or DELETE."""
+    bindings: dict[str, list[Object]] = {}
+    for binding in request.session.list(BINDINGS):
+        bindings.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
+    denied: list[str] = []
+    reasons: list[str] = []
+    for policy in request.session.list(POLICIES):
+        own = bindings.get(policy["metadata"]["name"])
+        if own and _matches(policy["spec"].get("matchConstraints") or {}, request, operation, needs_rules=True):
+            for message, reason in _decisions(policy, own, request, operation):
+                denied.append(message)
+                reasons.append(reason)
+    if denied:
+        raise _denial(request, denied[0], reasons[0])
+
+
+def _denial(request: Request, message: str, reason: str) -> Status:
+    status = refusal(request.target, request.obj, message, [Cause("", message)])
+    status.code, status.reason, status.kind = CODES.get(reason, 422), reason, request.target.resource.plural
+    return status
+
+
+def _decisions(policy: Object, bindings: list[Object], request: Request,
+               operation: str) -> Iterator[tuple[str, str]]:
+    """What each binding denies, with its reason."""
+    for binding in bindings:
+        spec = binding["spec"]
+        if not _matches(spec.get("matchResources") or {}, request, operation):
+            continue
+        names = f"ValidatingAdmissionPolicy '{policy['metadata']['name']}' with binding '{binding['metadata']['name']}'"
+        try:
+            params = _params(policy["spec"].get("paramKind"), spec.get("paramRef"), request)
+        except ConfigurationError as error:
+            if policy["spec"].get("failurePolicy") != "Ignore":
+                yield f"{names} denied request: failed to configure binding: {error}", "Invalid"
+            continue
+        for param in params:
+            for decision in _evaluate(policy["spec"], param, request, operation):
+                actions = spec.get("validationActions") or ()
+                if "Warn" in actions:
+                    request.server.warn(f"Validation failed for {names}: {decision.message}")
+                if "Deny" in actions:
+                    yield f"{names} denied request: {decision.message}", decision.reason
+
+
+# --- which requests -------------------------------------------------------------------------------------------------
+
+
+def _matches(resources: Object, request: Request, operation: str, *, needs_rules: bool = False) -> bool:
+    target = request.target
+    if target.resource.group == GROUP or not _namespace_matches(resources.get("namespaceSelector"), request):
+        return False
+    objects = [one for one in (request.obj, request.old) if one is not None]
+    selector = from_label_selector(resources.get("objectSelector") or {})
+    if not any(selector.matches(labels_of(one)) for one in objects):
+        return False
+    if any(_rule_matches(rule, request, operation) for rule in resources.get("excludeResourceRules") or ()):
+        return False
+    rules = resources.get("resourceRules") or ()
+    return any(_rule_matches(rule, request, operation) for rule in rules) if rules or needs_rules else True
+
+
+def _namespace_matches(selector: Object | None, request: Request) -> bool:
+    if not selector:
+        return True
+    if request.target.resource.key == "namespaces":
+        return from_label_selector(selector).matches(labels_of(request.obj))
+    if not request.target.namespace:
+        return True
+    namespace = request.session.get(Key("namespaces", "", request.target.namespace))
+    return namespace is not None and from_label_selector(selector).matches(labels_of(namespace))
+
+
+def _rule_matches(rule: Object, request: Request, operation: str) -> bool:
+    resource = request.target.resource
+    scope = rule.get("scope", "*")
+    if scope != "*" and (scope == "Namespaced") != bool(request.target.namespace):
+        return False
+    if rule.get("resourceNames") and request.target.name not in rule["resourceNames"]:
+        return False
+    return (_one_of(operation, rule.get("operations")) and _one_of(resource.group, rule.get("apiGroups"))
+            and _one_of(resource.version, rule.get("apiVersions"))
+            and any(_names(name, resource.plural, request.subresource) for name in rule.get("resources") or ()))
+
+
+def _one_of(value: str, allowed: list[str] | None) -> bool:
+    return bool(allowed) and ("*" in (allowed or ()) or value in (allowed or ()))
+
+
+def _names(name: str, plural: str, subresource: str) -> bool:
+    wanted, _, sub = name.partition("/")
+    return wanted in ("*", plural) and sub in ("*", subresource)
+
+
+# --- parameters -----------------------------------------------------------------------------------------------------
+
+
+def _params(kind: Object | None, reference: Object | None, request: Request) -> list[Object | None]:
+    """The objects that a binding gives its policy; one None if it needs none. Raises ConfigurationError."""
+    if kind is None or reference is None:
+        return [None]
+    resource = request.server.scheme.for_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
+    if resource is None:
+        raise ConfigurationError(f"paramKind kind `{kind.get('apiVersion')}, Kind={kind.get('kind')}` not known")
+    namespace = (reference.get("namespace") or request.target.namespace) if resource.namespaced else ""
+    if resource.namespaced and not namespace:
+        raise ConfigurationError("cannot use namespaced paramRef in policy binding that matches cluster-scoped "
+                                 "resources")
+    if name := reference.get("name"):
+        named = request.session.get(Key(resource.key, namespace, name))
+        found: list[Object | None] = [] if named is None else [named]
+    else:
+        selector = from_label_selector(reference.get("selector") or {})
+        objects = request.session.list(resource.key, namespace if resource.namespaced else None)
+        found = [one for one in objects if selector.matches(labels_of(one))]
+    if not found and reference.get("parameterNotFoundAction") == "Deny":
+        raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
+    return found
+
+
+# --- evaluation -----------------------------------------------------------------------------------------------------
+
+
+class _Variables(Record):
+    """``variables.name``: each is worked out when it is first named, out of the budget of what names it."""
+
+    def __init__(self, definitions: list[Object], scope: dict[str, Any], budget: CostBudget) -> None:
+        super().__init__()
+        self._expressions = {one["name"]: one["expression"] for one in definitions}
+        self._scope = scope
+        self._budget = budget
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._expressions
+
+    def __missing__(self, name: str) -> Any:
+        try:
+            self[name] = evaluate_within(compiled(self._expressions[name]).node, self._scope, self._budget)
+        except CompileError as error:
+            raise CelError(f"composited variable {quote(name)} fails to compile: {error}") from None
+        except CelError as error:
+            raise CelError(f"composited variable {quote(name)} fails to evaluate: {error}") from None
+        return self[name]
+
+
+class _Evaluation:
+    """The expressions of a policy that share a budget and variables."""
+
+    def __init__(self, spec: Object, scope: dict[str, Any], budget: CostBudget) -> None:
+        self._budget = budget
+        self._scope = dict(scope)
+        self._scope["variables"] = _Variables(spec.get("variables") or [], self._scope, budget)
+
+    def value_of(self, expression: str) -> Any:
+        """Raises CelError, in the words of the answer, and BudgetExceeded."""
+        try:
+            return evaluate_within(compiled(expression).node, self._scope, self._budget)
+        except (CelError, CompileError) as error:
+            raise CelError(f"expression '{expression}' resulted in error: {error}") from None
+
+
+def _evaluate(spec: Object, param: Object | None, request: Request, operation: str) -> list[Decision]:
+    """The denials of the policy, in the order of its validations; nothing where its conditions do not hold."""
+    scope = _scope(param, request, operation)
+    try:
+        if not _conditions_hold(spec, scope):
+            return []
+        budget = CostBudget()
+        decisions = list(_denials(spec, _Evaluation(spec, scope, budget)))
+    except CelError as error:
+        decisions = [Decision(str(error), is_error=True)]
+    except BudgetExceeded:
+        decisions = [Decision(OUT_OF_BUDGET, is_error=True)]
+    else:
+        decisions = _with_messages(spec, decisions, _Evaluation(spec, scope, budget))
+    if spec.get("failurePolicy", "Fail") == "Fail":
+        return decisions
+    return [decision for decision in decisions if not decision.is_error]
+
+
+def _conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
+    """One condition that does not hold is enough. Raises CelError with what else fails, and BudgetExceeded."""
+    evaluation = _Evaluation(spec, scope, CostBudget(MATCH_CONDITIONS_BUDGET))
+    holds, failures = True, []
+    for condition in spec.get("matchConditions") or ():
+        try:
+            holds = evaluation.value_of(condition["expression"]) is True and holds
+        except CelError as error:
+            failures.append(str(error))
+    if holds and failures:
+        raise CelError(failures[0] if len(failures) == 1 else f"[{', '.join(failures)}]")
+    return holds
+
+
+def _denials(spec: Object, evaluation: _Evaluation) -> Iterator[Decision]:
+    """Raises BudgetExceeded."""
+    for index, validation in enumerate(spec.get("validations") or ()):
+        try:
+            if evaluation.value_of(validation["expression"]) is not True:
+                yield Decision(_plain_message(validation), validation.get("reason") or "Invalid", index)
+        except CelError as error:
+            yield Decision(str(error), is_error=True, position=index)
+
+
+def _with_messages(spec: Object, decisions: list[Decision], evaluation: _Evaluation) -> list[Decision]:
+    """Every messageExpression is evaluated, needed or not; all validations fail if the budget ends there."""
+    validations = spec.get("validations") or []
+    try:
+        messages = [_message(validation.get("messageExpression"), evaluation) for validation in validations]
+    except BudgetExceeded:
+        failed = {decision.position: decision for decision in decisions if decision.is_error}
+        ended = Decision(f"failed messageExpression: {OUT_OF_BUDGET}", is_error=True)
+        return [failed.get(index, ended) for index in range(len(validations))]
+    return [decision if decision.is_error else
+            decision._replace(message=messages[decision.position] or decision.message) for decision in decisions]
+
+
+def _message(expression: str | None, evaluation: _Evaluation) -> str:
+    """The message of a messageExpression; "" for the plain message instead. Raises BudgetExceeded."""
+    if not expression:
+        return ""
+    try:
+        value = evaluation.value_of(expression)
+    except CelError:
+        return ""
+    text = value.strip() if isinstance(value, str) else ""
+    return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
+
+
+def _plain_message(validation: Mapping[str, Any]) -> str:
+    message = str(validation.get("message") or "").strip()
+    return message or f"failed expression: {validation['expression'].strip()}"
+
+
+def _scope(param: Object | None, request: Request, operation: str) -> dict[str, Any]:
+    namespace = None
+    if request.target.namespace:
+        namespace = request.session.get(Key("namespaces", "", request.target.namespace))
+    return {
+        "object": None if operation == "DELETE" else request.obj,
+        "oldObject": request.obj if operation == "DELETE" else request.old,
+        "request": _attributes(request, operation), "params": param, "namespaceObject": namespace,
+    }
+
+
+def _attributes(request: Request, operation: str) -> Object:
+    target = request.target
+    group_version = {"group": target.resource.group, "version": target.resource.version}
+    kind = {**group_version, "kind": target.resource.kind}
+    resource = {**group_version, "resource": target.resource.plural}
+    return {
+        "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource, "name": target.name,
+        "namespace": target.namespace, "operation": operation, "subResource": request.subresource,
+        "requestSubResource": request.subresource, "dryRun": request.session.dry_run,
+        "userInfo": dict(request.server.requester),
+    }

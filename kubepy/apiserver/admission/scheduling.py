@@ -1,0 +1,158 @@
+"""Nodes and pods as scheduling wants them: taints of new nodes, priority, tolerations, runtime classes.
+
+Upstream: ``plugin/pkg/admission/{nodetaint,priority,defaulttolerationseconds,runtimeclass}``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubepy.api.meta import Object, clone
+from kubepy.apiserver.admission.request import Request
+from kubepy.quoting import quote
+from kubepy.storage import Key
+
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+TOLERATION_SECONDS = 300
+PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"
+
+
+def taint_node(request: Request) -> None:
+    """A new node is not ready until its kubelet says so."""
+    spec = request.obj.setdefault("spec", {})
+    taints = spec.get("taints") or []
+    if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
+        spec["taints"] = [*taints, {"effect": "NoSchedule", "key": NOT_READY}]
+
+
+# --- priority -------------------------------------------------------------------------------------------------------
+
+
+def set_priority(request: Request) -> None:
+    """``priority`` and ``preemptionPolicy`` from the pod's PriorityClass."""
+    spec = request.obj.setdefault("spec", {})
+    priority_class = _priority_class(request)
+    priority = int(priority_class.get("value", 0))
+    policy = priority_class.get("preemptionPolicy", "PreemptLowerPriority")
+    _refuse_other(request, "the integer value of priority", "priority", priority)
+    _refuse_other(request, "the string value of PreemptionPolicy", "preemptionPolicy", policy)
+    spec["priority"] = priority
+    spec["preemptionPolicy"] = policy
+    if name := priority_class.get("metadata", {}).get("name"):
+        spec["priorityClassName"] = name
+
+
+def _priority_class(request: Request) -> Object:
+    """The class that the pod names or the default one; an empty one if there is none."""
+    if name := request.obj["spec"].get("priorityClassName"):
+        found = request.session.get(Key(PRIORITY_CLASSES, "", name))
+        if found is None:
+            raise request.refuse(f"no PriorityClass with name {name} was found")
+        return found
+    return _default_priority_class(request) or {}
+
+
+def _default_priority_class(request: Request) -> Object | None:
+    defaults = [one for one in request.session.list(PRIORITY_CLASSES) if one.get("globalDefault")]
+    return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
+
+
+def _refuse_other(request: Request, what: str, field: str, computed: Any) -> None:
+    given = request.obj["spec"].get(field)
+    if given is not None and given != computed:
+        raise request.refuse(f"{what} ({given}) must not be provided in pod spec; priority admission controller "
+                             f"computed {computed} from the given PriorityClass name")
+
+
+def keep_priority(request: Request) -> None:
+    """A pod's priority is settled when it is made."""
+    old, spec = (request.old or {}).get("spec", {}), request.obj.setdefault("spec", {})
+    for field in ("priority", "preemptionPolicy"):
+        if field in old:
+            spec.setdefault(field, old[field])
+
+
+def check_one_default(request: Request) -> None:
+    """At most one PriorityClass is the default."""
+    if not request.obj.get("globalDefault"):
+        return
+    default = _default_priority_class(request)
+    if default is not None and default["metadata"]["name"] != request.target.name:
+        name = default["metadata"]["name"]
+        raise request.refuse(f"PriorityClass {name} is already marked as default. Only one default can exist")
+
+
+# --- tolerations ----------------------------------------------------------------------------------------------------
+
+
+def add_default_tolerations(request: Request) -> None:
+    """A pod stays five minutes on a node that fails, unless it says otherwise."""
+    spec = request.obj.setdefault("spec", {})
+    tolerations = spec.get("tolerations") or []
+    missing = [key for key in (NOT_READY, UNREACHABLE) if not _tolerates(tolerations, key)]
+    added = [{"effect": "NoExecute", "key": key, "operator": "Exists", "tolerationSeconds": TOLERATION_SECONDS}
+             for key in missing]
+    if added:
+        spec["tolerations"] = [*tolerations, *added]
+
+
+def _tolerates(tolerations: list[Object], key: str) -> bool:
+    return any(one.get("key", "") in ("", key) and one.get("effect", "") in ("", "NoExecute") for one in tolerations)
+
+
+# --- runtime classes ------------------------------------------------------------------------------------------------
+
+
+def apply_runtime_class(request: Request) -> None:
+    """Overhead, node selector and tolerations of the class that the pod names."""
+    runtime_class = _runtime_class(request)
+    if runtime_class is None:
+        return
+    spec = request.obj["spec"]
+    if (overhead := runtime_class.get("overhead")) is not None:
+        fixed = overhead.get("podFixed") or {}
+        if spec.get("overhead") and spec["overhead"] != fixed:
+            raise request.refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        if fixed:
+            spec["overhead"] = dict(fixed)
+    if (scheduling := runtime_class.get("scheduling")) is not None:
+        _select_nodes(request, scheduling.get("nodeSelector") or {})
+        _merge_tolerations(spec, scheduling.get("tolerations") or [])
+
+
+def _runtime_class(request: Request) -> Object | None:
+    name = request.obj["spec"].get("runtimeClassName")
+    if name is None:
+        return None
+    found = request.session.get(Key(RUNTIME_CLASSES, "", name))
+    if found is None:
+        raise request.refuse(f"pod rejected: RuntimeClass {quote(name)} not found")
+    return found
+
+
+def _select_nodes(request: Request, selector: dict[str, str]) -> None:
+    own = request.obj["spec"].get("nodeSelector") or {}
+    for key in sorted(selector):
+        if own.get(key, selector[key]) != selector[key]:
+            raise request.refuse(f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {selector[key]}; "
+                                 f"pod.spec.nodeSelector[{key}] = {own[key]}")
+    if selector:
+        request.obj["spec"]["nodeSelector"] = {**own, **selector}
+
+
+def _merge_tolerations(spec: Object, more: list[Object]) -> None:
+    own = spec.get("tolerations") or []
+    if added := [clone(one) for one in more if one not in own]:
+        spec["tolerations"] = [*own, *added]
+
+
+def check_overhead(request: Request) -> None:
+    """A pod has overhead only from its RuntimeClass."""
+    runtime_class = _runtime_class(request)
+    given = request.obj["spec"].get("overhead") or {}
+    if runtime_class is not None and runtime_class.get("overhead") is not None:
+        if given != (runtime_class["overhead"].get("podFixed") or {}):
+            raise request.refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+    elif given:
+        raise request.refuse("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")

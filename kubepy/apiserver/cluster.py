@@ -1,0 +1,154 @@
+"""A cluster: a state folder opened, with its scheme, clock, ids and Client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from kubepy.api.clock import Clock, Ids, parse_time
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource, Scheme
+from kubepy.apiserver.client import CRDS, Client
+from kubepy.apiserver.requests.server import Server
+from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
+from kubepy.storage.keys import encode, path_of
+
+if TYPE_CHECKING:
+    from pathlib import Path  # three milliseconds that opening a cluster does not need
+
+UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
+CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
+EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
+
+
+class Cluster:
+    """Open with :meth:`open`; everything is lazy, so that opening costs next to nothing."""
+
+    def __init__(self, folder: Path | str, lock_timeout: float) -> None:
+        self.store = Store(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
+                           now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
+        settings = self.store.settings()
+        self.clock = Clock(_fixed_time(settings))
+        self.ids = Ids(_seed(settings))
+        self.scheme = Scheme(self._custom_resources)
+        self._server = Server(self.scheme, self.clock, self.ids, self._definition_of)
+        self.client = Client(self.store, self._server)
+
+    @classmethod
+    def open(cls, folder: Path | str, *, create: bool = False, lock_timeout: float = 30.0) -> Cluster:
+        """Open a state folder. ``create``: make the cluster if there is none, or only settings written by hand.
+
+        Raises NoClusterError, FolderError.
+        """
+        try:
+            cluster = cls(folder, lock_timeout)
+        except NoClusterError:
+            if not create:
+                raise
+            return cls.make(folder, {}, lock_timeout=lock_timeout)
+        if create and cluster.is_bare():
+            cluster.bootstrap()
+        return cluster
+
+    @classmethod
+    def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> Cluster:
+        """A new cluster with these settings (``clock``, ``seed``) and what every cluster has. Raises FolderError."""
+        Store.initialize(folder, settings)
+        cluster = cls(folder, lock_timeout)
+        cluster.bootstrap()
+        return cluster
+
+    @classmethod
+    def begin(cls, folder: Path | str) -> None:
+        """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`. Raises FolderError."""
+        if not os.path.exists(os.path.join(folder, "kubepy.yaml")):
+            Store.initialize(folder, {})
+        store = Store(folder)
+        store.set_meta(UNFINISHED, "yes")
+        store.close()
+
+    def is_unfinished(self) -> bool:
+        """Tell whether the process that began to make this cluster died before it was done."""
+        return self.is_bare() or self.store.meta(UNFINISHED) is not None
+
+    def finish(self) -> None:
+        self.store.set_meta(UNFINISHED, None)
+
+    def is_bare(self) -> bool:
+        """Whether the folder has nothing but settings so far."""
+        try:
+            return self.store.get(Key("namespaces", "", "default")) is None and not self.store.resources()
+        except FolderError:  # something is there, though it can't be read
+            return False
+
+    def bootstrap(self) -> None:
+        """Make what every cluster has."""
+        from kubepy.apiserver.bootstrap import bootstrap
+
+        bootstrap(self.client)
+
+    def problems(self) -> list[Problem]:
+        """Files that cannot be objects."""
+        return self.store.problems()
+
+    def folders_without_namespace(self) -> list[Problem]:
+        """Folders of objects whose namespace is not there, as a clone or a merge can leave them."""
+        from kubepy.api.values.goformat import quote
+
+        listed = self.store.list("namespaces")
+        unreadable = {problem.path for problem in listed.problems}
+        known = {namespace["metadata"]["name"] for namespace in listed.objects}
+        missing = [name for name in self.store.namespaces()
+                   if name not in known and path_of(Key("namespaces", "", name)) not in unreadable]
+        return [Problem(f"namespaces/{encode(name)}", 0, f"holds objects, but there is no namespace {quote(name)}: run "
+                        f"'kubepy create namespace {name}', bring its file back, or remove this folder")
+                for name in missing]
+
+    def close(self) -> None:
+        self.store.close()
+
+    def _now(self) -> float:
+        return self.clock.now().timestamp()
+
+    def _admit(self, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
+        from kubepy.apiserver.requests.handwritten import complete
+
+        return complete(self._server, key, obj, modified, old)
+
+    def _removed(self, key: Key, obj: Object, now: float) -> Object | None:
+        from kubepy.apiserver.requests.handwritten import removed
+
+        return removed(key, obj, now)
+
+    def _definition_of(self, resource: Resource) -> Object:
+        return self.client.get(CRDS, resource.key)
+
+    def _custom_resources(self) -> Iterator[Resource]:
+        if definitions := self.client.list(CRDS).items:
+            from kubepy.api.schema.customresources import resources_of
+
+            for definition in definitions:
+                yield from resources_of(definition)
+
+
+def _seed(settings: Object) -> Any:
+    seed = settings.get("seed")
+    if isinstance(seed, list | dict):
+        raise FolderError("kubepy.yaml: seed: must be a number or a string")
+    return seed
+
+
+def _fixed_time(settings: Object) -> Any:
+    text = settings.get("clock")
+    if text is None:
+        return None
+    try:
+        moment = parse_time(text).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        raise FolderError(f"kubepy.yaml: clock: {text!r} is not a time such as 2026-11-20T10:13:48Z") from None
+    if moment.year not in CLOCK_YEARS:
+        raise FolderError(f"kubepy.yaml: clock: {text!r} is not between the years {CLOCK_YEARS[0]} and "
+                          f"{CLOCK_YEARS[-1]}")
+    return moment

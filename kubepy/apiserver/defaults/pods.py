@@ -1,0 +1,176 @@
+"""Pods and pod templates (``SetDefaults_Pod``, ``SetDefaults_PodSpec`` and what they hold, ``core/v1/defaults.go``)."""
+
+from __future__ import annotations
+
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import CONTAINER_LISTS
+from kubepy.apiserver.defaults.filling import fill
+from kubepy.apiserver.defaults.images import pull_policy
+from kubepy.apiserver.defaults.quantities import round_up_all
+from kubepy.apiserver.defaults.storage import SOURCES, default_claim_spec
+
+FILE_MODE = 0o644
+HOUR = 3600
+HTTP_GET = {"path": "/", "scheme": "HTTP"}
+PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+POD_SPEC = {"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler"}
+CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+INIT_ANNOTATIONS = frozenset(f"pod.{stage}.kubernetes.io/init-container{what}"
+                             for stage in ("alpha", "beta") for what in ("s", "-statuses"))
+WITH_MODE = ("secret", "configMap", "downwardAPI", "projected")
+
+
+def default_pod(pod: Object) -> None:
+    spec = pod.setdefault("spec", {})
+    _drop_init_annotations(pod["metadata"])
+    default_pod_spec(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            if container.get("resources"):
+                _default_requests(container["resources"])
+    if spec.get("resources") is not None:
+        from kubepy.apiserver.defaults.pod_resources import default_pod_resources
+
+        default_pod_resources(spec)
+    if "enableServiceLinks" not in spec:
+        spec["enableServiceLinks"] = True
+    if spec.get("hostNetwork"):
+        _default_host_ports(spec)
+
+
+def _default_requests(resources: Object) -> None:
+    """Requests from limits: in a pod only, never in a template."""
+    limits = resources.get("limits")
+    if limits is not None:
+        resources["requests"] = {**limits, **(resources.get("requests") or {})}
+
+
+def _default_host_ports(spec: Object) -> None:
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            for port in container.get("ports") or ():
+                if not port.get("hostPort") and port.get("containerPort"):
+                    port["hostPort"] = port["containerPort"]
+
+
+def default_pod_template(template: Object) -> None:
+    _drop_init_annotations(template.setdefault("metadata", {}))
+    default_pod_spec(template.setdefault("spec", {}))
+
+
+def _drop_init_annotations(metadata: Object) -> None:
+    """Alpha and beta annotations of init containers are dropped (``dropInitContainerAnnotations``)."""
+    annotations = metadata.get("annotations")
+    if not annotations or not INIT_ANNOTATIONS & annotations.keys():
+        return
+    metadata["annotations"] = {key: value for key, value in annotations.items() if key not in INIT_ANNOTATIONS}
+    if not metadata["annotations"]:
+        del metadata["annotations"]
+
+
+def default_pod_spec(spec: Object) -> None:
+    if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
+        spec["serviceAccountName"] = spec["serviceAccount"] = account  # one field, kept under both its names
+    fill(spec, POD_SPEC)
+    if spec.get("securityContext") is None:
+        spec["securityContext"] = {}
+    if spec.get("terminationGracePeriodSeconds") is None:
+        spec["terminationGracePeriodSeconds"] = 30
+    for volume in spec.get("volumes") or ():
+        default_volume(volume)
+    for field in CONTAINER_LISTS:
+        for container in spec.get(field) or ():
+            default_container(container)
+    round_up_all(spec.get("overhead"))
+
+
+# --- containers ---------------------------------------------------------------------------------------------------
+
+
+def default_container(container: Object) -> None:
+    fill(container, CONTAINER)
+    if not container.get("imagePullPolicy"):
+        container["imagePullPolicy"] = pull_policy(container.get("image", ""))
+    resources = container.setdefault("resources", {})
+    if resources:
+        round_up_all(resources.get("limits"))
+        round_up_all(resources.get("requests"))
+    for port in container.get("ports") or ():
+        if not port.get("protocol"):
+            port["protocol"] = "TCP"
+    for variable in container.get("env") or ():
+        if variable.get("valueFrom") is not None:
+            _default_variable_source(variable["valueFrom"])
+    for kind in PROBES:
+        if container.get(kind) is not None:
+            _default_probe(container[kind])
+    for handler in (container.get("lifecycle") or {}).values():
+        if isinstance(handler, dict) and handler.get("httpGet") is not None:
+            fill(handler["httpGet"], HTTP_GET)
+
+
+def _default_probe(probe: Object) -> None:
+    fill(probe, PROBE)
+    if probe.get("httpGet") is not None:
+        fill(probe["httpGet"], HTTP_GET)
+    if probe.get("grpc") is not None and probe["grpc"].get("service") is None:
+        probe["grpc"]["service"] = ""
+
+
+def _default_variable_source(source: Object) -> None:
+    _default_field_reference(source)
+    if source.get("fileKeyRef") is not None:
+        source["fileKeyRef"].setdefault("optional", False)
+
+
+def _default_field_reference(holder: Object | None) -> None:
+    reference = (holder or {}).get("fieldRef")
+    if reference is not None and not reference.get("apiVersion"):
+        reference["apiVersion"] = "v1"
+
+
+# --- volumes ------------------------------------------------------------------------------------------------------
+
+
+def default_volume(volume: Object) -> None:
+    if not any(key != "name" and source is not None for key, source in volume.items()):
+        volume["emptyDir"] = {}
+    for kind, source in volume.items():
+        if kind in WITH_MODE and source is not None:
+            _default_mode(kind, source)
+        elif kind in _SOURCES and source is not None:
+            _SOURCES[kind](source)
+
+
+def _default_mode(kind: str, source: Object) -> None:
+    if source.get("defaultMode") is None:
+        source["defaultMode"] = FILE_MODE
+    if kind == "downwardAPI":
+        _default_downward_items(source)
+    for projection in source.get("sources") or ():
+        _default_downward_items(projection.get("downwardAPI"))
+        token = projection.get("serviceAccountToken")
+        if token is not None and token.get("expirationSeconds") is None:
+            token["expirationSeconds"] = HOUR
+
+
+def _default_downward_items(source: Object | None) -> None:
+    for item in (source or {}).get("items") or ():
+        _default_field_reference(item)
+
+
+def _default_image_volume(source: Object) -> None:
+    if not source.get("pullPolicy"):
+        source["pullPolicy"] = pull_policy(source.get("reference", ""))
+
+
+def _default_ephemeral(source: Object) -> None:
+    template = source.get("volumeClaimTemplate")
+    if template is not None:
+        default_claim_spec(template.setdefault("spec", {}))
+
+
+_SOURCES = {**SOURCES, "image": _default_image_volume, "ephemeral": _default_ephemeral}

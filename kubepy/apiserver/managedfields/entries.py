@@ -1,0 +1,124 @@
+"""``metadata.managedFields`` as the API writes it, and as the updater works with it.
+
+Upstream: ``apimachinery/pkg/util/managedfields/internal/{managedfields,conflict}.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kubepy.api import errors
+from kubepy.apiserver.managedfields.fieldpath import Fields, Path, from_fields_v1, path_text, to_fields_v1
+
+APPLY, UPDATE = "Apply", "Update"
+Entry = dict[str, Any]
+
+
+class Manager(NamedTuple):
+    """Who manages: appliers are one whatever the version, updaters one for each version and subresource."""
+
+    name: str
+    operation: str
+    api_version: str = ""
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        """As conflicts name it."""
+        from kubepy.api.values.goformat import quote
+
+        text = quote(self.name)
+        if self.subresource:
+            text += f" with subresource {quote(self.subresource)}"
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
+
+
+class Managed(NamedTuple):
+    """What a manager manages, in which version, and since when ("": not known)."""
+
+    fields: Fields
+    api_version: str
+    time: str = ""
+
+
+Managers = dict[Manager, Managed]
+Pairs = list[tuple[Manager, Managed]]
+
+
+def manager_of(name: str, operation: str, api_version: str, subresource: str = "") -> Manager:
+    return Manager(name or "unknown", operation, "" if operation == APPLY else api_version, subresource)
+
+
+def decode(entries: Iterable[Any]) -> Managers:
+    """The managers of entries; of two entries for one manager the later counts.
+
+    Raises ValueError for what is no list of entries.
+    """
+    return dict(decode_all(entries))
+
+
+def decode_all(entries: Iterable[Any]) -> Pairs:
+    """The same for every entry."""
+    managers: Pairs = []
+    for index, entry in enumerate(entries):
+        operation, api_version = entry.get("operation"), entry.get("apiVersion")
+        if operation not in (APPLY, UPDATE):
+            raise ValueError("operation must be `Apply` or `Update`")
+        if not api_version:
+            raise ValueError("apiVersion must not be empty")
+        if entry.get("fieldsType") != "FieldsV1":
+            raise ValueError(f"invalid fieldsType in managed fields entry {index}")
+        manager = Manager(entry.get("manager", ""), operation, "" if operation == APPLY else api_version,
+                          entry.get("subresource", ""))
+        fields = from_fields_v1(entry.get("fieldsV1") or {})
+        managers.append((manager, Managed(fields, api_version, entry.get("time") or "")))
+    return managers
+
+
+def encode(managers: Managers) -> list[Entry]:
+    """The entries in the API's order: appliers first, then by time."""
+    return encode_all(managers.items())
+
+
+def encode_all(managers: Iterable[tuple[Manager, Managed]]) -> list[Entry]:
+    ordered = sorted(managers, key=lambda one: (one[0].operation, one[1].time, one[0].name,
+                                                        one[1].api_version, one[0].subresource))
+    return [_entry(manager, managed) for manager, managed in ordered]
+
+
+def _entry(manager: Manager, managed: Managed) -> Entry:
+    entry: Entry = {"apiVersion": managed.api_version, "fieldsType": "FieldsV1",
+                    "fieldsV1": to_fields_v1(managed.fields), "manager": manager.name, "operation": manager.operation}
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    if managed.time:
+        entry["time"] = managed.time
+    return entry
+
+
+# --- conflicts ----------------------------------------------------------------------------------------------------
+
+
+class Conflict(NamedTuple):
+    """A field that an applier sets otherwise than the manager who has it."""
+
+    manager: Manager
+    path: Path
+
+
+def conflict_status(conflicts: list[Conflict]) -> errors.Status:
+    """The answer to an apply that met conflicts; they are in order of managers and fields."""
+    causes = [errors.Cause("FieldManagerConflict", f"conflict with {one.manager}", path_text(one.path))
+              for one in conflicts]
+    return errors.Status(409, "Conflict", _message(conflicts), causes=causes)
+
+
+def _message(conflicts: list[Conflict]) -> str:
+    if len(conflicts) == 1:
+        manager, path = conflicts[0]
+        return f"Apply failed with 1 conflict: conflict with {manager}: {path_text(path)}"
+    lines: list[str] = []
+    for manager in sorted({one.manager for one in conflicts}):
+        lines.append(f"conflicts with {manager}:")
+        lines += [f"- {path_text(one.path)}" for one in conflicts if one.manager == manager]
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

@@ -1,0 +1,131 @@
+"""Sets of fields, and how the API writes them (``fieldsV1``).
+
+A path is a tuple of elements, and an element is a string as in fieldsV1: ``f:spec`` a field, ``k:{"name":"c"}`` the
+item of a list with these keys, ``v:"x"`` the item of a set. Upstream: ``structured-merge-diff/fieldpath``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from kubepy.quoting import printable
+
+Path = tuple[str, ...]
+Fields = frozenset[Path]
+EMPTY: Fields = frozenset()
+
+_MEMBER = "."
+
+
+def field(name: str) -> str:
+    return f"f:{name}"
+
+
+def keys(values: dict[str, Any]) -> str:
+    """The element of a list item; its keys are sorted."""
+    return f"k:{_json(dict(sorted(values.items())))}"
+
+
+def item(value: Any) -> str:
+    """The element of a scalar in a set."""
+    return f"v:{_json(value)}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def fields_path(*names: str) -> Path:
+    """The path of nested fields."""
+    return tuple(field(name) for name in names)
+
+
+# --- fieldsV1 -----------------------------------------------------------------------------------------------------
+
+
+def to_fields_v1(fields: Iterable[Path]) -> dict[str, Any]:
+    """The tree of a set. A field that is in the set and has others below it says so by ``.``."""
+    root: dict[str, Any] = {}
+    for path in sorted(fields):
+        node = root
+        for element in path:
+            node = node.setdefault(element, {})
+        node[_MEMBER] = {}
+    return _without_lone_members(root)
+
+
+def _without_lone_members(node: dict[str, Any]) -> dict[str, Any]:
+    return {key: {} if child.keys() == {_MEMBER} else _without_lone_members(child) for key, child in node.items()}
+
+
+def from_fields_v1(tree: Any) -> Fields:
+    """Raises ValueError for what is no fieldsV1."""
+    found: set[Path] = set()
+    _collect(tree, (), found)
+    return frozenset(found)
+
+
+def _collect(node: Any, path: Path, found: set[Path]) -> None:
+    if not isinstance(node, dict):
+        raise ValueError(f"fields must be an object, not {_json(node)}")
+    if path and not node:
+        found.add(path)
+    for element, child in node.items():
+        if element == _MEMBER:
+            found.add(path)
+        elif element[:2] in ("f:", "k:", "v:", "i:"):
+            _collect(child, (*path, element), found)
+        else:
+            raise ValueError(f"unknown path element {element}")
+
+
+# --- order and words ----------------------------------------------------------------------------------------------
+
+
+def in_order(fields: Iterable[Path]) -> list[Path]:
+    """As upstream iterates over a set: at each level first its members, then what is below them."""
+    return sorted(fields, key=_order)
+
+
+def _order(path: Path) -> list[tuple[Any, ...]]:
+    last = len(path) - 1
+    return [(position < last, *_element_order(element)) for position, element in enumerate(path)]
+
+
+def _element_order(element: str) -> tuple[Any, ...]:
+    kind, text = element[0], element[2:]
+    if kind == "f":
+        return (0, text)
+    value = json.loads(text)
+    if kind == "k":
+        return (1, [(name, *_value_order(one)) for name, one in value.items()])
+    return (2 if kind == "v" else 3, *_value_order(value))
+
+
+def _value_order(value: Any) -> tuple[int, Any]:
+    """Values of one kind are compared with each other: numbers, strings, booleans."""
+    if isinstance(value, bool):
+        return (2, value)
+    return (0, value) if isinstance(value, int | float) else (1, str(value))
+
+
+def path_text(path: Path) -> str:
+    """``.spec.containers[name="c"].image``."""
+    return "".join(_element_text(element) for element in path)
+
+
+def _element_text(element: str) -> str:
+    kind, text = element[0], element[2:]
+    if kind == "f":
+        return f".{printable(text)}"
+    if kind == "k":
+        return f"[{','.join(f'{name}={value_text(value)}' for name, value in json.loads(text).items())}]"
+    return f"[={value_text(json.loads(text))}]" if kind == "v" else f"[{text}]"
+
+
+def value_text(value: Any) -> str:
+    from kubepy.api.values.goformat import format_value, quote
+
+    return quote(value) if isinstance(value, str) else format_value(value)

@@ -1,0 +1,137 @@
+"""Merging an applied configuration into an object, and taking fields out of one.
+
+Upstream: ``structured-merge-diff/typed/{merge,remove}.go``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubepy.api.schema.openapi import Schema
+from kubepy.apiserver.managedfields.fieldpath import Fields, Path, field
+from kubepy.apiserver.managedfields.typed import ABSENT, TypedError, child, elements, is_atomic, is_declared
+
+
+def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any:
+    """The live value with the configuration in it: its leaves win, nothing goes, lists take its order.
+
+    Raises TypedError; of items that the live list has twice, the configuration's replace both.
+    """
+    if config is ABSENT or (config is None and live and _is_granular(live, schema)):
+        return live
+    if isinstance(config, dict) and isinstance(live, dict) and not is_atomic(schema, config):
+        names = [*live, *(name for name in config if name not in live)]
+        return {name: merge(live.get(name, ABSENT), config.get(name, ABSENT), child(schema, name),
+                            (*path, field(name))) for name in names}
+    if isinstance(config, list) and isinstance(live, list) and schema is not None and not is_atomic(schema, config):
+        return _merge_lists(live, config, schema, path)
+    return config
+
+
+def _is_granular(value: Any, schema: Schema | None) -> bool:
+    return isinstance(value, dict | list) and not is_atomic(schema, value)
+
+
+def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path) -> list[Any]:
+    before, after = elements(schema, live, path), elements(schema, config, path)
+    old = {element: ABSENT if before.count(element) > 1 else value
+           for element, value in zip(before, live, strict=True)}
+    new = dict(zip(after, config, strict=True))
+    if len(new) < len(after):
+        twice = next(element for element in after if after.count(element) > 1)
+        raise TypedError(path, f"duplicate entries for key {_shown(twice)}")
+    return [_merged_item(live, old, new, schema, path, index, element)
+            for index, element in interleaved(before, after)]
+
+
+def _shown(element: str) -> str:
+    from kubepy.apiserver.managedfields.fieldpath import path_text
+
+    return path_text((element,))
+
+
+def _merged_item(live: list[Any], old: dict[str, Any], new: dict[str, Any], schema: Schema, path: Path, index: int,
+                 element: str) -> Any:
+    if element not in new:
+        return live[index]
+    return merge(old.get(element, ABSENT), new[element], schema.items(), (*path, element))
+
+
+def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
+    """The order of a merged list: that of the configuration, each item of the live list alone behind those it followed.
+
+    Gives the index in ``live`` (-1 for what is in the configuration) and the element.
+    """
+    shared = [element for element in config if element in live]
+    merged: set[str] = set()
+    order: list[tuple[int, str]] = []
+    left = right = 0
+    while left < len(live) or right < len(config):
+        mine = live[left] if left < len(live) else None
+        theirs = config[right] if right < len(config) else None
+        if mine is not None and mine == theirs:
+            merged.add(mine)
+            order.append((-1, mine))
+            left, right, shared = left + 1, right + 1, shared[1:]
+        elif mine is not None and theirs is not None and mine in config and shared and shared[0] != mine:
+            left += 1  # it comes where the configuration has it
+        elif mine is not None and mine not in config:
+            order.append((left, mine))
+            left += 1
+        else:
+            left += mine in merged
+            if theirs is not None:
+                merged.add(theirs)
+                order.append((-1, theirs))
+                right, shared = right + 1, shared[1:] if shared and shared[0] == theirs else shared
+    return order
+
+
+# --- removing -----------------------------------------------------------------------------------------------------
+
+
+def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -> Any:
+    """The value without these fields and items; what is left empty by that is null, and atomic values stay whole."""
+    if not isinstance(value, dict | list) or not value:
+        return value
+    if is_atomic(schema, value):
+        return value
+    if isinstance(value, dict):
+        kept = {name: _without(inner, fields, child(schema, name), (*path, field(name)))
+                for name, inner in value.items() if (*path, field(name)) not in fields}
+        return kept or ABSENT
+    assert schema is not None
+    kept_items = [_without(inner, fields, schema.items(), (*path, element))
+                  for element, inner in zip(elements(schema, value, path), value, strict=True)
+                  if (*path, element) not in fields]
+    return kept_items or ABSENT
+
+
+def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> Any:
+    """``remove`` where anything below the path is to go; a container that becomes empty is null, as upstream's."""
+    if not any(one[:len(path)] == path for one in fields):
+        return value
+    left = remove(value, fields, schema, path)
+    return None if left is ABSENT else left
+
+
+def with_named_fields(fields: Fields, schema: Schema | None) -> Fields:
+    """The set and every field of a type that leads to one of its members (``EnsureNamedFieldsAreMembers``)."""
+    found = set(fields)
+    for path in fields:
+        found.update(_named_parents(path, schema))
+    return frozenset(found)
+
+
+def _named_parents(path: Path, schema: Schema | None) -> list[Path]:
+    found: list[Path] = []
+    for depth, element in enumerate(path[:-1], 1):
+        if schema is None:
+            break
+        if element.startswith("f:"):
+            if is_declared(schema, element[2:]):
+                found.append(path[:depth])
+            schema = child(schema, element[2:])
+        else:
+            schema = schema.items()
+    return found

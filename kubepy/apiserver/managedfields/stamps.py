@@ -1,0 +1,66 @@
+"""Stamps: entries without a type of fields, which stand for all that no other entry names.
+
+What a client creates gets one, so that creating costs nothing more; ``tracking`` works out the fields when they are
+asked for. What the server itself put into the object then (a Service's address) has no manager: in the place of fields
+a stamp says where that is, by the names of fields and the indexes of items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubepy.api.meta import Object
+
+Entry = dict[str, Any]
+Place = list[str | int]
+_UNSET = "unset"
+_NOBODYS = {("metadata", name) for name in ("creationTimestamp", "generation", "name", "uid")}
+
+
+def stamp(manager: str, api_version: str, time: str, nobodys: list[Place] | None = None) -> Entry:
+    """The entry of the client that creates an object."""
+    entry: Entry = {"apiVersion": api_version, "manager": manager, "operation": "Update", "time": time}
+    return {**entry, "fieldsV1": {_UNSET: nobodys}} if nobodys else entry
+
+
+def is_stamp(entry: Any) -> bool:
+    return isinstance(entry, dict) and "fieldsType" not in entry
+
+
+def is_whole(entry: Entry) -> bool:
+    """Tell whether a stamp has all that one has, as a file from elsewhere may not."""
+    texts = [entry.get(field) for field in ("apiVersion", "manager", "time")]
+    fields = entry.get("fieldsV1") or {}
+    if not isinstance(fields, dict):
+        return False
+    places = fields.get(_UNSET) or []
+    return all(isinstance(text, str) and text for text in texts) and fields.keys() <= {_UNSET} \
+        and isinstance(places, list) and all(place and isinstance(place, list) for place in places)
+
+
+def unset(entry: Entry) -> list[Place]:
+    """The places that the manager of a stamp has not set, nor anybody else."""
+    return (entry.get("fieldsV1") or {}).get(_UNSET) or []
+
+
+def added(asked: Object, made: Object) -> list[Place]:
+    """Where an object has more than what was asked for, but for its status and what is nobody's in any case."""
+    return [place for place in _added(asked, made, []) if place[0] != "status" and tuple(place) not in _NOBODYS]
+
+
+def _added(asked: Any, made: Any, place: Place) -> Iterator[Place]:
+    if asked == made:
+        return
+    if isinstance(asked, dict) and isinstance(made, dict):
+        for name, value in made.items():
+            if name in asked:
+                yield from _added(asked[name], value, [*place, name])
+            else:
+                yield [*place, name]
+    elif isinstance(asked, list) and isinstance(made, list):
+        for index, value in enumerate(made):
+            if index < len(asked):
+                yield from _added(asked[index], value, [*place, index])
+            else:
+                yield [*place, index]

@@ -1,0 +1,259 @@
+"""Which managers an object has, at the least cost for those who never ask.
+
+What a client creates gets a *stamp*: an entry without fields, which stands for all that no other entry names. Fields
+are worked out when a second client changes the object, when somebody applies on the server, or asks for managedFields.
+Controllers, scheduler and kubelet leave no trace at all: what neither a stamp nor an entry accounts for is theirs. So
+the sets are those of a real API server, except that a controller which sets a field anew that a client has set does
+not take it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import reduce
+from typing import Any, NamedTuple
+
+from kubepy.api.meta import Object, controller_of
+from kubepy.api.schema.openapi import Schema
+from kubepy.api.scheme import Resource
+from kubepy.apiserver.managedfields.controllers import written_by_controllers
+from kubepy.apiserver.managedfields.entries import (
+    UPDATE,
+    Entry,
+    Managed,
+    Manager,
+    Managers,
+    Pairs,
+    decode,
+    decode_all,
+    encode,
+    encode_all,
+    manager_of,
+)
+from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
+from kubepy.apiserver.managedfields.stamps import is_stamp, is_whole, stamp, unset
+from kubepy.apiserver.managedfields.typed import TypedError, compare, path_at
+from kubepy.apiserver.managedfields.updater import STRIPPED, update, without
+
+CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
+STATUS = fields_path("status")
+# Of pods: bindings leave no entry, and admission comes after tracking.
+_UNTRACKED = tuple(fields_path("spec", name) for name in ("nodeName", "preemptionPolicy", "priority"))
+
+
+class Writer(NamedTuple):
+    """A client that updates an object."""
+
+    manager: str
+    subresource: str
+    time: str
+
+
+def ignored_by(resource: Resource, subresource: str) -> tuple[Path, ...]:
+    """What a request cannot change, and so does not manage (``GetResetFields``)."""
+    if "status" not in resource.subresources:
+        return ()
+    return (fields_path("spec"),) if subresource == "status" else (STATUS,)
+
+
+# --- updates ------------------------------------------------------------------------------------------------------
+
+
+def tracked_update(resource: Resource, read_schema: Callable[[], Schema | None], old: Object, new: Object,
+                   entries: list[Entry], writer: Writer) -> list[Entry]:
+    """The entries after a client's update, which begins with ``entries``.
+
+    ``new`` is what the client asks for, before the kind's strategy has kept and cleared anything.
+    """
+    manager = manager_of(writer.manager, UPDATE, resource.api_version, writer.subresource)
+    before, after = bare(old), bare(new)
+    if before == after:
+        return reread(entries)
+    if len(entries) == 1 and is_stamp(entries[0]) and _stamped(entries[0]) == manager and not unset(entries[0]):
+        return [stamp(manager.name, manager.api_version, writer.time)]
+    schema = read_schema()
+    managers = complete(resource, schema, before, entries)
+    if not managers:
+        return []  # nothing is known of who made it, so nothing is of who changes it
+    changed = managers
+    with suppress(TypedError):  # an object can hold what its schema does not allow: nobody manages that
+        changed = update(before, after, schema, managers, manager, resource.api_version, writer.time,
+                         ignored_by(resource, writer.subresource))
+    return written(entries, managers, changed)
+
+
+def written(entries: list[Entry], before: Managers, after: Managers) -> list[Entry]:
+    """The entries to store when the managers, ``before`` those of the entries, are these now."""
+    return reread(entries) if after == before else encode(after)
+
+
+def shown(resource: Resource, schema: Schema | None, obj: Object) -> Object:
+    """The object with complete managedFields, without any if nothing is known of its managers."""
+    metadata = dict(obj["metadata"])
+    entries = encode_all(_completed(resource, schema, bare(obj), metadata.pop("managedFields", None) or []))
+    return {**obj, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
+
+
+def reread(entries: list[Entry]) -> list[Entry]:
+    """What a request that changes nothing leaves of entries: of two for one manager the later one."""
+    if any(is_stamp(entry) for entry in entries):
+        return entries
+    managers = decode(entries)
+    return entries if len(managers) == len(entries) else encode(managers)
+
+
+def bare(obj: Object) -> Object:
+    """An object without what says who manages it, and in which version it is."""
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in ("managedFields", "resourceVersion")}
+    return {**obj, "metadata": metadata}
+
+
+def requested_entries(requested: Any, live: Any) -> list[Entry]:
+    """The entries that an update begins with: those that it brings if they can be read, else those that are there.
+
+    An empty list resets them (``decodeLiveOrNew``).
+    """
+    if requested == [] or requested == [{}]:
+        return []
+    if requested and requested != live and not any(is_stamp(entry) for entry in requested):
+        try:
+            decode(requested)
+        except ValueError:
+            return live or []
+        return list(requested)
+    return live or []
+
+
+def are_readable(entries: list[Any]) -> bool:
+    """Tell whether entries that another program wrote, stamps among them, can be worked with."""
+    try:
+        for _, managed in decode_all(entry for entry in entries if not is_stamp(entry)):
+            in_order(managed.fields)
+    except (AttributeError, RecursionError, TypeError, ValueError):
+        return False
+    return all(is_whole(entry) for entry in entries if is_stamp(entry))
+
+
+# --- what the entries stand for -----------------------------------------------------------------------------------
+
+
+def complete(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry],
+             unknown: tuple[str, str] | None = None) -> Managers:
+    """The managers with their fields: those of entries, of a stamp, and of controllers.
+
+    ``unknown`` is who has what nobody can have set, and since when; without it such fields have no manager.
+    """
+    return dict(_completed(resource, schema, obj, reread(entries), unknown))
+
+
+def _completed(resource: Resource, schema: Schema | None, obj: Object, entries: list[Entry],
+               unknown: tuple[str, str] | None = None) -> Pairs:
+    """The same, with all entries that one manager has."""
+    managers = decode_all(entry for entry in entries if not is_stamp(entry))
+    stamps = [entry for entry in entries if is_stamp(entry)]
+    try:
+        managers = _present(managers, obj, schema)
+        rest = _set_by_anyone(resource, schema, obj) - _with_parents(managers)
+    except TypedError:
+        return managers
+    if not stamps and not managers:
+        return _joined([], _shares(resource, obj, rest, unknown))
+    return _joined(managers, _shares_of_client(resource, schema, obj, rest, stamps))
+
+
+def _joined(managers: Pairs, shares: Pairs) -> Pairs:
+    """The managers with what they have besides their entries."""
+    joined = list(managers)
+    for manager, share in shares:
+        index = next((index for index, (one, _) in enumerate(joined) if one == manager), None)
+        if not share.fields:
+            continue
+        if index is None:
+            joined.append((manager, share))
+        else:
+            entry = joined[index][1]
+            joined[index] = (manager, Managed(entry.fields | share.fields, share.api_version,
+                                              max(entry.time, share.time)))
+    return joined
+
+
+def _shares_of_client(resource: Resource, schema: Schema | None, obj: Object, rest: Fields,
+                      stamps: list[Entry]) -> Pairs:
+    """Who has the fields that no entry names, in an object that a client has made or changed.
+
+    Beyond what controllers are known to set, only the client that made it can have them.
+    """
+    status = _status_fields(resource, rest)
+    reported, theirs = written_by_controllers(resource.key, obj, rest - status)
+    shares = [_observed(resource, obj, status | reported),
+              (Manager(CONTROLLERS, UPDATE, resource.api_version), _since_creation(resource, obj, theirs))]
+    for entry in stamps:
+        nobodys = [path_at(obj, schema, place) for place in unset(entry)]
+        own = without(rest - status - reported - theirs, nobodys)
+        shares.append((_stamped(entry), Managed(own, entry["apiVersion"], entry["time"])))
+    return shares
+
+
+def _stamped(entry: Entry) -> Manager:
+    """The manager of a stamp."""
+    return Manager(entry["manager"], UPDATE, entry["apiVersion"])
+
+
+def _shares(resource: Resource, obj: Object, rest: Fields, unknown: tuple[str, str] | None) -> Pairs:
+    """The same for an object that no client has touched: a controller's own, or one of which nothing is known."""
+    version, status = resource.api_version, _status_fields(resource, rest)
+    shares = [_observed(resource, obj, status)]
+    if controller_of(obj):
+        shares.append((Manager(CONTROLLERS, UPDATE, version), _since_creation(resource, obj, rest - status)))
+    elif unknown:
+        name, since = unknown
+        shares.append((Manager(name, UPDATE, version), Managed(rest - status, version, since)))
+    return shares
+
+
+def _status_fields(resource: Resource, fields: Fields) -> Fields:
+    return fields - without(fields, [STATUS]) if "status" in resource.subresources else EMPTY
+
+
+def _observed(resource: Resource, obj: Object, fields: Fields) -> tuple[Manager, Managed]:
+    """What was written with the status, by who reports it."""
+    observer = KUBELET if resource.key in ("pods", "nodes") else CONTROLLERS
+    time = _newest_time(obj.get("status")) or obj["metadata"].get("creationTimestamp", "")
+    return Manager(observer, UPDATE, resource.api_version, "status"), Managed(fields, resource.api_version, time)
+
+
+def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:
+    return Managed(fields, resource.api_version, obj["metadata"].get("creationTimestamp", ""))
+
+
+def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fields:
+    """What an object has beyond an empty one of its kind. Raises TypedError."""
+    from kubepy.api.types import decode as decode_object
+
+    kind = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
+    empty = {**kind, "metadata": {}} if resource.custom else decode_object(kind).object
+    changes = compare(empty, bare(obj), schema)
+    ignored = _UNTRACKED if resource.key == "pods" else ()
+    return without((changes.added | changes.modified) - STRIPPED, ignored)
+
+
+def _with_parents(managers: Pairs) -> Fields:
+    """All fields that have a manager, and what they are in: that is there because they are."""
+    fields = reduce(frozenset.union, (managed.fields for _, managed in managers), EMPTY)
+    return fields | {path[:depth] for path in fields for depth in range(1, len(path))}
+
+
+def _newest_time(value: Any) -> str:
+    """The newest time in a status: nothing else tells when it was written."""
+    if isinstance(value, dict):
+        times = [str(one) for key, one in value.items() if key.endswith("Time") and isinstance(one, str)]
+        return max([*times, *(_newest_time(one) for one in value.values())], default="")
+    return max((_newest_time(one) for one in value), default="") if isinstance(value, list) else ""
+
+
+def _present(managers: Pairs, obj: Object, schema: Schema | None) -> Pairs:
+    """The managers less what is not there any more, since a controller removed it. Raises TypedError."""
+    there = compare({}, bare(obj), schema).added if managers else EMPTY
+    left = [(manager, managed._replace(fields=managed.fields & there)) for manager, managed in managers]
+    return [(manager, managed) for manager, managed in left if managed.fields]

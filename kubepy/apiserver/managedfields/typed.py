@@ -1,0 +1,241 @@
+"""Values with their schema: which fields they have, and in which they differ.
+
+A schema of None means that the type says nothing: maps are granular, lists atomic, as upstream deduces it. Upstream:
+``structured-merge-diff/typed/{tofieldset,compare,helpers}.go``, ``kube-openapi/pkg/schemaconv``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kubepy.api.schema.openapi import Schema
+from kubepy.apiserver.managedfields.fieldpath import Fields, Path, field, item, keys
+from kubepy.quoting import quote
+
+# Not there, which is something else than null.
+ABSENT: Any = object()
+# The schemas of built-in types come without their defaults; among keys of list items these are all.
+_BUILT_IN_DEFAULTS = {"protocol": "TCP"}
+
+
+class TypedError(Exception):
+    """A value that is not of its type; ``path`` is where."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(why)
+        self.path = path
+        self.why = why
+
+
+class Comparison(NamedTuple):
+    """What a new value took away, changed and added; no path is in two of them."""
+
+    removed: Fields
+    modified: Fields
+    added: Fields
+
+
+# --- types --------------------------------------------------------------------------------------------------------
+
+
+def is_atomic(schema: Schema | None, value: Any) -> bool:
+    """Whether a map or list is set as a whole. A list of maps without keys is, as one of no declared type."""
+    if isinstance(value, list):
+        return schema is None or schema.items() is None or list_keys(schema) is None
+    return schema is not None and schema.map_type == "atomic"
+
+
+def list_keys(schema: Schema) -> list[str] | None:
+    """The keys of a list's items, [] for a set of scalars, None for an atomic list."""
+    if schema.list_type:
+        return {"map": schema.list_map_keys, "set": []}.get(schema.list_type)
+    if schema.patch_strategies[:1] == ["merge"]:
+        return [schema.merge_key] if schema.merge_key else []
+    return None
+
+
+def child(schema: Schema | None, name: str) -> Schema | None:
+    """The schema of an entry of a map, None where anything goes."""
+    return None if schema is None else schema.field(name) or schema.values()
+
+
+def is_declared(schema: Schema | None, name: str) -> bool:
+    """Whether an entry is a field of the type, not just a key of a map."""
+    return schema is not None and schema.field(name) is not None
+
+
+def element_of(schema: Schema, value: Any) -> str:
+    """The path element of an item of a granular list. Raises ValueError for one that has none."""
+    keys_of_list = list_keys(schema)
+    if not keys_of_list:
+        if isinstance(value, dict):
+            raise ValueError("associative list without keys has an element that's a map type")
+        if isinstance(value, list):
+            raise ValueError("not supported: associative list with lists as elements")
+        if value is None:
+            raise ValueError("associative list without keys has an element that's an explicit null")
+        return item(value)
+    if value is None:
+        raise ValueError("associative list with keys may not have a null element")
+    if not isinstance(value, dict):
+        raise ValueError("associative list with keys may not have non-map elements")
+    known = {**_key_defaults(schema.items(), keys_of_list), **value}
+    found = {name: known[name] for name in keys_of_list if name in known}
+    if not found:
+        names = " ".join(quote(name) for name in keys_of_list)
+        raise ValueError(f"associative list with keys has an element that omits all key fields [{names}] (and doesn't "
+                         "have default values for any key fields)")
+    return keys(found)
+
+
+def _key_defaults(schema: Schema | None, names: list[str]) -> dict[str, Any]:
+    """What keys are that an item leaves out: the server fills them in before it looks for them."""
+    fields = {name: schema and schema.field(name) for name in names}
+    declared = {name: one.default for name, one in fields.items() if one and one.default is not None}
+    return {**_BUILT_IN_DEFAULTS, **declared} if schema and schema.name else declared
+
+
+def elements(schema: Schema, values: list[Any], path: Path) -> list[str]:
+    """The path elements of all items of a granular list. Raises TypedError."""
+    found = []
+    for index, value in enumerate(values):
+        try:
+            found.append(element_of(schema, value))
+        except ValueError as error:
+            raise TypedError(path, f"element {index}: {error}") from None
+    return found
+
+
+def path_at(value: Any, schema: Schema | None, place: Iterable[str | int]) -> Path:
+    """The path of a place, which is told by names and indexes; of what is within an atomic list that of the list."""
+    path: Path = ()
+    for step in place:
+        if isinstance(step, str):
+            path, value, schema = (*path, field(step)), value.get(step) or {}, child(schema, step)
+        elif is_atomic(schema, value) or schema is None or step >= len(value):
+            break
+        else:
+            path, value, schema = (*path, elements(schema, value, path)[step]), value[step], schema.items()
+    return path
+
+
+# --- the fields of a value ----------------------------------------------------------------------------------------
+
+
+def field_set(value: Any, schema: Schema | None) -> Fields:
+    """Every leaf and every list item of a value. Raises TypedError."""
+    return frozenset(_fields(value, schema, ()))
+
+
+def _fields(value: Any, schema: Schema | None, path: Path) -> Iterator[Path]:
+    if not isinstance(value, dict | list) or is_atomic(schema, value):
+        if path:
+            yield path
+    elif isinstance(value, dict):
+        yield from _map_fields(value, schema, path)
+    elif schema is not None:
+        yield from _list_fields(value, schema, path)
+
+
+def _map_fields(value: dict[str, Any], schema: Schema | None, path: Path) -> Iterator[Path]:
+    for name, inner in value.items():
+        place = (*path, field(name))
+        yield from _fields(inner, child(schema, name), place)
+        if inner is None or inner == {} or not is_declared(schema, name):
+            yield place
+
+
+def _list_fields(value: list[Any], schema: Schema, path: Path) -> Iterator[Path]:
+    found = elements(schema, value, path)
+    for element, inner in zip(found, value, strict=True):
+        place = (*path, element)
+        if found.count(element) == 1:
+            yield from _fields(inner, schema.items(), place)
+        yield place
+
+
+# --- comparing ----------------------------------------------------------------------------------------------------
+
+
+class Comparer:
+    """Walks two values; :func:`compare` is what others call."""
+
+    def __init__(self) -> None:
+        self.removed: set[Path] = set()
+        self.modified: set[Path] = set()
+        self.added: set[Path] = set()
+
+    def compare(self, old: Any, new: Any, schema: Schema | None, path: Path) -> None:
+        if old is new or old == new:
+            return
+        before, after = _kind_of(old, schema), _kind_of(new, schema)
+        kinds = {before} if new is ABSENT else {after} if old is ABSENT else {before, after}
+        wholes = [self._compare_as(kind, old, new, schema, path) for kind in kinds]
+        if any(wholes) or old is ABSENT or new is ABSENT:
+            self._leaf(old, new, path)
+
+    def _compare_as(self, kind: type, old: Any, new: Any, schema: Schema | None, path: Path) -> bool:
+        """Compare what is within values of a kind; what is of another kind is empty. Whether they count as a whole."""
+        before, after = _as(kind, old), _as(kind, new)
+        if kind is object or not (before or after) or is_atomic(schema, before or after):
+            return True
+        if kind is dict:
+            self._maps(before, after, schema, path)
+        elif schema is not None:
+            self._lists(before, after, schema, path)
+        return False
+
+    def _leaf(self, old: Any, new: Any, path: Path) -> None:
+        if path:
+            (self.added if old is ABSENT else self.removed if new is ABSENT else self.modified).add(path)
+
+    def _maps(self, old: dict[str, Any], new: dict[str, Any], schema: Schema | None, path: Path) -> None:
+        for name in old.keys() | new.keys():
+            self.compare(old.get(name, ABSENT), new.get(name, ABSENT), child(schema, name), (*path, field(name)))
+
+    def _lists(self, old: list[Any], new: list[Any], schema: Schema, path: Path) -> None:
+        before, after = _by_element(schema, old, path), _by_element(schema, new, path)
+        for element in before.keys() | after.keys():
+            self._items(before.get(element, []), after.get(element, []), schema.items(), (*path, element))
+
+    def _items(self, old: list[Any], new: list[Any], schema: Schema | None, path: Path) -> None:
+        """One item beside one; of items that are there twice only that they are."""
+        if len(old) > 1 and len(new) > 1:
+            if old != new:
+                self.modified.add(path)
+            return
+        before, after = (one[0] if len(one) == 1 else ABSENT for one in (old, new))
+        if before is not ABSENT or after is not ABSENT:
+            self.compare(before, after, schema, path)
+        if len(old) > 1:
+            self.removed.add(path)
+        if len(new) > 1:
+            self.added.add(path)
+
+
+def compare(old: Any, new: Any, schema: Schema | None) -> Comparison:
+    """Raises TypedError."""
+    comparer = Comparer()
+    comparer.compare(old, new, schema, ())
+    return Comparison(frozenset(comparer.removed), frozenset(comparer.modified), frozenset(comparer.added))
+
+
+def _kind_of(value: Any, schema: Schema | None) -> type:
+    """``dict``, ``list``, or ``object`` for scalars; null is of the kind of its type, a map where anything goes."""
+    if value is None or value is ABSENT:
+        kind = "" if schema is None else schema.type
+        return {"array": list, "object": dict, "": dict}.get(kind, object)
+    return type(value) if isinstance(value, dict | list) else object
+
+
+def _as(kind: type, value: Any) -> Any:
+    """The value if it is of the kind, else an empty one."""
+    return value if isinstance(value, kind) else kind()
+
+
+def _by_element(schema: Schema, values: list[Any], path: Path) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for element, value in zip(elements(schema, values, path), values, strict=True):
+        found.setdefault(element, []).append(value)
+    return found

@@ -1,0 +1,140 @@
+"""Which manager has which field after a write. Upstream: ``structured-merge-diff/merge/update.go``.
+
+Objects of other versions of a kind are taken to have the same fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any, NamedTuple
+
+from kubepy.api.meta import Object
+from kubepy.api.schema.openapi import Schema
+from kubepy.apiserver.managedfields.entries import APPLY, UPDATE, Conflict, Managed, Manager, Managers
+from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
+from kubepy.apiserver.managedfields.merging import merge, remove, with_named_fields
+from kubepy.apiserver.managedfields.typed import ABSENT, Comparison, compare, field_set
+
+# What every request names, and nobody manages.
+STRIPPED: Fields = frozenset((
+    fields_path("apiVersion"), fields_path("kind"), fields_path("metadata"),
+    *(fields_path("metadata", name) for name in ("name", "namespace", "creationTimestamp", "selfLink", "uid",
+                                                 "clusterName", "generation", "managedFields", "resourceVersion")),
+))  # fmt: skip
+MAX_UPDATERS = 10
+ANCIENT = "ancient-changes"
+
+
+class ConflictsError(Exception):
+    """An apply that would take fields from others."""
+
+    def __init__(self, conflicts: list[Conflict]) -> None:
+        super().__init__(f"{len(conflicts)} conflicts")
+        self.conflicts = conflicts
+
+
+class Applied(NamedTuple):
+    """What came of an apply."""
+
+    object: Object
+    managers: Managers
+
+
+def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
+    """The fields that are neither ignored nor below what is."""
+    prefixes = tuple(ignored)
+    return frozenset(path for path in fields if not any(path[:len(one)] == one for one in prefixes))
+
+
+def update(live: Object, new: Object, schema: Schema | None, managers: Managers, manager: Manager, api_version: str,
+           time: str, ignored: Iterable[Path] = ()) -> Managers:
+    """The managers after an update: what it changed is its own, and nobody else's. Raises TypedError."""
+    changes = _filtered(compare(live, new, schema), ignored)
+    left = _give_up(managers, changes)
+    taken = (changes.modified | changes.added) - STRIPPED
+    if taken:
+        before = left[manager].fields if manager in left else EMPTY
+        left[manager] = Managed(before | taken, api_version, time)
+    return _capped(left)
+
+
+def apply(live: Object, config: Object, schema: Schema | None, managers: Managers, manager: Manager, api_version: str,
+          time: str, *, force: bool, ignored: Iterable[Path] = ()) -> Applied:
+    """Merge a configuration into an object, and take out what its manager applied before and does not any more.
+
+    Raises ConflictsError, TypedError.
+    """
+    merged = merge(live, config, schema)
+    last = managers[manager].fields if manager in managers else EMPTY
+    previous = managers[manager].time if manager in managers else ""
+    own = without(field_set(config, schema), ignored)
+    managers = {**managers, manager: Managed(own, api_version, previous)}
+    new = _pruned(merged, schema, managers, last)
+    changes = _filtered(compare(live, new, schema), ignored)
+    others = {one: managed for one, managed in managers.items() if one != manager}
+    if not force and (conflicts := conflicts_with(others, changes)):
+        raise ConflictsError(conflicts)
+    left = {**_give_up(others, changes), manager: managers[manager]}
+    if own := own - STRIPPED:
+        left[manager] = Managed(own, api_version, previous if new == live else time)
+    else:
+        del left[manager]
+    return Applied(new, left)
+
+
+def _filtered(changes: Comparison, ignored: Iterable[Path]) -> Comparison:
+    return Comparison(*(without(fields, ignored) for fields in changes))
+
+
+def conflicts_with(managers: Managers, changes: Comparison) -> list[Conflict]:
+    """The fields that others manage and the changes set otherwise, in order of managers and fields."""
+    changed = changes.modified | changes.added
+    return [Conflict(manager, path) for manager in sorted(managers)
+            for path in in_order(managers[manager].fields & changed)]
+
+
+def _give_up(managers: Managers, changes: Comparison) -> Managers:
+    """The managers without what was changed or removed; one that has nothing left is gone."""
+    lost = changes.modified | changes.added | changes.removed
+    left = {manager: managed._replace(fields=managed.fields - lost) for manager, managed in managers.items()}
+    return {manager: managed for manager, managed in left.items() if managed.fields}
+
+
+def _pruned(merged: Object, schema: Schema | None, managers: Managers, last: Fields) -> Object:
+    """Without what the applier had and gave up, unless anybody else has it."""
+    if not last:
+        return merged
+
+    def named(fields: Fields) -> Fields:
+        return with_named_fields(fields, schema)
+
+    def all_of(value: Any) -> Fields:
+        return named(EMPTY if value is ABSENT else field_set(value, schema))
+
+    everything = all_of(merged)
+    owned = reduce(frozenset.union, (managed.fields for managed in managers.values()), EMPTY)
+    pruned = remove(merged, named(last), schema)
+    pruned = remove(merged, everything - (all_of(pruned) | named(owned)), schema)
+    found: Object = remove(merged, (everything - all_of(pruned)) & named(last), schema)
+    return found
+
+
+def _capped(managers: Managers) -> Managers:
+    """Of too many updaters the oldest become one (``capmanagers.go``)."""
+    updaters = sorted((one for one in managers if one.operation == UPDATE),
+                      key=lambda one: (managers[one].time, one))
+    surplus = len(updaters) - MAX_UPDATERS
+    if surplus <= 0:
+        return managers
+    oldest = updaters[:surplus + 1]
+    version = managers[oldest[0]].api_version
+    together = reduce(frozenset.union, (managers[one].fields for one in oldest), EMPTY)
+    bucket = Managed(together, version, max(managers[one].time for one in oldest))
+    kept = {one: managed for one, managed in managers.items() if one not in oldest}
+    return {**kept, Manager(ANCIENT, UPDATE, version): bucket}
+
+
+def owners(managers: Managers, path: Path, operation: str = APPLY) -> list[Manager]:
+    """Who has a field, by one operation."""
+    return sorted(one for one, managed in managers.items() if one.operation == operation and path in managed.fields)

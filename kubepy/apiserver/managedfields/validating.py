@@ -1,0 +1,102 @@
+"""What is wrong with an applied configuration: fields that its type does not have, values of the wrong type.
+
+Upstream: ``structured-merge-diff/typed/{validate,helpers}.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubepy.api.schema.openapi import Schema
+from kubepy.apiserver.managedfields.fieldpath import path_text
+from kubepy.apiserver.managedfields.typed import child, element_of, list_keys
+from kubepy.quoting import printable
+
+_NUMERIC = ("integer", "number")
+
+
+def problems(value: Any, schema: Schema | None) -> list[str]:
+    """``.spec.colour: field not declared in schema``, in order of paths."""
+    return [f"{printable(path)}: {printable(why)}" if path else why for path, why in _problems(value, schema, "")]
+
+
+def text_of(found: list[str]) -> str:
+    """Several problems as one message."""
+    return found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {one}" for one in found)])
+
+
+def _problems(value: Any, schema: Schema | None, path: str) -> Iterator[tuple[str, str]]:
+    if schema is None or value is None or schema.int_or_string:
+        return
+    if schema.type == "object":
+        yield from _map_problems(value, schema, path)
+    elif schema.type == "array":
+        yield from _list_problems(value, schema, path)
+    elif schema.type:
+        yield from ((path, why) for why in [_scalar_problem(value, schema.type)] if why)
+
+
+def _map_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, dict):
+        yield path, f"expected map, got &{{{_go_value(value)}}}"
+        return
+    for name in sorted(value):
+        if child(schema, name) is None and not takes_anything(schema):
+            yield f"{path}.{name}", "field not declared in schema"
+        else:
+            yield from _problems(value[name], child(schema, name), f"{path}.{name}")
+
+
+def takes_anything(schema: Schema) -> bool:
+    """Whether a map can have keys that its type does not name."""
+    return schema.preserves_unknown_fields or not schema.fields()
+
+
+def _list_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, list):
+        yield path, f"expected list, got &{{{_go_value(value)}}}"
+        return
+    names, seen = list_keys(schema), set[str]()
+    for index, one in enumerate(value):
+        place = f"{path}[{index}]"
+        if names is not None:
+            try:
+                element = element_of(schema, one)
+            except ValueError as error:
+                yield path, f"element {index}: {error}"
+                continue
+            if element in seen:
+                yield path, f"duplicate entries for key {path_text((element,))}"
+            seen.add(element)
+            place = path + path_text((element,))
+        yield from _problems(one, schema.items(), place)
+
+
+def _scalar_problem(value: Any, kind: str) -> str:
+    found = _go_type(value)
+    if kind in _NUMERIC and found not in ("int64", "float64"):
+        return f"expected numeric (int or float), got {found}"
+    if kind == "string" and found != "string":
+        return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+    if kind == "boolean" and found != "bool":
+        return f"expected boolean, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+    return ""
+
+
+def _go_type(value: Any) -> str:
+    from kubepy.api.values.goformat import type_name
+
+    return type_name(value)
+
+
+def _go_value(value: Any) -> str:
+    from kubepy.api.values.goformat import format_value
+
+    return format_value(value)
+
+
+def _go_syntax(value: Any) -> str:
+    from kubepy.api.values.goformat import go_syntax
+
+    return go_syntax(value)

@@ -1,0 +1,131 @@
+"""Tables of what guards the API: bindings, certificates, admission, flow control, aggregated APIs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from kubepy.api.meta import Object
+from kubepy.api.selectors.labels import go_label_selector
+from kubepy.apiserver.printers.duration import age, human_duration
+from kubepy.apiserver.printers.tables import Cell, Printer
+
+# --- RBAC, certificates, aggregation ------------------------------------------------------------------------------
+
+
+def _role_binding(obj: Object, now: datetime) -> list[Cell]:
+    role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
+    accounts = [f"{one.get('namespace', '')}/{one['name']}" for one in subjects if one["kind"] == "ServiceAccount"]
+    return [obj["metadata"]["name"], f"{role.get('kind', '')}/{role.get('name', '')}", age(obj, now),
+            ", ".join(one["name"] for one in subjects if one["kind"] == "User"),
+            ", ".join(one["name"] for one in subjects if one["kind"] == "Group"), ", ".join(accounts)]
+
+
+def _certificate_request(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    seconds = spec.get("expirationSeconds")
+    return [obj["metadata"]["name"], age(obj, now), spec.get("signerName") or "<none>", spec.get("username", ""),
+            "<none>" if seconds is None else human_duration(seconds), request_status(obj.get("status") or {})]
+
+
+def request_status(status: dict[str, Any]) -> str:
+    """``Approved,Issued`` (``extractCSRStatus``)."""
+    kinds = {one["type"] for one in status.get("conditions") or []}
+    found = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
+    found += ["Failed"] if "Failed" in kinds else []
+    return ",".join([*found, *(["Issued"] if status.get("certificate") else [])])
+
+
+def _api_service(obj: Object, now: datetime) -> list[Cell]:
+    service = (obj.get("spec") or {}).get("service")
+    available = next((one for one in (obj.get("status") or {}).get("conditions") or [] if one["type"] == "Available"),
+                     {"status": "Unknown"})
+    status = available["status"]
+    if status != "True" and "reason" in available:
+        status = f"{status} ({available['reason']})"
+    return [obj["metadata"]["name"], f"{service['namespace']}/{service['name']}" if service else "Local", status,
+            age(obj, now)]
+
+
+# --- flow control -------------------------------------------------------------------------------------------------
+
+
+def _flow_schema(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    dangling = next((one["status"] for one in (obj.get("status") or {}).get("conditions") or []
+                     if one["type"] == "Dangling"), "?")
+    return [obj["metadata"]["name"], (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
+            spec.get("matchingPrecedence", 0), (spec.get("distinguisherMethod") or {}).get("type", "<none>"),
+            age(obj, now), dangling]
+
+
+def _priority_level(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    limited = spec.get("limited")
+    queuing = ((limited or {}).get("limitResponse") or {}).get("queuing")
+    shares = "<none>" if limited is None else limited.get("nominalConcurrencyShares", 0)
+    queues = [(queuing or {}).get(key, "<none>" if queuing is None else 0)
+              for key in ("queues", "handSize", "queueLengthLimit")]
+    return [obj["metadata"]["name"], spec.get("type", ""), shares, *queues, age(obj, now)]
+
+
+# --- admission ----------------------------------------------------------------------------------------------------
+
+
+def _webhooks(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], len(obj.get("webhooks") or []), age(obj, now)]
+
+
+def _validating_policy(obj: Object, now: datetime) -> list[Cell]:
+    return _policy(obj, "validations", now)
+
+
+def _mutating_policy(obj: Object, now: datetime) -> list[Cell]:
+    return _policy(obj, "mutations", now)
+
+
+def _policy(obj: Object, rules: str, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    kind = spec.get("paramKind")
+    return [obj["metadata"]["name"], len(spec.get(rules) or []),
+            f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>", age(obj, now)]
+
+
+def _policy_binding(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    return [obj["metadata"]["name"], spec.get("policyName", ""), _parameter(spec.get("paramRef") or {}), age(obj, now)]
+
+
+def _parameter(reference: dict[str, Any]) -> str:
+    """``namespace/name``, ``*/name`` or the selector of a policy's parameters."""
+    if reference.get("name"):
+        return f"{reference.get('namespace') or '*'}/{reference['name']}"
+    if reference.get("selector") is not None:
+        return go_label_selector(reference["selector"])
+    return "<unset>"
+
+
+_WEBHOOKS = Printer(("Name", "Webhooks", "Age"), _webhooks)
+_BINDING = Printer(("Name", "PolicyName", "ParamRef", "Age"), _policy_binding)
+_ROLE_BINDING = Printer(("Name", "Role", "Age", "+Users", "+Groups", "+ServiceAccounts"), _role_binding)
+PRINTERS = {
+    "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING,
+    "clusterrolebindings.rbac.authorization.k8s.io": _ROLE_BINDING,
+    "certificatesigningrequests.certificates.k8s.io": Printer(("Name", "Age", "SignerName", "Requestor",
+                                                               "RequestedDuration", "Condition"),
+                                                              _certificate_request),
+    "apiservices.apiregistration.k8s.io": Printer(("Name", "Service", "Available", "Age"), _api_service),
+    "flowschemas.flowcontrol.apiserver.k8s.io": Printer(("Name", "PriorityLevel", "MatchingPrecedence",
+                                                         "DistinguisherMethod", "Age", "MissingPL"), _flow_schema),
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Printer(
+        ("Name", "Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age"),
+        _priority_level),
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": Printer(("Name", "Mutations", "ParamKind", "Age"),
+                                                                      _mutating_policy),
+    "validatingadmissionpolicies.admissionregistration.k8s.io": Printer(("Name", "Validations", "ParamKind", "Age"),
+                                                                        _validating_policy),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _BINDING,
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": _BINDING,
+}

@@ -1,0 +1,149 @@
+"""Tables of Services, Endpoints, Ingresses and network policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.selectors.labels import format_label_selector, format_labels
+from kubepy.apiserver.printers.duration import age
+from kubepy.apiserver.printers.tables import Cell, Printer
+
+MOST = 3  # of a list, before "more"
+
+
+def some_of(values: Sequence[str], empty: str) -> str:
+    """``a,b,c + 2 more...``."""
+    if len(values) > MOST:
+        return f"{','.join(values[:MOST])} + {len(values) - MOST} more..."
+    return ",".join(values) or empty
+
+
+# --- services -----------------------------------------------------------------------------------------------------
+
+
+def _service(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    cluster_ips = spec.get("clusterIPs") or [spec.get("clusterIP")]
+    return [obj["metadata"]["name"], spec.get("type", ""), cluster_ips[0] or "<none>", external_ip(obj),
+            ",".join(map(_port, spec.get("ports") or [])) or "<none>", age(obj, now),
+            format_labels(spec.get("selector"))]
+
+
+def external_ip(service: Object) -> str:
+    """EXTERNAL-IP of a Service (``getServiceExternalIP``)."""
+    spec = service.get("spec") or {}
+    own = spec.get("externalIPs") or []
+    match spec.get("type"):
+        case "ClusterIP" | "NodePort":
+            return ",".join(own) or "<none>"
+        case "LoadBalancer":
+            return ",".join([*load_balancer_addresses(service), *own]) or "<pending>"
+        case "ExternalName":
+            return str(spec.get("externalName", ""))
+    return "<unknown>"
+
+
+def load_balancer_addresses(obj: Object) -> list[str]:
+    """What the load balancer of a Service or an Ingress answers to, sorted."""
+    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return sorted({one.get("ip") or one.get("hostname") or "" for one in ingress} - {""})
+
+
+def _port(port: dict[str, Any]) -> str:
+    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+    return f"{port['port']}{node_port}/{port.get('protocol', '')}"
+
+
+# --- endpoints ----------------------------------------------------------------------------------------------------
+
+
+def _endpoints(obj: Object, now: datetime) -> list[Cell]:
+    subsets = obj.get("subsets") or []
+    found = [address for subset in subsets for address in _subset(subset)]
+    return [obj["metadata"]["name"], some_of(found, "") if subsets else "<none>", age(obj, now)]
+
+
+def _subset(subset: dict[str, Any]) -> list[str]:
+    ips = [one["ip"] for one in subset.get("addresses") or []]
+    ports = subset.get("ports") or []
+    return [_host_port(ip, port["port"]) for port in ports for ip in ips] if ports else ips
+
+
+def _host_port(ip: str, port: int) -> str:
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+
+
+def _endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
+    ports = [str(port.get("port", port.get("name", "*"))) for port in obj.get("ports") or []]
+    addresses = [address for one in obj.get("endpoints") or [] for address in one.get("addresses") or []]
+    return [obj["metadata"]["name"], obj.get("addressType", ""), some_of(ports, "<unset>"),
+            some_of(addresses, "<unset>"), age(obj, now)]
+
+
+# --- ingresses ----------------------------------------------------------------------------------------------------
+
+
+def _ingress(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    return [obj["metadata"]["name"], spec.get("ingressClassName", "<none>"), _hosts(spec.get("rules") or []),
+            ",".join(load_balancer_addresses(obj)), "80, 443" if spec.get("tls") else "80", age(obj, now)]
+
+
+def _hosts(rules: list[dict[str, Any]]) -> str:
+    """The hosts of the rules; from the third one named on, rules without a host count as more, too."""
+    hosts: list[str] = []
+    more = False
+    for rule in rules:
+        more = more or len(hosts) == MOST
+        if rule.get("host") and not more:
+            hosts.append(rule["host"])
+    shown = ",".join(hosts) or "*"
+    return f"{shown} + {len(rules) - MOST} more..." if more else shown
+
+
+def _ingress_class(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    parameters = spec.get("parameters")
+    reference = "<none>"
+    if parameters:
+        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") is not None else ""
+        reference = f"{parameters['kind']}{group}/{parameters['name']}"
+    default = annotations_of(obj).get("ingressclass.kubernetes.io/is-default-class") == "true"
+    return [obj["metadata"]["name"] + (" (default)" if default else ""), spec.get("controller", ""), reference,
+            age(obj, now)]
+
+
+# --- the others ---------------------------------------------------------------------------------------------------
+
+
+def _network_policy(obj: Object, now: datetime) -> list[Cell]:
+    selector = (obj.get("spec") or {}).get("podSelector") or {}
+    return [obj["metadata"]["name"], format_label_selector(selector), age(obj, now)]
+
+
+def _ip_address(obj: Object, _now: datetime) -> list[Cell]:
+    parent = (obj.get("spec") or {}).get("parentRef")
+    reference = "<none>"
+    if parent:
+        resource = ".".join(part for part in (parent.get("resource", ""), parent.get("group", "")) if part).lower()
+        reference = "/".join([resource, *([parent["namespace"]] if parent.get("namespace") else []), parent["name"]])
+    return [obj["metadata"]["name"], reference]
+
+
+def _service_cidr(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], ",".join((obj.get("spec") or {}).get("cidrs") or []), age(obj, now)]
+
+
+PRINTERS = {
+    "services": Printer(("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector"), _service),
+    "endpoints": Printer(("Name", "Endpoints", "Age"), _endpoints),
+    "endpointslices.discovery.k8s.io": Printer(("Name", "AddressType", "Ports", "Endpoints", "Age"), _endpoint_slice),
+    "ingresses.networking.k8s.io": Printer(("Name", "Class", "Hosts", "Address", "Ports", "Age"), _ingress),
+    "ingressclasses.networking.k8s.io": Printer(("Name", "Controller", "Parameters", "Age"), _ingress_class),
+    "networkpolicies.networking.k8s.io": Printer(("Name", "Pod-Selector", "Age"), _network_policy),
+    "ipaddresses.networking.k8s.io": Printer(("Name", "ParentRef"), _ip_address),
+    "servicecidrs.networking.k8s.io": Printer(("Name", "CIDRs", "Age"), _service_cidr),
+}

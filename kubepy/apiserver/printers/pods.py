@@ -1,0 +1,187 @@
+"""Tables of pods and pod templates: READY, STATUS and RESTARTS (``printPod``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
+from kubepy.api.selectors.labels import format_labels
+from kubepy.apiserver.printers.duration import age, since
+from kubepy.apiserver.printers.tables import Cell, Printer
+from kubepy.apiserver.printers.workloads import container_cells, spec_of
+
+NODE_LOST = "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
+
+
+class Restarts(NamedTuple):
+    """How often containers were started again, and when one last ended before that ("" : not known)."""
+
+    times: int
+    last: str
+
+    def text(self, now: datetime) -> str:
+        return f"{self.times} ({since(self.last, now)} ago)" if self.times and self.last else str(self.times)
+
+
+class State(NamedTuple):
+    """What containers say together. ``reason`` "": nothing that the pod's own would not say."""
+
+    reason: str
+    ready: int
+    restarts: Restarts
+
+
+def _pod(obj: Object, now: datetime) -> list[Cell]:
+    spec, status = spec_of(obj), obj.get("status") or {}
+    state = pod_state(obj)
+    ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
+    total = len(spec.get("containers") or []) + len(_sidecars(spec))
+    return [obj["metadata"]["name"], f"{state.ready}/{total}", state.reason, state.restarts.text(now), age(obj, now),
+            ips[0].get("ip") or "<none>", spec.get("nodeName") or "<none>", status.get("nominatedNodeName") or "<none>",
+            _readiness_gates(spec, status)]
+
+
+def pod_state(pod: Object) -> State:
+    """READY's first number, STATUS and RESTARTS of a pod."""
+    spec, status = spec_of(pod), pod.get("status") or {}
+    state = _initializing(spec, status)
+    if not state.reason or _condition(status, "Initialized") == "True":
+        sidecars = _restarts(_statuses_of_sidecars(spec, status))
+        state = _running(status, state, sidecars)
+    reason = state.reason or _own_reason(status)
+    if pod["metadata"].get("deletionTimestamp"):
+        if status.get("reason") == NODE_LOST:
+            reason = "Unknown"
+        elif not is_pod_terminal(pod):
+            reason = "Terminating"
+    return state._replace(reason=reason)
+
+
+def _own_reason(status: dict[str, Any]) -> str:
+    """What the pod says of itself."""
+    for condition in status.get("conditions") or []:
+        if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
+            return "SchedulingGated"
+    return str(status.get("reason") or status.get("phase") or "")
+
+
+def _condition(status: dict[str, Any], kind: str) -> str:
+    """The status of the first condition of that type, or ""."""
+    return next((one.get("status", "") for one in status.get("conditions") or [] if one["type"] == kind), "")
+
+
+def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
+    times, last = 0, ""
+    for status in statuses:
+        times += status.get("restartCount", 0)
+        ended = (status.get("lastState") or {}).get("terminated") or {}
+        last = max(last, ended.get("finishedAt") or "")  # all times are written alike: text sorts as time
+    return Restarts(times, last)
+
+
+def _ended(terminated: dict[str, Any]) -> str:
+    """Why a container is terminated."""
+    if terminated.get("reason"):
+        return str(terminated["reason"])
+    signal = terminated.get("signal", 0)
+    return f"Signal:{signal}" if signal else f"ExitCode:{terminated.get('exitCode', 0)}"
+
+
+# --- init containers ----------------------------------------------------------------------------------------------
+
+
+def _sidecars(spec: dict[str, Any]) -> set[str]:
+    return {one["name"] for one in spec.get("initContainers") or [] if is_restartable_init_container(one)}
+
+
+def _statuses_of_sidecars(spec: dict[str, Any], status: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that initialization has come to."""
+    sidecars = _sidecars(spec)
+    reached, _ = _reached(spec, status)
+    return [one for one in reached if one["name"] in sidecars]
+
+
+def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
+    """How far the init containers are; no reason when they are through."""
+    sidecars = _sidecars(spec)
+    reached, stuck = _reached(spec, status)
+    through = reached[:-1] if stuck else reached
+    ready = sum(1 for one in through if not _succeeded(one) and one["name"] in sidecars and one.get("ready"))
+    reason = _init_reason(reached[-1], len(through), len(spec.get("initContainers") or [])) if stuck else ""
+    return State(reason, ready, _restarts(reached))
+
+
+def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
+    """The statuses up to the first init container that holds the pod up, and whether there is one."""
+    sidecars = _sidecars(spec)
+    statuses = status.get("initContainerStatuses") or []
+    for index, one in enumerate(statuses):
+        if not _succeeded(one) and not (one["name"] in sidecars and one.get("started")):
+            return statuses[:index + 1], True
+    return statuses, False
+
+
+def _succeeded(status: dict[str, Any]) -> bool:
+    terminated = (status.get("state") or {}).get("terminated")
+    return terminated is not None and terminated.get("exitCode", 0) == 0
+
+
+def _init_reason(status: dict[str, Any], index: int, total: int) -> str:
+    state = status.get("state") or {}
+    if state.get("terminated") is not None:
+        return f"Init:{_ended(state['terminated'])}"
+    waiting = (state.get("waiting") or {}).get("reason")
+    return f"Init:{waiting}" if waiting and waiting != "PodInitializing" else f"Init:{index}/{total}"
+
+
+# --- containers ---------------------------------------------------------------------------------------------------
+
+
+def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
+    """What the containers say once initialization is over: of several reasons the first container's."""
+    statuses = status.get("containerStatuses") or []
+    reason, error, ready = init.reason, "", 0
+    for one in reversed(statuses):
+        state = one.get("state") or {}
+        terminated = state.get("terminated")
+        if (state.get("waiting") or {}).get("reason"):
+            reason = state["waiting"]["reason"]
+        elif terminated is not None:
+            reason = _ended(terminated)
+            error = reason if terminated.get("exitCode", 0) else error
+        elif one.get("ready") and state.get("running") is not None:
+            ready += 1
+    if (reason or _own_reason(status)) == "Completed":
+        reason = _completed(status, error, ready > 0)
+    own = _restarts(statuses)
+    return State(reason, init.ready + ready, Restarts(own.times + sidecars.times, max(own.last, sidecars.last)))
+
+
+def _completed(status: dict[str, Any], error: str, has_running: bool) -> str:
+    """STATUS of a pod whose first container has completed."""
+    if has_running and any(one["type"] == "Ready" and one.get("status") == "True"
+                           for one in status.get("conditions") or []):
+        return "Running"
+    return error or ("NotReady" if has_running else "Completed")
+
+
+def _readiness_gates(spec: dict[str, Any], status: dict[str, Any]) -> str:
+    gates = spec.get("readinessGates") or []
+    met = sum(1 for gate in gates if _condition(status, gate["conditionType"]) == "True")
+    return f"{met}/{len(gates)}" if gates else "<none>"
+
+
+def _pod_template(obj: Object, _now: datetime) -> list[Cell]:
+    template = obj.get("template") or {}
+    return [obj["metadata"]["name"], *container_cells(template.get("spec") or {}),
+            format_labels((template.get("metadata") or {}).get("labels"))]
+
+
+PRINTERS = {
+    "pods": Printer(("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node",
+                     "+Readiness Gates"), _pod),
+    "podtemplates": Printer(("Name", "Containers", "Images", "Pod Labels"), _pod_template),
+}

@@ -1,0 +1,122 @@
+"""Tables of what says how many pods, how important, and with which devices: HPAs, PDBs, classes, claims."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from kubepy.api.meta import Object
+from kubepy.api.objects.autoscalers import V1, to_v2
+from kubepy.apiserver.printers.duration import age
+from kubepy.apiserver.printers.tables import Cell, Printer
+
+MOST_METRICS = 2
+# Where a metric of each type is, in the spec and in the status, and whether its name is shown.
+METRICS = {"External": ("external", False), "Pods": ("pods", False), "Object": ("object", False),
+           "Resource": ("resource", True), "ContainerResource": ("containerResource", True)}
+
+
+# --- HorizontalPodAutoscalers -------------------------------------------------------------------------------------
+
+
+def _autoscaler(obj: Object, now: datetime) -> list[Cell]:
+    obj = to_v2(obj) if obj.get("apiVersion") == V1 else obj
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    target = spec.get("scaleTargetRef") or {}
+    minimum = spec.get("minReplicas")
+    return [obj["metadata"]["name"], f"{target.get('kind', '')}/{target.get('name', '')}",
+            metrics(spec.get("metrics") or [], status.get("currentMetrics") or []),
+            "<unset>" if minimum is None else str(minimum), spec.get("maxReplicas", 0),
+            status.get("currentReplicas", 0), age(obj, now)]
+
+
+def metrics(specs: list[dict[str, Any]], statuses: list[dict[str, Any]]) -> str:
+    """TARGETS: ``cpu: 20%/50%, 3/5 (avg) + 1 more...`` (``formatHPAMetrics``)."""
+    shown = [_metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(specs)]
+    more = f" + {len(shown) - MOST_METRICS} more..." if len(shown) > MOST_METRICS else ""
+    return ", ".join(shown[:MOST_METRICS]) + more if shown else "<none>"
+
+
+def _metric(spec: dict[str, Any], status: dict[str, Any]) -> str:
+    if spec.get("type") not in METRICS:
+        return "<unknown type>"
+    key, named = METRICS[spec["type"]]
+    source = spec.get(key) or {}
+    shares = _share(source.get("target") or {}, status.get(key), named, spec["type"] == "Pods")
+    return f"{source.get('name', '')}: {shares}" if named else shares
+
+
+def _share(target: dict[str, Any], status: dict[str, Any] | None, named: bool, pods: bool) -> str:
+    """What is, and what should be; ``<nil>``: a status that is there, without the amount."""
+    average, current = target.get("averageValue"), (status or {}).get("current") or {}
+    absent = "<unknown>" if status is None else "<nil>"
+    if average is not None and not named and not pods:
+        return f"{current.get('averageValue', '<unknown>')}/{average} (avg)"
+    if average is not None or pods:
+        return f"{current.get('averageValue', absent)}/{average}"
+    if not named:
+        return f"{current.get('value', absent)}/{target.get('value')}"
+    used, wanted = current.get("averageUtilization"), target.get("averageUtilization")
+    return f"{'<unknown>' if used is None else f'{used}%'}/{'<auto>' if wanted is None else f'{wanted}%'}"
+
+
+# --- the others ---------------------------------------------------------------------------------------------------
+
+
+def _scale(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], (obj.get("spec") or {}).get("replicas", 0),
+            (obj.get("status") or {}).get("replicas", 0), age(obj, now)]
+
+
+def _disruption_budget(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    return [obj["metadata"]["name"], str(spec.get("minAvailable", "N/A")), str(spec.get("maxUnavailable", "N/A")),
+            (obj.get("status") or {}).get("disruptionsAllowed", 0), age(obj, now)]
+
+
+def _priority_class(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], obj.get("value", 0), obj.get("globalDefault", False), age(obj, now),
+            obj.get("preemptionPolicy", "")]
+
+
+def _runtime_class(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], obj.get("handler", ""), age(obj, now)]
+
+
+def _named(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], age(obj, now)]
+
+
+def _resource_claim(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], ",".join(_claim_states(obj)), age(obj, now)]
+
+
+def _claim_states(obj: Object) -> list[str]:
+    status = obj.get("status") or {}
+    deleted = bool(obj["metadata"].get("deletionTimestamp"))
+    states = ["deleted"] if deleted else []
+    if status.get("allocation") is None:
+        return states or ["pending"]
+    return [*states, "allocated", *(["reserved"] if status.get("reservedFor") else [])]
+
+
+def _resource_slice(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    return [obj["metadata"]["name"], spec.get("nodeName", ""), spec.get("driver", ""),
+            (spec.get("pool") or {}).get("name", ""), age(obj, now)]
+
+
+PRINTERS = {
+    "horizontalpodautoscalers.autoscaling": Printer(("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas",
+                                                     "Age"), _autoscaler),
+    "scales.autoscaling": Printer(("Name", "Desired", "Available", "Age"), _scale),
+    "poddisruptionbudgets.policy": Printer(("Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"),
+                                           _disruption_budget),
+    "priorityclasses.scheduling.k8s.io": Printer(("Name", "Value", "Global-Default", "Age", "PreemptionPolicy"),
+                                                 _priority_class),
+    "runtimeclasses.node.k8s.io": Printer(("Name", "Handler", "Age"), _runtime_class),
+    "deviceclasses.resource.k8s.io": Printer(("Name", "Age"), _named),
+    "resourceclaims.resource.k8s.io": Printer(("Name", "State", "Age"), _resource_claim),
+    "resourceclaimtemplates.resource.k8s.io": Printer(("Name", "Age"), _named),
+    "resourceslices.resource.k8s.io": Printer(("Name", "Node", "Driver", "Pool", "Age"), _resource_slice),
+}

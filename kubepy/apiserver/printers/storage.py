@@ -1,0 +1,90 @@
+"""Tables of volumes, claims, storage classes and CSI kinds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.objects.volumes import access_modes, class_of
+from kubepy.apiserver.printers.duration import age
+from kubepy.apiserver.printers.tables import Cell, Printer
+
+DEFAULT_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class",
+                       "storageclass.beta.kubernetes.io/is-default-class")
+
+
+def _phase(obj: Object) -> str:
+    if obj["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    return str((obj.get("status") or {}).get("phase", ""))
+
+
+def _volume(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    claim = spec.get("claimRef")
+    return [obj["metadata"]["name"], (spec.get("capacity") or {}).get("storage", "0"),
+            access_modes(spec.get("accessModes")), spec.get("persistentVolumeReclaimPolicy", ""), _phase(obj),
+            f"{claim.get('namespace', '')}/{claim.get('name', '')}" if claim else "", class_of(obj),
+            spec.get("volumeAttributesClassName", "<unset>"), (obj.get("status") or {}).get("reason", ""),
+            age(obj, now), spec.get("volumeMode", "<unset>")]
+
+
+def _claim(obj: Object, now: datetime) -> list[Cell]:
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    bound = bool(spec.get("volumeName"))
+    return [obj["metadata"]["name"], _phase(obj), spec.get("volumeName", ""),
+            (status.get("capacity") or {}).get("storage", "0") if bound else "",
+            access_modes(status.get("accessModes")) if bound else "", class_of(obj),
+            spec.get("volumeAttributesClassName", "<unset>"), age(obj, now), spec.get("volumeMode", "<unset>")]
+
+
+def _storage_class(obj: Object, now: datetime) -> list[Cell]:
+    default = any(annotations_of(obj).get(key) == "true" for key in DEFAULT_ANNOTATIONS)
+    return [obj["metadata"]["name"] + (" (default)" if default else ""), obj.get("provisioner", ""),
+            obj.get("reclaimPolicy", "Delete"), obj.get("volumeBindingMode", "Immediate"),
+            obj.get("allowVolumeExpansion", False), age(obj, now)]
+
+
+def _volume_attachment(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    return [obj["metadata"]["name"], spec.get("attacher", ""),
+            (spec.get("source") or {}).get("persistentVolumeName", ""), spec.get("nodeName", ""),
+            (obj.get("status") or {}).get("attached", False), age(obj, now)]
+
+
+def _volume_attributes_class(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], obj.get("driverName", ""), age(obj, now)]
+
+
+def _csi_node(obj: Object, now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], len((obj.get("spec") or {}).get("drivers") or []), age(obj, now)]
+
+
+def _csi_driver(obj: Object, now: datetime) -> list[Cell]:
+    spec = obj.get("spec") or {}
+    requests = spec.get("tokenRequests")
+    audiences = "<unset>" if requests is None else ",".join(one.get("audience", "") for one in requests)
+    return [obj["metadata"]["name"], spec.get("attachRequired", True), spec.get("podInfoOnMount", False),
+            spec.get("storageCapacity", False), audiences, spec.get("requiresRepublish", False),
+            ",".join(spec.get("volumeLifecycleModes") or []) or "<none>", age(obj, now)]
+
+
+def _csi_storage_capacity(obj: Object, _now: datetime) -> list[Cell]:
+    return [obj["metadata"]["name"], obj.get("storageClassName", ""), obj.get("capacity", "<unset>")]
+
+
+PRINTERS = {
+    "persistentvolumes": Printer(("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim",
+                                  "StorageClass", "VolumeAttributesClass", "Reason", "Age", "+VolumeMode"), _volume),
+    "persistentvolumeclaims": Printer(("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass",
+                                       "VolumeAttributesClass", "Age", "+VolumeMode"), _claim),
+    "storageclasses.storage.k8s.io": Printer(("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode",
+                                              "AllowVolumeExpansion", "Age"), _storage_class),
+    "volumeattachments.storage.k8s.io": Printer(("Name", "Attacher", "PV", "Node", "Attached", "Age"),
+                                                _volume_attachment),
+    "volumeattributesclasses.storage.k8s.io": Printer(("Name", "DriverName", "Age"), _volume_attributes_class),
+    "csinodes.storage.k8s.io": Printer(("Name", "Drivers", "Age"), _csi_node),
+    "csidrivers.storage.k8s.io": Printer(("Name", "AttachRequired", "PodInfoOnMount", "StorageCapacity",
+                                          "TokenRequests", "RequiresRepublish", "Modes", "Age"), _csi_driver),
+    "csistoragecapacities.storage.k8s.io": Printer(("Name", "StorageClassName", "Capacity"), _csi_storage_capacity),
+}

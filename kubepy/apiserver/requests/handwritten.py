@@ -1,0 +1,287 @@
+"""Objects that an editor, git or another program wrote into the state folder: made complete, or refused.
+
+Everything here is a pure function, so that every reader of the folder sees the same object. The file itself stays as it
+was written until the object next changes. An edit of an object that is known goes through what an update through the
+API goes through (``registry/rest/update.go``), but for what the file has the last word on: status and deletion.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from kubepy.api import errors
+from kubepy.api.clock import format_time
+from kubepy.api.errors import FieldError
+from kubepy.api.meta import Object, is_being_deleted
+from kubepy.api.scheme import Resource
+from kubepy.api.types.errors import DecodeError, path_of
+from kubepy.apiserver.admission.namespaces import IMMORTAL_NAMESPACES
+from kubepy.apiserver.requests.decoding import decode_request
+from kubepy.apiserver.requests.options import DeleteOptions
+from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.storage import EditError, Key
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.requests.server import Server
+
+# The uid of an object whose file has none is made from its key within this space: the same on every machine.
+_UIDS = uuid.UUID("6f0f2f6c-5f1d-5f59-9b1c-6b1f0e2f7a01")
+_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
+    """The object of a file. ``modified``: the file's mtime in seconds; ``old``: the object known under the key before.
+
+    Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
+    """
+    is_manifest = not (obj.get("metadata") or {}).get("uid")
+    obj = _with_readable_managers(_with_metadata(key, obj, modified), old)
+    resource = server.scheme.built_in(key.resource)
+    if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
+        return obj if old is None or _is_another(obj, old) else _edited_custom(obj, old)
+    _check_kind(resource, key, obj)
+    has_status = bool(obj.get("status"))
+    try:
+        completed = _decoded(server, resource, obj, has_status=has_status)
+    except errors.Status as status:
+        if isinstance(status.__cause__, DecodeError):
+            raise EditError(path_of(status.__cause__.where), status.message) from None
+        raise ValueError(status.message) from None
+    if old is None:
+        if is_manifest:
+            _validate_new(server.strategy(resource), completed)
+        return completed
+    if _is_another(completed, old):
+        return _replacing(server.strategy(resource), completed)
+    try:
+        return _edited(server.strategy(resource), completed, old, has_status=has_status)
+    except errors.Status as status:
+        raise EditError(next((cause.field for cause in status.causes), ""), status.message) from None
+
+
+def _validate_new(strategy: Strategy, obj: Object) -> None:
+    """Check a manifest that never went through the API as its creation would. Raises EditError.
+
+    Kinds that get something from the cluster at their creation (a Service's address) are taken as they are.
+    """
+    from kubepy.apiserver.requests.creation import validate_new
+
+    if type(strategy).begin_create is not Strategy.begin_create:
+        return
+    try:
+        validate_new(strategy, obj)
+    except errors.Status as status:
+        words = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes)
+        raise EditError(status.causes[0].field, "; ".join(words)) from None
+
+
+def removed(key: Key, obj: Object, now: float) -> Object | None:
+    """An object after its file was removed while there are objects in the namespace of its name; None: it is gone.
+
+    A namespace is deleted as by a request: Terminating until the namespace controller has deleted what is in it. Those
+    that may not be deleted come back, as a kube-apiserver makes them again.
+    """
+    if key.resource != "namespaces":
+        return None
+    if key.name in IMMORTAL_NAMESPACES:
+        return obj
+    from kubepy.apiserver.requests.deletion import namespace_kept
+
+    return namespace_kept(obj, DeleteOptions(), datetime.fromtimestamp(now, UTC))
+
+
+def _check_kind(resource: Resource, key: Key, obj: Object) -> None:
+    kind = obj.get("kind", resource.kind)
+    if kind != resource.kind:
+        raise ValueError(f"a {kind} is not of the kind of its folder, {resource.qualified_kind}")
+    if bool(key.namespace) != resource.namespaced:
+        raise ValueError(f"a {kind} belongs {'into a namespace' if resource.namespaced else 'into no namespace'}")
+
+
+def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
+    metadata = obj.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise ValueError("metadata is not a map")
+    made: Object = {"name": key.name}
+    if key.namespace:
+        made["namespace"] = key.namespace
+    if not metadata.get("uid"):
+        made["uid"] = str(uuid.uuid5(_UIDS, "/".join(key)))
+    if not metadata.get("creationTimestamp"):
+        made["creationTimestamp"] = format_time(datetime.fromtimestamp(modified, UTC))
+    return {**obj, "metadata": {**metadata, **made}}
+
+
+def _with_readable_managers(obj: Object, old: Object | None) -> Object:
+    """The object with the managers of the old one, or without any, where nobody can work with those that it brings."""
+    managers = obj["metadata"].get("managedFields")
+    if not isinstance(managers, list):  # none, or for the decoder to refuse
+        return obj
+    from kubepy.apiserver.managedfields.tracking import are_readable
+
+    if are_readable(managers):
+        return obj
+    metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+    if old and "managedFields" in old["metadata"]:
+        metadata["managedFields"] = old["metadata"]["managedFields"]
+    return {**obj, "metadata": metadata}
+
+
+def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: bool) -> Object:
+    """Raises Status."""
+    decoded = decode_request(server, resource, obj, "Ignore")
+    if not has_status and not decoded["metadata"].get("generation"):
+        _begin(server.strategy(resource), decoded)
+    return decoded
+
+
+def _begin(strategy: Strategy, obj: Object) -> None:
+    """Without a generation or a status it was never created through the API: it begins its life as if it now were."""
+    strategy.prepare_for_create(obj)
+    if strategy.has_generation:
+        obj["metadata"]["generation"] = 1
+
+
+def _is_another(new: Object, old: Object) -> bool:
+    """Compare the uids: an object never gets another one."""
+    return bool(new["metadata"]["uid"] != old["metadata"].get("uid"))
+
+
+def _replacing(strategy: Strategy, obj: Object) -> Object:
+    """An object that took the place of another one: the pods there are of the other, whatever its status says."""
+    if strategy.has_observer:
+        _doubt_observation(obj)
+    return obj
+
+
+# --- edits --------------------------------------------------------------------------------------------------------
+
+
+def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -> Object:
+    """The object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
+
+    ``has_status``: the file has a status of its own, which is taken; without one the old status stays, except where the
+    edit brings back an object that was being deleted.
+    """
+    is_brought_back = is_being_deleted(old) and not is_being_deleted(new)
+    if "status" in strategy.resource.subresources and not has_status and not is_brought_back:
+        restore(new, old, "status")
+    if _without(new, "managedFields") == _without(old, "managedFields"):
+        return new
+    before = dict(old)
+    restore(before, new, "status")
+    strategy.prepare_for_edit(new, before)
+    if _without(new, "generation", "managedFields", status=False) != \
+            _without(old, "generation", "managedFields", status=False):
+        _validate(strategy, new, old)
+    if strategy.has_generation:
+        _raise_generation(new, old, spec_changed=strategy.spec_changed(new, old))
+    if strategy.has_observer and new.get("status") != old.get("status"):
+        _doubt_observation(new)
+    return new
+
+
+def _edited_custom(new: Object, old: Object) -> Object:
+    """The same for a custom resource: without its definition only status is known to be no part of its spec."""
+    if not new.get("status"):
+        restore(new, old, "status")
+    contents = ({**one, "metadata": None, "status": None} for one in (new, old))
+    _raise_generation(new, old, spec_changed=next(contents) != next(contents))
+    return new
+
+
+def _without(obj: Object, *fields: str, status: bool = True) -> Object:
+    """An object without some fields of its metadata, and without its status."""
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in fields}
+    return {name: value for name, value in {**obj, "metadata": metadata}.items() if status or name != "status"}
+
+
+def _raise_generation(new: Object, old: Object, *, spec_changed: bool) -> None:
+    """Beyond every number that was ever told of the object, also by a file from another branch.
+
+    The generation of a changed spec is one that nobody can have observed.
+    """
+    known = [_number(one["metadata"].get("generation")) for one in (new, old)]
+    if spec_changed:
+        known += [_number(_observed(one)) for one in (new, old)]
+    if generation := max(known) + spec_changed:
+        new["metadata"]["generation"] = generation
+
+
+def _observed(obj: Object) -> Any:
+    status = obj.get("status")
+    return status.get("observedGeneration") if isinstance(status, dict) else None
+
+
+def _number(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+def _doubt_observation(obj: Object) -> None:
+    """A status that was not written by this cluster's controllers tells of other pods: they have to look again."""
+    if (observed := _number(_observed(obj))) == 0:
+        return
+    status = {name: value for name, value in obj["status"].items() if name != "observedGeneration"}
+    if (observed := min(observed, obj["metadata"].get("generation", 0) - 1)) > 0:
+        status["observedGeneration"] = observed
+    obj["status"] = status
+
+
+# --- validation ---------------------------------------------------------------------------------------------------
+
+
+def _validate(strategy: Strategy, new: Object, old: Object) -> None:
+    """Raises EditError."""
+    from kubepy.apiserver.requests.updating import validation_errors
+
+    before = {**old, "metadata": dict(old["metadata"])}
+    for field in (*_DELETION, "creationTimestamp"):
+        restore(before["metadata"], new["metadata"], field)
+    if strategy.assigned and old.get("spec"):
+        taken_back = set(strategy.assigned) - (new.get("spec") or {}).keys()
+        before["spec"] = {name: value for name, value in old["spec"].items() if name not in taken_back}
+    if wrong := validation_errors(strategy, new, before):
+        words = dict.fromkeys(str(error).partition("\n")[0] for error in wrong)
+        raise EditError(_edited_field(wrong, new, before), "; ".join(words))
+
+
+def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
+    """The field to blame: the first with an error that was edited itself; where an error is about the whole spec, the
+    place in it that was edited."""
+    edits = list(_edits(new, old, ""))
+    error = next((one for one in wrong if any(edit.startswith(one.field) for edit in edits)), wrong[0])
+    if error.field != "spec":
+        return error.field
+    spec, old_spec = new.get("spec") or {}, old.get("spec") or {}
+    # Upstream's words name the fields that may change.
+    fixed = {name for name in spec.keys() | old_spec.keys() if f"'{name}'" not in error.text}
+    return _difference({name: spec.get(name) for name in fixed}, {name: old_spec.get(name) for name in fixed}, "spec")
+
+
+def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
+    """The paths of all values that differ and hold no others."""
+    steps = _steps(new, old, path)
+    if not steps and not semantically_equal(new, old):
+        yield path.removeprefix(".")
+    for step in steps:
+        yield from _edits(step[1], step[2], step[0])
+
+
+def _steps(new: Any, old: Any, path: str) -> list[tuple[str, Any, Any]]:
+    """The paths of the values in two containers of one sort, and the values."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        return [(f"{path}.{name}", new.get(name), old.get(name)) for name in sorted(new.keys() | old.keys())]
+    if isinstance(new, list) and isinstance(old, list):
+        return [(f"{path}[{index}]", *pair) for index, pair in enumerate(zip_longest(new, old))]
+    return []
+
+
+def _difference(new: Any, old: Any, path: str) -> str:
+    """The path of the innermost value that holds all differences of two values."""
+    edited = [step for step in _steps(new, old, path) if not semantically_equal(step[1], step[2])]
+    return _difference(edited[0][1], edited[0][2], edited[0][0]) if len(edited) == 1 else path

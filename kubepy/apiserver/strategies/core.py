@@ -1,0 +1,208 @@
+"""Namespaces, nodes, config maps, secrets, events, service accounts … (``pkg/registry/core/*/strategy.go``)."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from kubepy.api.errors import FieldError
+from kubepy.api.meta import Object
+from kubepy.apiserver.strategies.strategy import Strategy, restore
+
+KUBERNETES_FINALIZER = "kubernetes"
+NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class NamespaceStrategy(Strategy):
+    has_status = True
+    selectable = ("status.phase",)
+
+    def validate_name(self, name: str) -> list[str]:
+        from kubepy.api.values.names import dns1123_label
+
+        return dns1123_label(name)
+
+    def default(self, obj: Object) -> None:
+        spec, status = obj.setdefault("spec", {}), obj.setdefault("status", {})
+        spec.setdefault("finalizers", [])
+        if not spec["finalizers"]:
+            del spec["finalizers"]
+        if not status.get("phase"):
+            status["phase"] = "Active"
+        _label_with_name(obj)
+
+    def empty_status(self) -> Object:
+        return {"phase": "Active"}
+
+    def prepare_for_create(self, obj: Object) -> None:
+        super().prepare_for_create(obj)
+        _label_with_name(obj)
+        finalizers = obj["spec"].get("finalizers") or []
+        if KUBERNETES_FINALIZER not in finalizers:
+            obj["spec"]["finalizers"] = [*finalizers, KUBERNETES_FINALIZER]
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        restore(obj["spec"], old.get("spec") or {}, "finalizers")
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.core import validate_namespace
+
+        return validate_namespace(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.core import validate_namespace_status_update
+
+        return validate_namespace_status_update(obj)
+
+    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+        if subresource != "finalize":
+            return super().validate_subresource_update(obj, old, subresource)
+        from kubepy.apiserver.validation.core import validate_namespace_finalize
+
+        return validate_namespace_finalize(obj)
+
+
+def _label_with_name(obj: Object) -> None:
+    """Every namespace carries its name as a label, so that selectors can name it."""
+    metadata = obj["metadata"]
+    if metadata.get("name"):
+        metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: metadata["name"]}
+
+
+class NodeStrategy(Strategy):
+    """A node's status comes with its creation (its kubelet writes it); an ordinary update keeps the old one."""
+
+    assigned = ("podCIDR", "podCIDRs", "providerID")
+    selectable = ("spec.unschedulable",)
+
+    def default(self, obj: Object) -> None:
+        from kubepy.apiserver.defaults.nodes import default_node
+
+        default_node(obj)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj["spec"].pop("configSource", None)
+        obj["status"].pop("config", None)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "status")
+        if "configSource" not in (old.get("spec") or {}):
+            obj["spec"].pop("configSource", None)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.nodes import validate_node
+
+        return validate_node(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.nodes import validate_node, validate_node_update
+
+        return validate_node(obj) + validate_node_update(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.nodes import validate_node_update
+
+        return validate_node_update(obj, old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        from kubepy.apiserver.validation.nodes import node_warnings
+
+        return node_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+    def selectable_fields(self, obj: Object) -> dict[str, str]:
+        return {"spec.unschedulable": "true" if (obj.get("spec") or {}).get("unschedulable") else "false"}
+
+
+class ConfigMapStrategy(Strategy):
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.core import validate_config_map
+
+        return validate_config_map(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.core import validate_config_map, validate_immutable_data
+
+        return validate_immutable_data(obj, old, ("data", "binaryData")) + validate_config_map(obj)
+
+
+class SecretStrategy(Strategy):
+    selectable = ("type",)
+
+    def default(self, obj: Object) -> None:
+        """``stringData`` is only for writing: it becomes part of ``data``."""
+        if not obj.get("type"):
+            obj["type"] = "Opaque"
+        if written := obj.pop("stringData", None):
+            encoded = {key: b64encode(value.encode()).decode() for key, value in written.items()}
+            obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.core import validate_secret
+
+        return validate_secret(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.core import validate_secret, validate_secret_type_kept
+
+        return validate_secret_type_kept(obj, old) + validate_secret(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        from kubepy.apiserver.validation.core import secret_warnings
+
+        return secret_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+
+class EventStrategy(Strategy):
+    """Of both groups; ``events.k8s.io`` names some fields otherwise and wants more of them."""
+
+    allow_create_on_update = True
+    selectable = ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+                  "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+                  "reportingComponent", "source", "type")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.events import validate_event
+
+        return validate_event(obj)
+
+    def selectable_fields(self, obj: Object) -> dict[str, str]:
+        fields = super().selectable_fields(obj)
+        component = (obj.get("source") or {}).get("component", "")
+        fields["source"] = component or fields["reportingComponent"]
+        return fields
+
+
+class ServiceAccountStrategy(Strategy):
+    def prepare_for_create(self, obj: Object) -> None:
+        _clean_secret_references(obj)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        _clean_secret_references(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        annotation = "kubernetes.io/enforce-mountable-secrets"
+        if annotation not in (obj["metadata"].get("annotations") or {}):
+            return []
+        return [f"metadata.annotations[{annotation}]: deprecated in v1.32+; prefer separate namespaces to isolate "
+                "access to mounted secrets"]
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return [] if self.warnings_on_create(old) else self.warnings_on_create(obj)
+
+
+def _clean_secret_references(obj: Object) -> None:
+    """Of a reference to a secret only the name counts."""
+    if obj.get("secrets"):
+        obj["secrets"] = [{"name": one["name"]} for one in obj["secrets"] if one.get("name")]

@@ -1,0 +1,166 @@
+"""Custom resources (``apiextensions-apiserver/pkg/registry/customresource/strategy.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kubepy.api import errors
+from kubepy.api.errors import FieldError, invalid_value
+from kubepy.api.meta import Object, clone, is_being_deleted
+from kubepy.api.schema.customresources import deprecation_of
+from kubepy.api.schema.listtypes import validate_lists
+from kubepy.api.schema.structural import drop_nulls, fill_in, prune
+from kubepy.api.schema.validating import validate
+from kubepy.api.scheme import Resource
+from kubepy.api.types import Decoded, decode
+from kubepy.apiserver.strategies.strategy import ListObjects, Strategy
+from kubepy.apiserver.validation.customs import finalizer_warnings, validate_embedded
+from kubepy.apiserver.validation.scales import validate_count, validate_selector
+
+if TYPE_CHECKING:
+    from kubepy.api.cel.rules import RuleSet
+
+_BLOCKING = ("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
+             "FieldValueTypeInvalid")
+_NOT_CHECKED = invalid_value("<nil>", None, "some validation rules were not checked because the object was invalid; "
+                                            "correct the existing errors to complete validation")
+_ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+class CustomStrategy(Strategy):
+    """A custom resource: its definition says what it holds, and generation rises with anything but metadata."""
+
+    has_generation = True
+    allow_unconditional_update = False
+
+    def __init__(self, resource: Resource, definition: Object) -> None:
+        super().__init__(resource)
+        self._spec = definition["spec"]
+        self._versions = {f"{resource.group}/{one['name']}": one for one in self._spec["versions"]}
+        self._schema = self.schema = _schema_of(self._versions[resource.api_version])
+        self._rules = _rules_of(self._schema)
+        self._is_going = is_being_deleted(definition)
+        self.selectable = tuple(one["jsonPath"].removeprefix(".") for one
+                                in self._versions[resource.api_version].get("selectableFields") or ())
+
+    def decode(self, obj: Object) -> Decoded:
+        """An object of another version is one of this version with other fields: the only conversion is none."""
+        object_, unknown = decode(clone(obj))
+        schema = _schema_of(self._versions[obj["apiVersion"]])
+        unknown = [*unknown, *prune(schema, object_)]
+        drop_nulls(schema, object_)
+        if obj["apiVersion"] != self.resource.api_version:
+            fill_in(schema, object_)
+            object_["apiVersion"] = self.resource.api_version
+            prune(self._schema, object_)
+        return Decoded(object_, unknown)
+
+    def in_version(self, obj: Object, api_version: str) -> Object:
+        shown: Object = clone({**obj, "apiVersion": api_version})
+        schema = _schema_of(self._versions[api_version])
+        prune(schema, shown)
+        fill_in(schema, shown)
+        return shown
+
+    def warnings_of_version(self, api_version: str) -> list[str]:
+        if api_version == self.resource.api_version:
+            return []  # every request for the resource is warned of
+        return [warning] if (warning := deprecation_of(self._spec, self._versions[api_version])) else []
+
+    def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        if self._is_going:
+            raise errors.method_not_supported(self.resource.key, "create")
+
+    def default(self, obj: Object) -> None:
+        fill_in(self._schema, obj)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        wrong = [*validate(self._schema, obj), *self._validate_scale(obj),
+                 *validate_embedded(self._schema, obj), *validate_lists(self._schema, obj)]
+        return wrong + self._validate_rules(wrong, obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        wrong = [*validate(self._schema, obj, old=old), *self._validate_scale(obj),
+                 *validate_embedded(self._schema, obj)]
+        if not validate_lists(self._schema, old):
+            wrong += validate_lists(self._schema, obj)
+        return wrong + self._validate_rules(wrong, obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        wrong = []
+        if "status" in obj:
+            schema = (self._schema.get("properties") or {}).get("status") or {}
+            wrong = validate(schema, obj["status"], "status", old.get("status"))
+        wrong += self._validate_scale_status(obj)
+        if not validate_lists(self._schema, old):
+            wrong += validate_lists(self._schema, obj)
+        return wrong + self._validate_rules(wrong, obj, old)
+
+    def _validate_rules(self, wrong: list[FieldError], obj: Object, old: Object | None = None) -> list[FieldError]:
+        """Rules are only about objects that are otherwise as the schema has them."""
+        if self._rules is None:
+            return []
+        if any(error.reason in _BLOCKING for error in wrong):
+            return [_NOT_CHECKED]
+        return self._rules.validate(obj) if old is None else self._rules.validate(obj, old)
+
+    def _validate_scale(self, obj: Object) -> list[FieldError]:
+        if not self.resource.scale_paths:
+            return []
+        return validate_count(obj, self.resource.scale_paths[0]) + self._validate_scale_status(obj)
+
+    def _validate_scale_status(self, obj: Object) -> list[FieldError]:
+        if not self.resource.scale_paths:
+            return []
+        _, replicas, selector = self.resource.scale_paths
+        return validate_count(obj, replicas) + validate_selector(obj, selector)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return finalizer_warnings(obj["metadata"].get("finalizers") or ())
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        known = old["metadata"].get("finalizers") or ()
+        return finalizer_warnings([one for one in obj["metadata"].get("finalizers") or () if one not in known])
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        return _content(obj) != _content(old)
+
+
+class CustomWithStatusStrategy(CustomStrategy):
+    """A custom resource with a status subresource: then status is no part of what generation counts."""
+
+    has_status = True
+
+    def prepare_for_create(self, obj: Object) -> None:
+        obj.pop("status", None)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """Only status changes, and of metadata nothing but managedFields."""
+        status = obj.get("status")
+        obj.clear()
+        obj.update({**old, "metadata": dict(old["metadata"])})
+        obj.pop("status", None)
+        if status is not None:
+            obj["status"] = status
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        return {**_content(obj), "status": None} != {**_content(old), "status": None}
+
+
+def _content(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key != "metadata"}
+
+
+def _rules_of(schema: Mapping[str, Any]) -> RuleSet | None:
+    """The rules of a schema; nearly none has any, and the language is only loaded for those that do."""
+    if "x-kubernetes-validations" not in str(schema):
+        return None
+    from kubepy.api.cel.rules import RuleSet
+
+    return RuleSet(schema)
+
+
+def _schema_of(version: Object) -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = (version.get("schema") or {}).get("openAPIV3Schema") or _ALL_ALLOWED
+    return schema

@@ -1,0 +1,149 @@
+"""CustomResourceDefinitions (``apiextensions-apiserver/pkg/registry/customresourcedefinition``).
+
+Upstream two controllers in the API server accept the names of a definition and establish it, moments after it was
+stored. Here that is done as it is stored.
+"""
+
+from __future__ import annotations
+
+from kubepy.api.errors import FieldError
+from kubepy.api.meta import Object, uid_of
+from kubepy.apiserver.strategies.strategy import ListObjects, Strategy, restore
+from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.quoting import quote
+
+# The names that no two definitions of a group share, and what a conflict of each is called.
+_NAMED = {"plural": "Plural", "singular": "Singular", "shortNames": "ShortNames", "kind": "Kind",
+          "listKind": "ListKind"}
+
+
+class CustomResourceDefinitionStrategy(Strategy):
+    has_status = True
+    has_generation = True
+    allow_unconditional_update = False
+
+    def default(self, obj: Object) -> None:
+        spec = obj["spec"]
+        names = spec["names"]
+        if not names.get("singular"):
+            names["singular"] = names.get("kind", "").lower()
+        if not names.get("listKind") and names.get("kind"):
+            names["listKind"] = f"{names['kind']}List"
+        if spec.get("conversion") is None:
+            spec["conversion"] = {"strategy": "None"}
+        service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
+        if service is not None:
+            service.setdefault("port", 443)
+        if not obj["status"].get("storedVersions"):
+            obj["status"]["storedVersions"] = None
+            _add_stored_version(obj)
+
+    def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
+        _accept_names(obj, list_objects(self.resource.key))
+
+    def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
+        obj["status"] = dict(old["status"])
+        _accept_names(obj, list_objects(self.resource.key))
+
+    def prepare_for_create(self, obj: Object) -> None:
+        _add_stored_version(obj)
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        _add_stored_version(obj)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        return not semantically_equal(obj["spec"], old["spec"])
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.definitions.definitions import validate_definition
+
+        return validate_definition(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.definitions.definitions import validate_definition
+
+        return validate_definition(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.definitions.definitions import validate_names
+
+        errors: list[FieldError] = []
+        validate_names(obj["status"].get("acceptedNames") or {}, "status.acceptedNames", errors)
+        return errors
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        from kubepy.apiserver.validation.definitions.schemas import unrecognized_formats
+
+        return [f"unrecognized format {quote(name)}" for name in unrecognized_formats(obj)]
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        known = self.warnings_on_create(old)
+        return [warning for warning in self.warnings_on_create(obj) if warning not in known]
+
+
+def _add_stored_version(obj: Object) -> None:
+    stored = obj["status"].get("storedVersions") or []
+    version = next((one["name"] for one in obj["spec"].get("versions") or () if one.get("storage")), None)
+    if version is not None and version not in stored:
+        obj["status"]["storedVersions"] = [*stored, version]
+
+
+# --- names (``controller/status/naming_controller.go``, ``controller/establish``) -----------------------------------
+
+
+def _accept_names(obj: Object, definitions: list[Object]) -> None:
+    """Names that no other definition of the group has are accepted; with all of them it is established."""
+    asked, status = obj["spec"]["names"], obj["status"]
+    accepted = dict(status.get("acceptedNames") or {})
+    if status.get("conditions") and semantically_equal(asked, accepted):
+        return
+    others = [one for one in definitions
+              if one["spec"]["group"] == obj["spec"].get("group") and uid_of(one) != uid_of(obj)]
+    conflict = None
+    for field, shown in _NAMED.items():
+        wrong = _in_use(asked.get(field), accepted.get(field), _taken(others, in_kinds="ind" in field))
+        if wrong:
+            conflict = ("False", f"{shown}Conflict", wrong)
+        else:
+            restore(accepted, asked, field)
+    restore(accepted, asked, "categories")
+    status["acceptedNames"] = accepted
+    _set_condition(obj, "NamesAccepted", *(conflict or ("True", "NoConflicts", "no conflicts found")))
+    if not conflict:
+        _set_condition(obj, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+    elif all(one["type"] != "Established" for one in status["conditions"]):
+        _set_condition(obj, "Established", "False", "NotAccepted", "not all names are accepted")
+
+
+def _taken(others: list[Object], *, in_kinds: bool) -> set[str]:
+    accepted = [(one.get("status") or {}).get("acceptedNames") or {} for one in others]
+    if in_kinds:
+        return {one.get(field, "") for one in accepted for field in ("kind", "listKind")}
+    return {name for one in accepted
+            for name in (one.get("plural", ""), one.get("singular", ""), *(one.get("shortNames") or ()))}
+
+
+def _in_use(asked: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> str:
+    """Which of the names are another's, in upstream's words, "" if none is."""
+    if not isinstance(asked, list):
+        return f"{quote(asked)} is already in use" if asked and asked != accepted and asked in taken else ""
+    wrong = [f"{quote(name)} is already in use" for name in asked if name not in (accepted or ()) and name in taken]
+    return wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]" if wrong else ""
+
+
+def _set_condition(obj: Object, kind: str, status: str, reason: str, message: str) -> None:
+    """A strategy has no clock: the time of a condition is that of the object's creation."""
+    made = {"lastTransitionTime": obj["metadata"].get("creationTimestamp"), "message": message, "reason": reason,
+            "status": status, "type": kind}
+    conditions = [dict(one) for one in obj["status"].get("conditions") or ()]
+    for index, one in enumerate(conditions):
+        if one["type"] == kind:
+            conditions[index] = {**one, **made, "lastTransitionTime": one.get("lastTransitionTime")}
+            break
+    else:
+        conditions.append(made)
+    obj["status"]["conditions"] = conditions

@@ -1,0 +1,267 @@
+"""What a Service gets from the cluster: addresses, IP families and node ports (``registry/core/service/storage``).
+
+Upstream allocates at random; here the place where the search for a free address or port begins is a hash of the
+Service's name, so that the same Services get the same addresses in whatever order they are made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Iterable, Iterator
+
+from kubepy.api.errors import FieldError, Status, internal_error, invalid, invalid_value
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.objects.services import NONE, is_headless, needs_health_check, needs_node_ports
+from kubepy.apiserver.validation.services import validate_cluster_ips
+from kubepy.quoting import quote
+
+SERVICE_RANGE = ipaddress.IPv4Network("10.0.0.0/24")
+NODE_PORTS = range(30000, 32768)
+SINGLE, REQUIRE = "SingleStack", "RequireDualStack"
+
+
+def allocate_on_create(service: Object, others: Iterable[Object]) -> None:
+    """Fill in what a new Service left open. ``others``: all Services there are. Raises Invalid."""
+    spec = service["spec"]
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    others = list(others)
+    _init_ip_families(service, None)
+    if spec.get("type") != "ExternalName" and not is_headless(service):
+        _allocate_cluster_ip(service, others)
+    _allocate_node_ports(service, None, others)
+
+
+def allocate_on_update(service: Object, old: Object, others: Iterable[Object]) -> None:
+    """The same for an update: what was allocated and left out now is kept."""
+    keep_allocated(service, old)
+    others = [one for one in others if one["metadata"].get("uid") != old["metadata"].get("uid")]
+    gets_address = old["spec"].get("type") == "ExternalName" and service["spec"].get("type") != "ExternalName"
+    if gets_address and not is_headless(service):
+        _allocate_cluster_ip(service, others)
+    _allocate_node_ports(service, old, others)
+
+
+def keep_allocated(service: Object, old: Object) -> None:
+    """Keep what was allocated and is left out now. Raises Invalid."""
+    _patch_allocated(service, old)
+    _normalize_cluster_ips(service, old)
+    _init_ip_families(service, old)
+
+
+def _refuse(service: Object, errors: list[FieldError]) -> Status:
+    return invalid("Service", name_of(service), errors)
+
+
+def _start(service: Object, what: str, size: int) -> int:
+    """Where among ``size`` places the search begins."""
+    seed = f"{namespace_of(service)}/{name_of(service)}/{what}"
+    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big") % size
+
+
+# --- what is kept -------------------------------------------------------------------------------------------------
+
+
+def _patch_allocated(service: Object, old: Object) -> None:
+    """``patchAllocatedValues``: who replaces a Service need not know what was allocated."""
+    spec, old_spec = service["spec"], old["spec"]
+    if "ExternalName" not in (spec.get("type"), old_spec.get("type")):
+        for field in ("clusterIP", "clusterIPs"):
+            if not spec.get(field) and old_spec.get(field):
+                spec[field] = old_spec[field]
+    if needs_node_ports(service) and needs_node_ports(old):
+        _keep_node_ports(spec, old_spec)
+    if needs_health_check(service) and needs_health_check(old) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = old_spec.get("healthCheckNodePort", 0)
+
+
+def _keep_node_ports(spec: Object, old_spec: Object) -> None:
+    used = set(_own_node_ports(spec)) & set(_own_node_ports(old_spec))
+    by_name = {port.get("name", ""): port.get("nodePort", 0) for port in old_spec.get("ports") or ()}
+    for port in spec.get("ports") or ():
+        before = by_name.get(port.get("name", ""), 0)
+        if not port.get("nodePort") and before and before not in used:
+            port["nodePort"] = before
+
+
+def _normalize_cluster_ips(service: Object, old: Object) -> None:
+    """``clusterIP`` is the first of ``clusterIPs``; a client that changes only the one means both."""
+    spec, old_spec = service["spec"], old["spec"]
+    new_ip, old_ip = spec.get("clusterIP", ""), old_spec.get("clusterIP", "")
+    ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
+    if new_ip == old_ip:
+        if old_ips and not ips:
+            spec["clusterIPs"] = old_ips
+    elif ips == old_ips and new_ip:
+        spec["clusterIPs"] = [new_ip]
+    elif ips == old_ips:
+        spec.pop("clusterIPs", None)
+
+
+# --- IP families --------------------------------------------------------------------------------------------------
+
+
+def _init_ip_families(service: Object, old: Object | None) -> None:
+    """The cluster is IPv4 only (``initIPFamilyFields``). Raises Invalid."""
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName":
+        return
+    if spec.get("ipFamilyPolicy") is None:
+        spec["ipFamilyPolicy"] = _default_policy(spec, old)
+    if found := validate_cluster_ips(service, old):
+        raise _refuse(service, found)
+    errors = _family_errors(service, old)
+    if errors:
+        raise _refuse(service, errors)
+    if spec.get("clusterIP") == NONE and not spec.get("selector"):
+        _set_families_of_plain_headless(spec)
+        return
+    if spec["ipFamilyPolicy"] == REQUIRE:
+        why = "this cluster is not configured for dual-stack services"
+        errors.append(invalid_value("spec.ipFamilyPolicy", REQUIRE, why))
+    errors.extend(invalid_value(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
+                  for index, family in enumerate(spec.get("ipFamilies") or ()) if family != "IPv4")
+    if errors:
+        raise _refuse(service, errors)
+    if not spec.get("ipFamilies"):
+        spec["ipFamilies"] = ["IPv4"]
+
+
+def _default_policy(spec: Object, old: Object | None) -> str:
+    if old is not None and old["spec"].get("ipFamilyPolicy"):
+        return str(old["spec"]["ipFamilyPolicy"])
+    return REQUIRE if spec.get("clusterIP") == NONE and not spec.get("selector") else SINGLE
+
+
+def _set_families_of_plain_headless(spec: Object) -> None:
+    """Without a selector somebody else gives the endpoints, of whatever family."""
+    families = spec.get("ipFamilies") or ["IPv4"]
+    if len(families) < 2 and spec["ipFamilyPolicy"] != SINGLE:
+        families = [*families, "IPv6" if families[0] == "IPv4" else "IPv4"]
+    spec["ipFamilies"] = families
+
+
+def _family_errors(service: Object, old: Object | None) -> list[FieldError]:
+    spec = service["spec"]
+    errors: list[FieldError] = []
+    for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
+        errors.extend(_second_value_errors(spec, old, field, what))
+    ips = spec.get("clusterIPs") or []
+    for index, ip in enumerate(ips):
+        if ip == NONE or index < len(spec.get("ipFamilies") or ()):
+            continue
+        if ":" in ip:
+            errors.append(invalid_value(f"spec.clusterIPs[{index}]", ips, "IPv6 is not configured on this cluster"))
+        else:
+            spec["ipFamilies"] = [*(spec.get("ipFamilies") or ()), "IPv4"]
+    return errors
+
+
+def _second_value_errors(spec: Object, old: Object | None, field: str, what: str) -> list[FieldError]:
+    """A second address or family goes with its policy."""
+    values, policy = spec.get(field) or [], spec["ipFamilyPolicy"]
+    before = ((old or {}).get("spec") or {}).get(field) or []
+    if policy != SINGLE:
+        if old is None or not (len(before) == 2 and len(values) == 1 and values[0] == before[0]):
+            return []
+        return [invalid_value("spec.ipFamilyPolicy", policy, f"must be 'SingleStack' to release the secondary {what}")]
+    if len(values) != 2:
+        return []
+    if values == before:
+        spec[field] = values[:1]
+        return []
+    plural = "cluster IPs" if field == "clusterIPs" else "IP families"
+    why = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {plural} are specified"
+    return [invalid_value("spec.ipFamilyPolicy", policy, why)]
+
+
+# --- addresses ----------------------------------------------------------------------------------------------------
+
+
+def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
+    spec = service["spec"]
+    used = {ip for one in others for ip in one["spec"].get("clusterIPs") or ()}
+    given = (spec.get("clusterIPs") or [""])[0]
+    if given:
+        if why := _refusal(given, used):
+            detail = f"failed to allocate IP {given}: {why}"
+            raise _refuse(service, [invalid_value("spec.clusterIPs", spec["clusterIPs"], detail)])
+        return
+    address = next((ip for ip in _addresses(service) if ip not in used), None)
+    if address is None:
+        why = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: range is full"
+        raise internal_error(why)
+    spec["clusterIP"], spec["clusterIPs"] = address, [address]
+
+
+def _addresses(service: Object) -> Iterator[str]:
+    """All addresses of the range but the network's own and the last."""
+    size = SERVICE_RANGE.num_addresses - 2
+    start = _start(service, "address", size)
+    return (str(SERVICE_RANGE[1 + (start + step) % size]) for step in range(size))
+
+
+def _refusal(address: str, used: set[str]) -> str:
+    parsed = ipaddress.ip_address(address)
+    if parsed not in SERVICE_RANGE:
+        return "the provided network does not match the current range"
+    if parsed in (SERVICE_RANGE.network_address, SERVICE_RANGE.broadcast_address):
+        return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {SERVICE_RANGE}"
+    return "provided IP is already allocated" if address in used else ""
+
+
+# --- node ports ---------------------------------------------------------------------------------------------------
+
+
+def _own_node_ports(spec: Object) -> list[int]:
+    return [port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")]
+
+
+def _allocate_node_ports(service: Object, old: Object | None, others: list[Object]) -> None:
+    spec = service["spec"]
+    used = {port for one in others for port in (*_own_node_ports(one["spec"]), one["spec"].get("healthCheckNodePort"))}
+    kept = set(_own_node_ports(old["spec"])) if old is not None else set()
+    if needs_node_ports(service):
+        _check_given_ports(service, used, kept)
+        wants_ports = spec.get("type") == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
+        if wants_ports:
+            _fill_in_ports(service, used)
+    if needs_health_check(service) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = _free_port(service, "health-check", used | set(_own_node_ports(spec)))
+
+
+def _check_given_ports(service: Object, used: set[int], kept: set[int]) -> None:
+    for index, port in enumerate(service["spec"].get("ports") or ()):
+        number = port.get("nodePort", 0)
+        if not number or number in kept:
+            continue
+        if number not in NODE_PORTS:
+            valid = f"{NODE_PORTS[0]}-{NODE_PORTS[-1]}"
+            why = f"provided port is not in the valid range. The range of valid ports is {valid}"
+        elif number in used:
+            why = "provided port is already allocated"
+        else:
+            continue
+        raise _refuse(service, [invalid_value(f"spec.ports[{index}].nodePort", number, why)])
+
+
+def _fill_in_ports(service: Object, used: set[int]) -> None:
+    """Ports of one number (TCP and UDP) share a node port."""
+    ports = service["spec"].get("ports") or ()
+    taken = used | set(_own_node_ports(service["spec"]))
+    by_port = {port["port"]: port["nodePort"] for port in ports if port.get("nodePort")}
+    for port in ports:
+        if not port.get("nodePort"):
+            number = by_port.get(port.get("port")) or _free_port(service, str(port.get("port")), taken)
+            port["nodePort"] = by_port[port.get("port")] = number
+            taken.add(number)
+
+
+def _free_port(service: Object, what: str, taken: set[int]) -> int:
+    start = _start(service, what, len(NODE_PORTS))
+    for step in range(len(NODE_PORTS)):
+        number = NODE_PORTS[(start + step) % len(NODE_PORTS)]
+        if number not in taken:
+            return number
+    raise internal_error("failed to allocate a nodePort: range is full")

@@ -1,0 +1,118 @@
+"""Services (``pkg/registry/core/service/strategy.go``). Addresses and ports: ``kubepy.api.objects.services``."""
+
+from __future__ import annotations
+
+from kubepy.api.errors import FieldError
+from kubepy.api.meta import Object
+from kubepy.apiserver.strategies.strategy import ListObjects, Strategy, restore
+
+
+class ServiceStrategy(Strategy):
+    has_status = True
+    allow_create_on_update = True
+    selectable = ("spec.clusterIP", "spec.type")
+
+    def default(self, obj: Object) -> None:
+        from kubepy.apiserver.defaults.services import default_service
+
+        default_service(obj)
+
+    def validate_name(self, name: str) -> list[str]:
+        """Since v1.36 a label that may begin with a digit."""
+        from kubepy.api.values.names import dns1123_label
+
+        return dns1123_label(name)
+
+    def empty_status(self) -> Object:
+        return {"loadBalancer": {}}
+
+    def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        from kubepy.apiserver.strategies.service_allocation import allocate_on_create
+
+        allocate_on_create(obj, list_objects(self.resource.key))
+
+    def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
+        from kubepy.apiserver.strategies.service_allocation import allocate_on_update
+
+        allocate_on_update(obj, old, list_objects(self.resource.key))
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        _drop_type_dependent_fields(obj, old)
+
+    def prepare_for_edit(self, obj: Object, old: Object) -> None:
+        """Keep what was allocated and the file leaves out; drop what its type cannot have, whatever it was before."""
+        from kubepy.apiserver.strategies.service_allocation import keep_allocated
+
+        keep_allocated(obj, old)
+        _drop_type_dependent_fields(obj, {**obj, "spec": {**obj["spec"], "type": "LoadBalancer"}})
+        self.prepare_for_update(obj, old)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.services import validate_service
+
+        return validate_service(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.services import validate_service_update
+
+        return validate_service_update(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.services import validate_service_status
+
+        return validate_service_status(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        from kubepy.apiserver.validation.service_warnings import service_warnings
+
+        return service_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+
+def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
+    """What the old type had and the new one cannot have goes, unless the client changed it itself."""
+    from kubepy.api.objects.services import needs_health_check, needs_node_ports
+    from kubepy.apiserver.defaults.services import is_externally_accessible
+
+    spec, old_spec = obj["spec"], old["spec"]
+    if old_spec.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
+        _drop_cluster_ips(spec, old_spec)
+    if needs_node_ports(old) and not needs_node_ports(obj):
+        _drop_node_ports(spec, old_spec)
+    if needs_health_check(old) and not needs_health_check(obj):
+        _drop_if_same(spec, old_spec, "healthCheckNodePort")
+    if old_spec.get("type") == "LoadBalancer" and spec.get("type") != "LoadBalancer":
+        _drop_if_same(spec, old_spec, "allocateLoadBalancerNodePorts")
+        _drop_if_same(spec, old_spec, "loadBalancerClass")
+    if is_externally_accessible(old_spec) and not is_externally_accessible(spec):
+        _drop_if_same(spec, old_spec, "externalTrafficPolicy")
+    if spec.get("type") != "LoadBalancer":
+        obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}
+
+
+def _drop_if_same(spec: Object, old_spec: Object, field: str) -> None:
+    if spec.get(field) == old_spec.get(field):
+        spec.pop(field, None)
+
+
+def _drop_cluster_ips(spec: Object, old_spec: Object) -> None:
+    if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):
+        spec.pop("clusterIP", None)
+        spec.pop("clusterIPs", None)
+    _drop_if_same(spec, old_spec, "ipFamilies")
+    _drop_if_same(spec, old_spec, "ipFamilyPolicy")
+
+
+def _drop_node_ports(spec: Object, old_spec: Object) -> None:
+    """The client may have changed the ports otherwise, but asked for no new node port."""
+    before = {port.get("nodePort") for port in old_spec.get("ports") or ()}
+    ports = spec.get("ports") or ()
+    if all(port.get("nodePort") in before for port in ports if port.get("nodePort")):
+        for port in ports:
+            port.pop("nodePort", None)

@@ -1,0 +1,150 @@
+"""Claims, volumes and what is behind them (``pkg/registry/core/persistentvolume*``, ``pkg/registry/storage``)."""
+
+from __future__ import annotations
+
+from kubepy.api.errors import FieldError
+from kubepy.api.meta import Object
+from kubepy.apiserver.strategies.strategy import Strategy, restore
+
+
+class PersistentVolumeClaimStrategy(Strategy):
+    has_status = True
+    assigned = ("storageClassName", "volumeName")
+
+    def default(self, obj: Object) -> None:
+        from kubepy.apiserver.defaults.storage import default_claim
+
+        default_claim(obj)
+
+    def empty_status(self) -> Object:
+        return {"phase": "Pending"}
+
+    def prepare_for_create(self, obj: Object) -> None:
+        super().prepare_for_create(obj)
+        _unite_data_sources(obj["spec"], {})
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        super().prepare_for_update(obj, old)
+        _unite_data_sources(obj["spec"], old["spec"])
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.claims import validate_claim
+
+        return validate_claim(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.claims import validate_claim_update
+
+        return validate_claim_update(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.claims import validate_claim_status
+
+        return validate_claim_status(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        from kubepy.apiserver.validation.claims import claim_warnings
+
+        return claim_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+
+def _unite_data_sources(spec: Object, old_spec: Object) -> None:
+    """``dataSource`` and ``dataSourceRef`` say the same where they can; a source of no known kind is dropped."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if reference is not None and reference.get("namespace") and old_spec.get("dataSourceRef") is None:
+        spec.pop("dataSourceRef")  # across namespaces: behind a gate that is off in v1.36
+        reference = None
+    if source is not None and reference is None and old_spec.get("dataSource") is None and not _is_old_source(source):
+        spec.pop("dataSource")
+        source = None
+    if source is not None and reference is None:
+        spec["dataSourceRef"] = dict(source)
+    elif reference is not None and source is None and not reference.get("namespace"):
+        spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
+
+
+def _is_old_source(source: Object) -> bool:
+    kind, group = source.get("kind"), source.get("apiGroup") or ""
+    return (kind, group) in (("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io"))
+
+
+class PersistentVolumeStrategy(Strategy):
+    """Who changes the phase also writes ``lastPhaseTransitionTime``: a strategy has no clock."""
+
+    has_status = True
+
+    def default(self, obj: Object) -> None:
+        from kubepy.apiserver.defaults.storage import default_volume_object
+
+        default_volume_object(obj)
+
+    def prepare_for_create(self, obj: Object) -> None:
+        created = obj["metadata"].get("creationTimestamp")
+        obj["status"] = {"phase": "Pending", **({"lastPhaseTransitionTime": created} if created else {})}
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+        status, before = obj.setdefault("status", {}), old.get("status") or {}
+        if status.get("phase") == before.get("phase") and "lastPhaseTransitionTime" not in status:
+            restore(status, before, "lastPhaseTransitionTime")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.storage import validate_volume
+
+        return validate_volume(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.storage import validate_volume_update
+
+        return validate_volume_update(obj, old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        from kubepy.apiserver.validation.storage import volume_warnings
+
+        return volume_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+
+class StorageClassStrategy(Strategy):
+    def default(self, obj: Object) -> None:
+        from kubepy.apiserver.defaults.storage import default_storage_class
+
+        default_storage_class(obj)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.storage import validate_storage_class
+
+        return validate_storage_class(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.storage import validate_storage_class, validate_storage_class_update
+
+        return validate_storage_class(obj) + validate_storage_class_update(obj, old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        from kubepy.apiserver.validation.storage import storage_class_warnings
+
+        return storage_class_warnings(obj)
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj)
+
+
+class VolumeAttributesClassStrategy(Strategy):
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.storage import validate_attributes_class
+
+        return validate_attributes_class(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.storage import validate_attributes_class
+
+        return validate_attributes_class(obj, old)

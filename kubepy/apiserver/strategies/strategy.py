@@ -1,0 +1,194 @@
+"""One strategy per kind: what the API server does to an object of it (upstream: ``pkg/registry/*/strategy.go``).
+
+The base class serves any kind plainly. A kind's own strategy overrides what differs. All methods but ``prepare_*`` and
+``default`` are pure; those two change the object they are given, which the Client has copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kubepy.api.errors import FieldError
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
+from kubepy.quoting import printable, quote
+
+if TYPE_CHECKING:
+    from kubepy.api.types import Decoded
+
+ListObjects = Callable[[str], list[Object]]
+
+
+def restore(new: Object, old: Object, key: str) -> None:
+    """Put an entry back as it was before, or take it away if it was not there."""
+    if key in old:
+        new[key] = old[key]
+    else:
+        new.pop(key, None)
+
+
+class Strategy:
+    """The plain service of a kind: no defaults, no validation beyond metadata, generation only for custom resources.
+
+    ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
+    ``has_generation``: metadata.generation is 1 at creation and goes up when ``spec_changed``.
+    ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
+    ``is_answered``: a create is a question; ``answer`` answers it, and nothing is stored.
+    ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
+    ``assigned``: fields of the spec that the cluster fills in after creation and no update takes back; a file from
+    before (``git checkout``) is without them.
+    ``has_observer``: a controller here writes ``status.observedGeneration`` of the kind.
+    ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
+    ``selectable_aliases``: old names of such fields.
+    """
+
+    has_status: ClassVar[bool] = False
+    has_generation: ClassVar[bool] = False
+    allow_create_on_update: ClassVar[bool] = False
+    allow_unconditional_update: ClassVar[bool] = True
+    is_answered: ClassVar[bool] = False
+    assigned: ClassVar[tuple[str, ...]] = ()
+    has_observer: ClassVar[bool] = False
+    selectable: tuple[str, ...] = ()
+    selectable_aliases: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+
+    def decode(self, obj: Object) -> Decoded:
+        """A copy of what a client sent as the kind's type holds it, in the version stored. Raises DecodeError."""
+        from kubepy.api.types import decode
+
+        return decode(obj)
+
+    def answer(self, obj: Object, requester: Object, now: str) -> Object:
+        """What a question gets; ``requester`` is a UserInfo, ``now`` a timestamp."""
+        raise NotImplementedError
+
+    def take_requester(self, obj: Object, requester: Object) -> None:
+        """Note in a new object who creates it, where the kind has a place for that."""
+
+    def in_version(self, obj: Object, api_version: str) -> Object:
+        """An object of another version of the kind as this one writes it; ``obj`` is not changed."""
+        return {**obj, "apiVersion": api_version}
+
+    def to_stored_version(self, config: Object) -> Object:
+        """A configuration, which may be a part of an object, as the version that is stored writes it."""
+        return {**config, "apiVersion": self.resource.api_version}
+
+    def default(self, obj: Object) -> None:
+        """Fill in the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""
+
+    def validate_name(self, name: str) -> list[str]:
+        """What is wrong with a name, in upstream's words; most kinds want a DNS-1123 subdomain."""
+        from kubepy.api.values.names import dns1123_subdomain
+
+        return dns1123_subdomain(name)
+
+    def empty_status(self) -> Object:
+        """The status of a new object as it is written: Go's zero value, less the fields left out when empty."""
+        return {}
+
+    def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        """What the cluster gives a new object before anything else looks at it (``BeginCreate``: a Service's address).
+
+        ``list_objects`` takes a resource key and gives all its objects. Raises Invalid.
+        """
+
+    def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
+        """The same for an update (``BeginUpdate``)."""
+
+    def prepare_for_create(self, obj: Object) -> None:
+        """What a creation clears and sets (status for most workloads)."""
+        if self.has_status:
+            obj["status"] = self.empty_status()
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """What an update keeps from the old object (status)."""
+        if self.has_status:
+            restore(obj, old, "status")
+
+    def prepare_for_edit(self, obj: Object, old: Object) -> None:
+        """The same for an object read from its edited file; ``old`` has the status that the object is to have.
+
+        Unlike ``prepare_for_update`` it must be idempotent: with the result as ``old`` it gives the result again.
+        """
+        self.prepare_for_update(obj, old)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """What a status update keeps: everything but status (and metadata that the server allows to change)."""
+        restore(obj, old, "spec")
+        restore(obj["metadata"], old["metadata"], "labels")
+
+    def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
+        """The same for any subresource that an update can be about."""
+        if subresource == "finalize":  # a namespace's: only spec.finalizers changes, and status is as it was
+            restore(obj, old, "status")
+        else:
+            self.prepare_for_status_update(obj, old)
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        """Whether an update raises metadata.generation."""
+        return obj.get("spec") != old.get("spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return []
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """All errors of an update, those of ``validate`` included, in upstream's order."""
+        return self.validate(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return []
+
+    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+        return self.validate_status_update(obj, old)
+
+    def warnings_of_version(self, api_version: str) -> list[str]:
+        """What to warn of when something is written in a version that is served but not the resource's own."""
+        return []
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return []
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return []
+
+    def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
+        """How long a deletion takes: 0 for everything but pods (``CheckGracefulDelete``)."""
+        return 0
+
+    def default_propagation(self) -> str:
+        """``Background``; what a deletion without propagationPolicy does (``DefaultGarbageCollectionPolicy``)."""
+        return "Background"
+
+    def is_selectable(self, field: str) -> bool:
+        """Kinds that say what is selectable leave out the namespace where there is none; the others never do."""
+        if field == "metadata.namespace":
+            return self.resource.namespaced or not self._says_what_is_selectable()
+        return field == "metadata.name" or field in self.selectable
+
+    def not_selectable(self, field: str) -> str:
+        """The refusal of a selector by that field (``AddFieldLabelConversionFunc`` of the kind, or the common one)."""
+        if self._says_what_is_selectable():
+            return printable(f"field label not supported: {field}")
+        return f'{quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+    def _says_what_is_selectable(self) -> bool:
+        return bool(self.selectable) or self.resource.custom
+
+    def selectable_fields(self, obj: Object) -> dict[str, str]:
+        """The values of the ``selectable`` fields of an object; one that is missing is empty."""
+        return {path: _text_at(obj, path) for path in self.selectable}
+
+
+def _text_at(obj: Object, path: str) -> str:
+    """The scalar at a dotted path as Go prints it, "" if there is none."""
+    found: Any = obj
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    return "" if found is None else str(found)

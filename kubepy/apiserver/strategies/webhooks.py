@@ -1,0 +1,120 @@
+"""Webhook configurations, which are stored and never called, and admission policies, of which those that validate are.
+
+Upstream: ``pkg/registry/admissionregistration``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubepy.api.errors import FieldError
+from kubepy.api.meta import Object
+from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.validation.fields import semantically_equal
+
+
+class _CountedStrategy(Strategy):
+    """Generation goes up with the part that says what is done; status is not kept apart but for policies."""
+
+    has_generation = True
+    allow_unconditional_update = False
+    counted = "spec"
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        return not semantically_equal(obj.get(self.counted), old.get(self.counted))
+
+
+class _WebhookStrategy(_CountedStrategy):
+    counted = "webhooks"
+
+    def default(self, obj: Object) -> None:
+        for webhook in obj.get("webhooks") or ():
+            _default_matching(webhook)
+            _default_rules(webhook.get("rules") or ())
+            webhook.setdefault("failurePolicy", "Fail")
+            webhook.setdefault("timeoutSeconds", 10)
+            if (service := (webhook.get("clientConfig") or {}).get("service")) is not None:
+                service.setdefault("port", 443)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.webhooks import validate_webhooks
+
+        return validate_webhooks(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.webhooks import validate_webhooks
+
+        return validate_webhooks(obj, old)
+
+
+class ValidatingWebhookConfigurationStrategy(_WebhookStrategy):
+    pass
+
+
+class MutatingWebhookConfigurationStrategy(_WebhookStrategy):
+    def default(self, obj: Object) -> None:
+        super().default(obj)
+        for webhook in obj.get("webhooks") or ():
+            webhook.setdefault("reinvocationPolicy", "Never")
+
+
+class _PolicyStrategy(_CountedStrategy):
+    def default(self, obj: Object) -> None:
+        spec = obj.setdefault("spec", {})
+        spec.setdefault("failurePolicy", "Fail")
+        if (constraints := spec.get("matchConstraints")) is not None:
+            _default_resources(constraints)
+
+
+class ValidatingAdmissionPolicyStrategy(_PolicyStrategy):
+    has_status = True
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.policies import validate_policy
+
+        return validate_policy(obj)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        obj["spec"] = old["spec"]
+
+
+class MutatingAdmissionPolicyStrategy(_PolicyStrategy):
+    pass
+
+
+class _BindingStrategy(_CountedStrategy):
+    def default(self, obj: Object) -> None:
+        if (resources := (obj.get("spec") or {}).get("matchResources")) is not None:
+            _default_resources(resources)
+
+
+class ValidatingAdmissionPolicyBindingStrategy(_BindingStrategy):
+    def validate(self, obj: Object) -> list[FieldError]:
+        from kubepy.apiserver.validation.policies import validate_binding
+
+        return validate_binding(obj)
+
+
+class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):
+    pass
+
+
+def _default_resources(resources: Object) -> None:
+    _default_matching(resources)
+    _default_rules(_rules(resources))
+
+
+def _rules(resources: Object) -> Iterator[Object]:
+    for field in ("resourceRules", "excludeResourceRules"):
+        yield from resources.get(field) or ()
+
+
+def _default_matching(matcher: Object) -> None:
+    matcher.setdefault("matchPolicy", "Equivalent")
+    for selector in ("namespaceSelector", "objectSelector"):
+        matcher.setdefault(selector, {})
+
+
+def _default_rules(rules: Iterator[Object] | list[Object] | tuple[()]) -> None:
+    for rule in rules:
+        rule.setdefault("scope", "*")

@@ -1,0 +1,320 @@
+"""Jobs and CronJobs (``pkg/apis/batch/validation/validation.go``)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kubepy.api.errors import FieldError, invalid_value, not_supported, required, too_long
+from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.values.names import dns1123_label
+from kubepy.apiserver.validation.apps import TOLERANT_OF_NOTHING, selector_of, template_options
+from kubepy.apiserver.validation.fields import (
+    IMMUTABLE,
+    Errors,
+    semantically_equal,
+    validate_choice,
+    validate_nonnegative,
+    validate_optional_choice,
+)
+from kubepy.apiserver.validation.formats import domain_prefixed_path
+from kubepy.apiserver.validation.goview import go_view, selector_view
+from kubepy.apiserver.validation.labels import has_invalid_label_value, validate_label_selector
+from kubepy.apiserver.validation.pods.options import PodOptions
+from kubepy.apiserver.validation.pods.templates import template_labels, validate_pod_template, validate_selected
+from kubepy.quoting import printable
+
+LEGACY_LABELS = ("controller-uid", "job-name")
+LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
+COUNTS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
+          "backoffLimitPerIndex", "maxFailedIndexes")
+NEEDS_INDEXES = "requires indexed completion mode"
+MANY, MANY_PARALLEL, MANY_FAILED = 100_000, 10_000, 10_000
+
+
+def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
+    errors = _validate_job(job, TOLERANT_OF_NOTHING, old)
+    if errors and old is not None:
+        options = template_options(old)
+        invalid_selector = has_invalid_label_value(old["spec"].get("selector"))
+        if invalid_selector:
+            options = options._replace(allow_invalid_selector_values=True)
+        errors = _validate_job(job, options, old)
+    if old is not None:
+        errors += _validate_update(job, old)
+    return errors
+
+
+def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Errors:
+    errors: Errors = []
+    spec = job["spec"]
+    before = template_labels((old or job)["spec"].get("template") or {}) or {}
+    _validate_generated_selector(job, errors, with_prefix=old is None or all(key in before for key in LABELS))
+    validate_job_spec(spec, options, "spec", errors)
+    _validate_selector(spec, options, errors)
+    if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
+        last = f"{name_of(job)}-{spec['completions'] - 1}"
+        if dns1123_label(last):
+            why = f"will not able to create pod with invalid DNS label: {last}"
+            errors.append(invalid_value("metadata.name", name_of(job), why))
+    return errors
+
+
+# --- selector -----------------------------------------------------------------------------------------------------
+
+
+def _validate_generated_selector(job: Object, errors: Errors, *, with_prefix: bool) -> None:
+    """The server makes selector and labels from the job's uid; a client may not bring others."""
+    spec = job["spec"]
+    if spec.get("manualSelector") or spec.get("selector") is None:
+        return
+    expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
+    if with_prefix:
+        expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
+    labels = template_labels(spec.get("template") or {}) or {}
+    for key, value in expected.items():
+        at = f"spec.template.metadata.labels[{key}]"
+        if key not in labels:
+            errors.append(required(at, f"must be '{value}'"))
+        elif labels[key] != value:
+            errors.append(invalid_value(at, labels, f"must be '{value}'"))
+    selector = selector_of(spec)
+    if selector is not None and not selector.matches(expected):
+        errors.append(invalid_value("spec.selector", selector_view(spec["selector"]), "`selector` not auto-generated"))
+
+
+def _validate_selector(spec: Object, options: PodOptions, errors: Errors) -> None:
+    if spec.get("selector") is None:
+        errors.append(required("spec.selector"))
+    else:
+        validate_label_selector(spec["selector"], "spec.selector", errors,
+                                allow_invalid_values=options.allow_invalid_selector_values)
+    if (selector := selector_of(spec)) is not None:
+        validate_selected(spec.get("template") or {}, selector, "spec.template", errors)
+
+
+# --- spec ---------------------------------------------------------------------------------------------------------
+
+
+def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
+    """``validateJobSpec``: of a job and of the template of one."""
+    for count in COUNTS:
+        validate_nonnegative(spec.get(count), f"{path}.{count}", errors)
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        errors.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+    if (manager := spec.get("managedBy")) is not None:
+        _validate_manager(manager, f"{path}.managedBy", errors)
+    mode = spec.get("completionMode")
+    validate_optional_choice(mode, ("NonIndexed", "Indexed"), f"{path}.completionMode", errors)
+    if mode == "Indexed":
+        _validate_indexed(spec, path, errors)
+    elif mode in (None, "NonIndexed"):
+        errors.extend(invalid_value(f"{path}.{field}", spec[field], NEEDS_INDEXES)
+                      for field in ("backoffLimitPerIndex", "maxFailedIndexes") if spec.get(field) is not None)
+    _validate_policies(spec, path, errors)
+    validate_pod_template(spec.get("template") or {}, options, f"{path}.template", errors)
+    _validate_restart_policy(spec, f"{path}.template.spec.restartPolicy", errors)
+
+
+def _validate_manager(manager: str, path: str, errors: Errors) -> None:
+    errors.extend(domain_prefixed_path(manager, path))
+    if len(manager.encode()) > 63:
+        errors.append(too_long(path, 63))
+
+
+def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
+    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
+    failed = spec.get("maxFailedIndexes")
+    if completions is None:
+        errors.append(required(f"{path}.completions", "when completion mode is Indexed"))
+    if parallelism > MANY:
+        why = f"must be less than or equal to {MANY} when completion mode is Indexed"
+        errors.append(invalid_value(f"{path}.parallelism", parallelism, why))
+    if completions is not None and failed is not None and failed > completions:
+        errors.append(invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions"))
+    if failed is not None and failed > MANY:
+        errors.append(invalid_value(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {MANY}"))
+    if (completions or 0) > MANY and spec.get("backoffLimitPerIndex") is not None:
+        _validate_many_indexes(parallelism, failed, path, errors)
+
+
+def _validate_many_indexes(parallelism: int, failed: int | None, path: str, errors: Errors) -> None:
+    tail = f"when completions are above {MANY} and used with backoff limit per index"
+    if failed is None:
+        errors.append(required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {MANY}"))
+    if parallelism > MANY_PARALLEL:
+        why = f"must be less than or equal to {MANY_PARALLEL} {tail}"
+        errors.append(invalid_value(f"{path}.parallelism", parallelism, why))
+    if (failed or 0) > MANY_FAILED:
+        errors.append(invalid_value(f"{path}.maxFailedIndexes", failed,
+                                    f"must be less than or equal to {MANY_FAILED} {tail}"))
+
+
+def _validate_policies(spec: Object, path: str, errors: Errors) -> None:
+    if spec.get("podFailurePolicy") is not None or spec.get("successPolicy") is not None:
+        from kubepy.apiserver.validation import job_policies
+
+        if spec.get("podFailurePolicy") is not None:
+            job_policies.validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
+        if spec.get("successPolicy") is not None:
+            job_policies.validate_success_policy(spec, f"{path}.successPolicy", errors)
+    replacement = spec.get("podReplacementPolicy")
+    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
+    validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
+
+
+def _validate_restart_policy(spec: Object, path: str, errors: Errors) -> None:
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
+    if policy in ("", "Always"):
+        errors.append(required(path, 'valid values: "OnFailure", "Never"'))
+    elif policy not in ("OnFailure", "Never"):
+        errors.append(not_supported(path, policy, ("OnFailure", "Never")))
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        errors.append(invalid_value(path, policy, 'only "Never" is supported when podFailurePolicy is specified'))
+
+
+# --- update -------------------------------------------------------------------------------------------------------
+
+
+KEPT = (("completionMode", ""), ("podFailurePolicy", "*batch.PodFailurePolicy"), ("backoffLimitPerIndex", ""),
+        ("managedBy", ""), ("successPolicy", "*batch.SuccessPolicy"))
+
+
+def _validate_update(job: Object, old: Object) -> Errors:
+    errors: Errors = []
+    spec, old_spec = job["spec"], old["spec"]
+    _validate_completions_kept(spec, old_spec, errors)
+    if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
+        errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
+    _validate_template_kept(job, old, errors)
+    for field, kind in KEPT:
+        if not semantically_equal(spec.get(field), old_spec.get(field)):
+            shown = go_view(kind, spec.get(field)) if kind else spec.get(field)
+            errors.append(invalid_value(f"spec.{field}", shown, IMMUTABLE))
+    return errors
+
+
+def _validate_completions_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
+    new, old = spec.get("completions"), old_spec.get("completions")
+    if new == old:
+        return
+    if spec.get("completionMode") != "Indexed":
+        errors.append(invalid_value("spec.completions", new, IMMUTABLE))
+    elif new is not None and new != spec.get("parallelism"):
+        errors.append(invalid_value("spec.completions", new, "can only be modified in tandem with spec.parallelism"))
+
+
+def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
+    """The template stays, but for where pods run and what they ask for while the job is suspended."""
+    new_template, old_template = job["spec"].get("template") or {}, old["spec"].get("template") or {}
+    if semantically_equal(new_template, old_template):
+        return
+    suspended = bool(old["spec"].get("suspend"))
+    if suspended and _is_idle(old):
+        expected = _with_new_resources(_with_new_scheduling(old_template, new_template), new_template)
+        if not semantically_equal(new_template.get("spec"), expected.get("spec")):
+            shown = go_view("core.PodSpec", new_template.get("spec"))
+            errors.append(invalid_value("spec.template.spec", shown, IMMUTABLE))
+    else:
+        errors.append(invalid_value("spec.template", go_view("core.PodTemplateSpec", new_template), IMMUTABLE))
+
+
+def _is_idle(job: Object) -> bool:
+    status: dict[str, Any] = job.get("status") or {}
+    stopped = any(one.get("type") == "Suspended" and one.get("status") == "True"
+                  for one in status.get("conditions") or ())
+    return (status.get("startTime") is None or stopped) and not status.get("active")
+
+
+def _with_new_scheduling(old: Object, new: Object) -> Object:
+    spec, new_spec = dict(old.get("spec") or {}), new.get("spec") or {}
+    for field in ("nodeSelector", "tolerations", "schedulingGates"):
+        spec[field] = new_spec.get(field)
+    affinity = {**(spec.get("affinity") or {}), "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity")}
+    kept = {kind: value for kind, value in affinity.items() if value is not None}
+    spec["affinity"] = kept or new_spec.get("affinity")
+    return {**old, "spec": {field: value for field, value in spec.items() if value is not None}}
+
+
+def _with_new_resources(old: Object, new: Object) -> Object:
+    spec, new_spec = dict(old.get("spec") or {}), new.get("spec") or {}
+    for field in ("containers", "initContainers"):
+        before, after = spec.get(field) or [], new_spec.get(field) or []
+        if before and len(before) == len(after):
+            spec[field] = [{**one, "resources": other.get("resources", {})} if one.get("name") == other.get("name")
+                           else one for one, other in zip(before, after, strict=True)]
+    return {**old, "spec": spec}
+
+
+# --- cron jobs ----------------------------------------------------------------------------------------------------
+
+
+def validate_cron_job(cron_job: Object, old: Object | None = None) -> list[FieldError]:
+    errors = _validate_cron_spec(cron_job["spec"], old, TOLERANT_OF_NOTHING)
+    if errors and old is not None:
+        errors = _validate_cron_spec(cron_job["spec"], old, template_options({"spec": _job_spec(old["spec"])}))
+    if old is None and len(name_of(cron_job).encode()) > 52:
+        errors.append(invalid_value("metadata.name", name_of(cron_job), "must be no more than 52 characters"))
+    return errors
+
+
+def _job_spec(spec: Object) -> Object:
+    job_spec: Object = (spec.get("jobTemplate") or {}).get("spec") or {}
+    return job_spec
+
+
+def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -> Errors:
+    errors: Errors = []
+    old_spec: Object = (old or {}).get("spec") or {}
+    _validate_schedule(spec, old_spec, errors)
+    validate_nonnegative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors)
+    zone = spec.get("timeZone")
+    if zone is not None and zone != old_spec.get("timeZone"):
+        _validate_time_zone(zone, "spec.timeZone", errors)
+    policies = ("Allow", "Forbid", "Replace")
+    validate_choice(spec.get("concurrencyPolicy", ""), policies, "spec.concurrencyPolicy", errors)
+    job_spec, path = _job_spec(spec), "spec.jobTemplate.spec"
+    validate_job_spec(job_spec, options, path, errors)
+    if job_spec.get("selector") is not None:
+        shown = selector_view(job_spec["selector"])
+        errors.append(invalid_value(f"{path}.selector", shown, "`selector` will be auto-generated"))
+    if job_spec.get("manualSelector"):
+        errors.append(not_supported(f"{path}.manualSelector", True, ("nil", "false")))
+    for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        validate_nonnegative(spec.get(field), f"spec.{field}", errors)
+    return errors
+
+
+def _validate_schedule(spec: Object, old_spec: Object, errors: Errors) -> None:
+    from kubepy.api.values import cron
+
+    schedule, path = spec.get("schedule", ""), "spec.schedule"
+    if not schedule:
+        errors.append(required(path))
+        return
+    try:
+        cron.parse(schedule)
+    except cron.CronError as error:
+        errors.append(invalid_value(path, schedule, str(error)))
+    if "TZ" not in schedule:
+        return
+    if "TZ" not in old_spec.get("schedule", ""):
+        why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        errors.append(invalid_value(path, schedule, why))
+    elif spec.get("timeZone") is not None:
+        errors.append(invalid_value(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+
+
+def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
+    from kubepy.api.values.cron import is_time_zone
+
+    if not zone:
+        errors.append(invalid_value(path, zone, "timeZone must be nil or non-empty string"))
+    elif not all(re.fullmatch(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}", part) and part not in (".", "..")
+                 for part in zone.split("/")):
+        errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
+    elif zone.lower() == "local":
+        why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        errors.append(invalid_value(path, zone, why))
+    elif not is_time_zone(zone):
+        errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))

@@ -1,0 +1,228 @@
+"""The formats of values that are not names: ports, percentages, keys, addresses (``apimachinery/pkg/util/validation``).
+
+Each function returns what is wrong with a value in upstream's words; nothing for a good one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kubepy.api.errors import invalid_value
+from kubepy.apiserver.validation.fields import Errors, between, validate_format
+from kubepy.quoting import quote
+
+_PORT_NAME = re.compile(r"[-a-z0-9]+")
+_PERCENT = re.compile(r"[0-9]+%")
+_CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_HEADER_NAME = re.compile(r"[-A-Za-z0-9]+")
+
+PORT_RANGE = between(1, 65535)
+
+
+def port_number(port: int) -> list[str]:
+    return [] if 1 <= port <= 65535 else [PORT_RANGE]
+
+
+def port_name(name: str) -> list[str]:
+    """An IANA service name."""
+    wrong = []
+    if len(name) > 15:
+        wrong.append("must be no more than 15 characters")
+    if not _PORT_NAME.fullmatch(name):
+        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not any("a" <= letter <= "z" for letter in name):
+        wrong.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        wrong.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        wrong.append("must not begin or end with a hyphen")
+    return wrong
+
+
+def port_number_or_name(port: int | str) -> list[str]:
+    return port_name(port) if isinstance(port, str) else port_number(port)
+
+
+def percent(text: str) -> list[str]:
+    if _PERCENT.fullmatch(text):
+        return []
+    return ["a valid percent string must be a numeric string followed by an ending '%' "
+            "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"]
+
+
+def config_map_key(key: str) -> list[str]:
+    wrong = []
+    if len(key) > 253:
+        wrong.append("must be no more than 253 characters")
+    if not _CONFIG_KEY.fullmatch(key):
+        wrong.append("a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  "
+                     "or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')")
+    return wrong + _parent_folder(key)
+
+
+def _parent_folder(key: str) -> list[str]:
+    if key in (".", ".."):
+        return [f"must not be '{key}'"]
+    return ["must not start with '..'"] if key.startswith("..") else []
+
+
+def env_var_name(name: str) -> list[str]:
+    """Since v1.34 any printable ASCII but ``=``."""
+    if all(" " <= letter <= "~" and letter != "=" for letter in name):
+        return [] if name else ["environment variable name must be non-empty"]
+    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+
+
+def http_header_name(name: str) -> list[str]:
+    if _HEADER_NAME.fullmatch(name):
+        return []
+    return ["a valid HTTP header must consist of alphanumeric characters or '-' "
+            "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"]
+
+
+def user_or_group_id(number: int) -> list[str]:
+    return [] if 0 <= number < 2**31 else [between(0, 2**31 - 1)]
+
+
+# --- addresses ----------------------------------------------------------------------------------------------------
+
+
+def ip_address(address: str) -> list[str]:
+    """An IPv4 or IPv6 address as v1.36 wants it in old fields: no leading zeros, no IPv4 inside IPv6."""
+    import ipaddress
+
+    try:
+        parsed = ipaddress.ip_address(_without_zone(address))
+    except ValueError:
+        if without_leading_zeros(address) is not None:
+            return ["must not have leading 0s"]
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
+        return ["must not be an IPv4-mapped IPv6 address"]
+    return []
+
+
+def _without_zone(address: str) -> str:
+    """The address itself. Raises ValueError where it names a zone (``fe80::1%eth0``): only Python takes that."""
+    if "%" in address:
+        raise ValueError(address)
+    return address
+
+
+def without_leading_zeros(address: str) -> str | None:
+    """An IPv4 address written with leading zeros (``010.0.0.1``), without them; None for anything else."""
+    parts = address.split(".")
+    if len(parts) != 4 or not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+        return None
+    return ".".join(str(int(part)) for part in parts)
+
+
+def cidr(network: str) -> list[str]:
+    """A network as v1.36 wants it in old fields: no leading zeros, no bits beyond the prefix."""
+    import ipaddress
+
+    address, slash, length = network.partition("/")
+    try:
+        ipaddress.ip_interface(_without_zone(network))
+    except ValueError:
+        if slash and without_leading_zeros(address) and length.isdigit() and int(length) <= 32:
+            return ["must not have leading 0s in IP or prefix length"]
+        return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
+    if not (slash and length.isdigit()):
+        return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
+    if str(int(length)) != length:
+        return ["must not have leading 0s in IP or prefix length"]
+    if _is_mapped(address):
+        return ["must not have an IPv4-mapped IPv6 address"]
+    interface = ipaddress.ip_interface(network)
+    return [] if interface.ip == interface.network.network_address else [
+        "must not have bits set beyond the prefix length"]
+
+
+def _is_mapped(address: str) -> bool:
+    import ipaddress
+
+    parsed = ipaddress.ip_address(address)
+    return isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None
+
+
+def is_ipv6(address: str) -> bool:
+    return ":" in address
+
+
+def ip_warnings(address: str, path: str) -> list[str]:
+    """Warnings about an address that is valid but not in canonical form (``GetWarningsForIP``)."""
+    import ipaddress
+
+    if not is_ipv6(address) or ip_address(address):
+        return []
+    canonical = str(ipaddress.ip_address(address))
+    if canonical == address:
+        return []
+    return [f"{path}: IPv6 address {quote(address)} should be in RFC 5952 canonical format ({quote(canonical)})"]
+
+
+def cidr_warnings(network: str, path: str) -> list[str]:
+    """The same about a network (``GetWarningsForCIDR``)."""
+    import ipaddress
+
+    address, _, length = network.partition("/")
+    if not is_ipv6(address) or cidr(network):
+        return []
+    canonical = f"{ipaddress.ip_address(address)}/{length}"
+    if canonical == network:
+        return []
+    return [f"{path}: IPv6 CIDR value {quote(network)} should be in RFC 5952 canonical format ({quote(canonical)})"]
+
+
+def validate_ip(address: str, path: str, errors: Errors) -> None:
+    validate_format(address, ip_address(address), path, errors)
+
+
+def validate_cidr(network: str, path: str, errors: Errors) -> None:
+    validate_format(network, cidr(network), path, errors)
+
+
+def dns1123_subdomain_with_underscore(name: str) -> list[str]:
+    """A DNS search path: a subdomain whose labels may start with and contain ``_``."""
+    from kubepy.api.values.names import regex_error
+
+    label = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+    pattern = rf"{label}(\.{label})*"
+    wrong = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
+    if not re.fullmatch(pattern, name):
+        rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
+                "and must start and end with an alphanumeric character")
+        wrong.append(regex_error(rule, pattern, "example.com"))
+    return wrong
+
+
+def wildcard_subdomain(name: str) -> list[str]:
+    """``*.example.com``."""
+    from kubepy.api.values.names import regex_error
+
+    label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+    pattern = rf"\*\.{label}(\.{label})*"
+    wrong = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
+    if not re.fullmatch(pattern, name):
+        rule = ("a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+                "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character")
+        wrong.append(regex_error(rule, pattern, "*.example.com"))
+    return wrong
+
+
+def domain_prefixed_path(text: str, path: str) -> Errors:
+    """``acme.io/foo`` (``IsDomainPrefixedPath``)."""
+    from kubepy.api.errors import required
+    from kubepy.api.values.names import dns1123_subdomain, regex_error
+
+    host, _, rest = text.partition("/")
+    if not text:
+        return [required(path)]
+    if not host or not rest:
+        return [invalid_value(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [invalid_value(path, host, complaint) for complaint in dns1123_subdomain(host)]
+    pattern = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+    if not re.fullmatch(pattern, rest):
+        errors.append(invalid_value(path, rest, regex_error("Invalid path", pattern)))
+    return errors

@@ -1,0 +1,193 @@
+"""Environment variables and where they come from (``ValidateEnv``, ``ValidateEnvFrom`` upstream)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubepy.api.errors import invalid_value, not_supported, required
+from kubepy.api.meta import Object
+from kubepy.api.values.names import dns1123_label, dns1123_subdomain
+from kubepy.apiserver.validation.fields import Errors, validate_format, validate_no_backsteps
+from kubepy.apiserver.validation.formats import config_map_key, env_var_name
+from kubepy.apiserver.validation.labels import label_key
+from kubepy.quoting import printable
+
+ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+              "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
+VOLUME_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+KNOWN_FIELDS = frozenset((*ENV_FIELDS, *VOLUME_FIELDS, "spec.host", "spec.restartPolicy", "spec.schedulerName",
+                          "status.phase"))
+CONTAINER_RESOURCES = ("limits.cpu", "limits.ephemeral-storage", "limits.memory",
+                       "requests.cpu", "requests.ephemeral-storage", "requests.memory")
+HUGE_PAGES = ("limits.hugepages-", "requests.hugepages-")
+BINARY_DIVISORS = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+
+
+def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
+    for index, variable in enumerate(variables):
+        name = variable.get("name")
+        if not name:
+            errors.append(required(f"{path}[{index}].name"))
+        else:
+            validate_format(name, env_var_name(name), f"{path}[{index}].name", errors)
+        if variable.get("valueFrom") is not None:
+            _validate_value_from(variable, f"{path}[{index}].valueFrom", errors)
+
+
+def _validate_value_from(variable: Object, path: str, errors: Errors) -> None:
+    source = variable["valueFrom"]
+    found = 0
+    for kind, validate in _SOURCES.items():
+        if source.get(kind) is not None:
+            found += 1
+            validate(source[kind], f"{path}.{kind}", errors)
+    if found == 0:
+        why = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+               "or `fileKeyRef`")
+        errors.append(invalid_value(path, "", why))
+    elif variable.get("value"):
+        errors.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
+    elif found > 1:
+        errors.append(invalid_value(path, "", "may not have more than one field specified at a time"))
+
+
+def _validate_env_field(selector: Object, path: str, errors: Errors) -> None:
+    validate_field_selector(selector, ENV_FIELDS, path, errors)
+
+
+def _validate_env_resource(selector: Object, path: str, errors: Errors) -> None:
+    validate_resource_selector(selector, path, errors, volume=False)
+
+
+def validate_field_selector(selector: Object, allowed: Iterable[str], path: str, errors: Errors) -> None:
+    """A downward API field reference; ``allowed`` are the fields without subscript."""
+    for name in ("apiVersion", "fieldPath"):
+        if not selector.get(name):
+            errors.append(required(f"{path}.{name}"))
+            return
+    label = selector["fieldPath"]
+    base, subscript = _split_subscript(label)
+    if why := _unconvertible(selector["apiVersion"], label, base, subscript):
+        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {why}"))
+    elif subscript is not None:
+        key = subscript.lower() if base == "metadata.annotations" else subscript
+        validate_format(key, label_key(key), path, errors)
+    else:
+        base = "spec.nodeName" if base == "spec.host" else base
+        if base not in allowed:
+            errors.append(not_supported(f"{path}.fieldPath", base, sorted(allowed)))
+
+
+def _split_subscript(label: str) -> tuple[str, str | None]:
+    """``metadata.labels['a']`` is ``metadata.labels`` and ``a``."""
+    base, bracket, rest = label.partition("['")
+    if bracket and base and label.endswith("']"):
+        return base, rest[:-2]
+    return label, None
+
+
+def _unconvertible(version: str, label: str, base: str, subscript: str | None) -> str:
+    if version != "v1":
+        return f"unsupported pod version: {version}"
+    if subscript is not None:
+        allowed = ("metadata.annotations", "metadata.labels")
+        return "" if base in allowed else f"field label does not support subscript: {label}"
+    return "" if label in KNOWN_FIELDS else printable(f"field label not supported: {label}")
+
+
+def validate_resource_selector(selector: Object, path: str, errors: Errors, *, volume: bool) -> None:
+    resource = selector.get("resource", "")
+    if volume and not selector.get("containerName"):
+        errors.append(required(f"{path}.containerName"))
+    elif not resource:
+        errors.append(required(f"{path}.resource"))
+    elif resource not in CONTAINER_RESOURCES and not resource.startswith(HUGE_PAGES):
+        errors.append(not_supported(f"{path}.resource", resource, CONTAINER_RESOURCES))
+    _validate_divisor(resource, str(selector.get("divisor") or "0"), f"{path}.divisor", errors)
+
+
+def _validate_divisor(resource: str, divisor: str, path: str, errors: Errors) -> None:
+    kind, allowed = _divisors_of(resource)
+    if divisor == "0" or not kind or divisor in allowed:
+        return
+    listed = "1m and 1" if kind == "cpu" else ", ".join(allowed)
+    why = f"only divisor's values {listed} are supported with the {kind} resource"
+    errors.append(invalid_value(path, resource, why))
+
+
+def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
+    kind = resource.partition(".")[2]
+    if resource in CONTAINER_RESOURCES:
+        if kind == "cpu":
+            return kind, ("1m", "1")
+        return ("local ephemeral storage" if kind == "ephemeral-storage" else kind), BINARY_DIVISORS
+    return ("hugepages", BINARY_DIVISORS) if resource.startswith(HUGE_PAGES) else ("", ())
+
+
+def _validate_key_selector(selector: Object, path: str, errors: Errors) -> None:
+    """A key of a ConfigMap or Secret."""
+    name, key = selector.get("name", ""), selector.get("key", "")
+    validate_format(name, dns1123_subdomain(name), f"{path}.name", errors)
+    if not key:
+        errors.append(required(f"{path}.key"))
+    else:
+        validate_format(key, config_map_key(key), f"{path}.key", errors)
+
+
+def _validate_file_key(selector: Object, path: str, errors: Errors) -> None:
+    for name, check in (("key", env_var_name), ("volumeName", dns1123_label)):
+        value = selector.get(name, "")
+        if not value:
+            errors.append(required(f"{path}.{name}"))
+        else:
+            validate_format(value, check(value), f"{path}.{name}", errors)
+    if not selector.get("path"):
+        errors.append(required(f"{path}.path"))
+    else:
+        validate_no_backsteps(selector["path"], f"{path}.path", errors)
+
+
+_SOURCES = {
+    "fieldRef": _validate_env_field,
+    "resourceFieldRef": _validate_env_resource,
+    "configMapKeyRef": _validate_key_selector,
+    "secretKeyRef": _validate_key_selector,
+    "fileKeyRef": _validate_file_key,
+}
+
+
+def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
+    for index, source in enumerate(sources):
+        if prefix := source.get("prefix"):
+            validate_format(prefix, env_var_name(prefix), f"{path}[{index}].prefix", errors)
+        found = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+        for kind in found:
+            _validate_named_source(source[kind], f"{path}[{index}].{kind}", errors)
+        if not found:
+            errors.append(invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`"))
+        elif len(found) > 1:
+            errors.append(invalid_value(path, "", "may not have more than one field specified at a time"))
+
+
+def _validate_named_source(reference: Object, path: str, errors: Errors) -> None:
+    name = reference.get("name")
+    if not name:
+        errors.append(required(f"{path}.name"))
+    else:
+        prefix = name[:-1] + "a" if name.endswith("-") else name  # upstream takes the name for a prefix here
+        validate_format(name, dns1123_subdomain(prefix), f"{path}.name", errors)
+
+
+def validate_file_key_volumes(container: Object, volumes: dict[str, Object], path: str, errors: Errors) -> None:
+    """A ``fileKeyRef`` must name an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
+    from kubepy.api.errors import field_not_found
+
+    for index, variable in enumerate(container.get("env") or ()):
+        reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+        if reference is None:
+            continue
+        name, at = reference.get("volumeName", ""), f"{path}.env[{index}].valueFrom.fileKeyRef.volumeName"
+        if name not in volumes:
+            errors.append(field_not_found(at, name))
+        elif volumes[name].get("emptyDir") is None:
+            errors.append(invalid_value(at, name, "referenced volume must be of type emptyDir"))

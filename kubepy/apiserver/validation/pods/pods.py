@@ -1,0 +1,231 @@
+"""Pods: creation, and what may change later (``ValidatePodCreate``, ``ValidatePodUpdate``, … upstream)."""
+
+from __future__ import annotations
+
+from kubepy.api.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required
+from kubepy.api.meta import Object, name_of
+from kubepy.apiserver.validation.fields import Errors, between, semantically_equal
+from kubepy.apiserver.validation.goview import go_view
+from kubepy.apiserver.validation.pods.annotations import (
+    MIRROR,
+    validate_annotation_changes,
+    validate_pod_annotations,
+    validate_profiles_match,
+)
+from kubepy.apiserver.validation.pods.containers import validate_image_padding
+from kubepy.apiserver.validation.pods.options import PodOptions, options_for_update
+from kubepy.apiserver.validation.pods.scheduling import REQUIRED, validate_tolerations
+from kubepy.apiserver.validation.pods.spec import validate_pod_spec
+from kubepy.quoting import quote
+
+UPDATABLE = ("`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
+             "`spec.tolerations` (only additions to existing tolerations),"
+             "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)")
+CREATED = PodOptions(resource_is_pod=True)
+
+
+def validate_pod(pod: Object) -> list[FieldError]:
+    errors: Errors = []
+    spec, annotations = pod["spec"], pod["metadata"].get("annotations")
+    _validate_annotations_and_spec(pod, CREATED, errors)
+    if spec.get("ephemeralContainers"):
+        errors.append(forbidden_field("spec.ephemeralContainers", "cannot be set on create"))
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        errors.append(forbidden_field("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
+    validate_profiles_match(annotations, spec, "spec", errors)
+    return errors
+
+
+def _validate_annotations_and_spec(pod: Object, options: PodOptions, errors: Errors) -> None:
+    """``validatePodMetadataAndSpec`` without the metadata of every object.
+
+    A token's volume needs no ``serviceAccountName``: in clusters with users admission has filled that in by now.
+    """
+    spec = pod["spec"]
+    validate_pod_annotations(pod["metadata"].get("annotations"), spec, options, "metadata.annotations", errors)
+    validate_pod_spec(spec, name_of(pod), options, "spec", errors)
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            validate_image_padding(container, f"spec.{field}[{index}]", errors)
+
+
+# --- update -------------------------------------------------------------------------------------------------------
+
+
+def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
+    errors = revalidate(pod, old)
+    spec, old_spec = pod["spec"], old["spec"]
+    for field in ("containers", "initContainers"):
+        new_list, old_list = spec.get(field) or [], old_spec.get(field) or []
+        if len(new_list) != len(old_list):
+            return [*errors, forbidden_field(f"spec.{field}", "pod updates may not add or remove containers")]
+        for index, container in enumerate(new_list):
+            if not container.get("image"):
+                errors.append(required(f"spec.{field}[{index}].image"))
+            validate_image_padding(container, f"spec.{field}[{index}]", errors)
+    if final := _deadline_errors(spec, old_spec):
+        errors += final
+        if spec.get("activeDeadlineSeconds") is not None:
+            return errors
+    _validate_tolerations_added(spec, old_spec, errors)
+    _validate_gates_removed(spec, old_spec, errors)
+    _validate_unchanged(spec, old_spec, errors)
+    return errors
+
+
+def revalidate(pod: Object, old: Object) -> Errors:
+    """The whole pod again. What the old one had already is tolerated, so look at that only when there is need."""
+    errors = _whole(pod, old, CREATED)
+    return _whole(pod, old, options_for_update(old["spec"], old["metadata"], resource_is_pod=True)) if errors else []
+
+
+def _whole(pod: Object, old: Object, options: PodOptions) -> Errors:
+    errors: Errors = []
+    new_annotations = pod["metadata"].get("annotations") or {}
+    old_annotations = old["metadata"].get("annotations") or {}
+    _validate_annotations_and_spec(pod, options, errors)
+    if new_annotations != old_annotations:
+        validate_annotation_changes(new_annotations, old_annotations, "metadata.annotations", errors)
+    return errors
+
+
+def _deadline_errors(spec: Object, old_spec: Object) -> list[FieldError]:
+    """A deadline can be set once and then only be shortened."""
+    new, old = spec.get("activeDeadlineSeconds"), old_spec.get("activeDeadlineSeconds")
+    at = "spec.activeDeadlineSeconds"
+    if new is None:
+        why = "must not update from a positive integer to nil value"
+        return [] if old is None else [invalid_value(at, None, why)]
+    if not 0 <= new < 2**31:
+        return [invalid_value(at, new, between(0, 2**31 - 1))]
+    if old is not None and old < new:
+        return [invalid_value(at, new, "must be less than or equal to previous value")]
+    return []
+
+
+def _validate_tolerations_added(spec: Object, old_spec: Object, errors: Errors) -> None:
+    new, old = spec.get("tolerations") or [], old_spec.get("tolerations") or []
+    if new == old:
+        return
+    kept = [_without_seconds(one) for one in new]
+    if any(_without_seconds(one) not in kept for one in old):
+        why = "existing toleration can not be modified except its tolerationSeconds"
+        errors.append(forbidden_field("spec.tolerations", why))
+    else:
+        validate_tolerations(new, "spec.tolerations", errors)
+
+
+def _without_seconds(toleration: Object) -> Object:
+    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+
+
+def _validate_gates_removed(spec: Object, old_spec: Object, errors: Errors) -> None:
+    known = {one.get("name") for one in old_spec.get("schedulingGates") or ()}
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        if gate.get("name") not in known:
+            why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            errors.append(forbidden_field(f"spec.schedulingGates[{index}].name", why))
+
+
+def _validate_unchanged(spec: Object, old_spec: Object, errors: Errors) -> None:
+    """Everything that may change is put back as it was; any difference that remains is forbidden."""
+    if semantically_equal(spec, old_spec):
+        return
+    munged = _with_old_mutable_fields(spec, old_spec)
+    if old_spec.get("schedulingGates"):
+        _validate_gated_scheduling(munged, old_spec, errors)
+    if not semantically_equal(munged, old_spec):
+        from kubepy.apiserver.validation.godiff import go_diff
+
+        difference = go_diff("core.PodSpec", old_spec, munged)
+        why = f"pod updates may not change fields other than {UPDATABLE}\n{difference}"
+        errors.append(forbidden_field("spec", why))
+
+
+def _with_old_mutable_fields(spec: Object, old_spec: Object) -> Object:
+    munged = dict(spec)
+    for field in ("containers", "initContainers"):
+        if spec.get(field):
+            munged[field] = [_with_image_of(new, old) for new, old in zip(spec[field], old_spec[field], strict=True)]
+    for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
+        _copy_field(munged, old_spec, field)
+    period = "terminationGracePeriodSeconds"
+    if (old_spec.get(period) or 0) < 0 and munged.get(period) == 1:
+        munged[period] = old_spec[period]
+    return munged
+
+
+def _with_image_of(container: Object, old: Object) -> Object:
+    changed = dict(container)
+    _copy_field(changed, old, "image")
+    return changed
+
+
+def _copy_field(target: Object, source: Object, field: str) -> None:
+    if field in source:
+        target[field] = source[field]
+    else:
+        target.pop(field, None)
+
+
+def _validate_gated_scheduling(munged: Object, old_spec: Object, errors: Errors) -> None:
+    """A pod that is held back by gates may narrow where it can run; munged gets the old rules back."""
+    new, old = munged.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
+    if any(new.get(key) != value for key, value in old.items()):
+        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        errors.append(invalid_value("spec.nodeSelector", new, why))
+    _copy_field(munged, old_spec, "nodeSelector")
+    new_affinity, old_affinity = munged.get("affinity") or {}, old_spec.get("affinity") or {}
+    if semantically_equal(new_affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")):
+        return
+    _validate_node_affinity_narrowed(new_affinity.get("nodeAffinity") or {}, old_affinity.get("nodeAffinity") or {},
+                                     errors)
+    restored = dict(new_affinity)
+    _copy_field(restored, old_affinity, "nodeAffinity")
+    if restored or old_spec.get("affinity") is not None:
+        munged["affinity"] = restored
+    else:
+        munged.pop("affinity", None)
+
+
+def _validate_node_affinity_narrowed(new: Object, old: Object, errors: Errors) -> None:
+    at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
+    old_terms = (old.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    new_terms = (new.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    if old_terms and len(old_terms) != len(new_terms):
+        why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), why))
+        return
+    for index, (new_term, old_term) in enumerate(zip(new_terms, old_terms, strict=False)):
+        if not _only_adds(new_term, old_term):
+            why = "only additions are allowed (no mutations or deletions)"
+            errors.append(invalid_value(f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), why))
+
+
+def _only_adds(new: Object, old: Object) -> bool:
+    kinds = ("matchExpressions", "matchFields")
+    if not any(old.get(kind) for kind in kinds):
+        return not any(new.get(kind) for kind in kinds)
+    return all((new.get(kind) or [])[:len(old.get(kind) or [])] == (old.get(kind) or []) for kind in kinds)
+
+
+# --- ephemeral containers ---------------------------------------------------------------------------------------------
+
+
+def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[FieldError]:
+    if MIRROR in (old["metadata"].get("annotations") or {}):
+        return [forbidden_field(WHOLE_OBJECT, "static pods do not support ephemeral containers")]
+    errors = revalidate(pod, old)
+    new = {one.get("name"): one for one in pod["spec"].get("ephemeralContainers") or ()}
+    for container in old["spec"].get("ephemeralContainers") or ():
+        name = container.get("name")
+        if name not in new:
+            why = f"existing ephemeral containers {quote(name)} may not be removed\n"
+            errors.append(forbidden_field("spec.ephemeralContainers", why))
+        elif not semantically_equal(new[name], container):
+            from kubepy.apiserver.validation.godiff import go_diff
+
+            difference = go_diff("core.EphemeralContainer", container, new[name])
+            why = f"existing ephemeral containers {quote(name)} may not be changed\n{difference}"
+            errors.append(forbidden_field("spec.ephemeralContainers", why))
+    return errors

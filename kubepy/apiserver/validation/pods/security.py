@@ -1,0 +1,292 @@
+"""Security contexts of pods and containers (``ValidateSecurityContext``, ``validatePodSpecSecurityContext``)."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from kubepy.api.errors import (
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+    too_long,
+)
+from kubepy.api.meta import Object
+from kubepy.api.objects.pods import containers_with_paths
+from kubepy.api.values.names import dns1123_subdomain
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    validate_format,
+    validate_local_descending_path,
+    validate_optional_choice,
+)
+from kubepy.apiserver.validation.formats import user_or_group_id
+
+PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
+SYSCTL_PATTERN = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+IPC_SYSCTLS = frozenset(("kernel.sem", "fs.mqueue.msg_max", "fs.mqueue.msgsize_max", "fs.mqueue.queues_max"))
+
+
+@cache
+def _sysctl_name() -> re.Pattern[str]:
+    return re.compile(SYSCTL_PATTERN)
+
+
+def validate_security_context(context: Object, path: str, errors: Errors, *, host_users: bool) -> None:
+    """A container's."""
+    for field in ("runAsUser", "runAsGroup"):
+        _validate_id(context.get(field), f"{path}.{field}", errors)
+    if (mount := context.get("procMount")) is not None:
+        validate_optional_choice(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
+        if host_users and mount == "Unmasked":
+            why = "`hostUsers` must be false to use `Unmasked`"
+            errors.append(invalid_value(f"{path}.procMount", mount, why))
+    validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
+    if context.get("allowPrivilegeEscalation") is False:
+        _validate_no_escalation(context, path, errors)
+    validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
+    validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
+
+
+def _validate_no_escalation(context: Object, path: str, errors: Errors) -> None:
+    from kubepy.apiserver.validation.goview import go_view
+
+    if context.get("privileged"):
+        why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+        errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
+    if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
+        why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+        errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
+
+
+def _validate_id(number: int | None, path: str, errors: Errors) -> None:
+    if number is not None:
+        validate_format(number, user_or_group_id(number), path, errors)
+
+
+def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, allow_namespaced_sysctls: bool) -> None:
+    """A pod's: ``spec.securityContext``, with what of it lies in the spec itself (hostPID, hostIPC, hostNetwork)."""
+    context = spec.get("securityContext")
+    if not context:
+        if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+            _validate_shared_processes(path, errors)
+        return
+    for field in ("fsGroup", "runAsUser", "runAsGroup"):
+        _validate_id(context.get(field), f"{path}.{field}", errors)
+    for index, group in enumerate(context.get("supplementalGroups") or ()):
+        _validate_id(group, f"{path}.supplementalGroups[{index}]", errors)
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        _validate_shared_processes(path, errors)
+    if sysctls := context.get("sysctls"):
+        _validate_sysctls(sysctls, spec, f"{path}.sysctls", errors, allow_namespaced=allow_namespaced_sysctls)
+    validate_optional_choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"),
+                             f"{path}.fsGroupChangePolicy", errors)
+    validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
+    validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
+    validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
+    validate_optional_choice(context.get("supplementalGroupsPolicy"), ("Merge", "Strict"),
+                             f"{path}.supplementalGroupsPolicy", errors)
+    validate_optional_choice(context.get("seLinuxChangePolicy"), ("MountOption", "Recursive"),
+                             f"{path}.seLinuxChangePolicy", errors)
+
+
+def _validate_shared_processes(path: str, errors: Errors) -> None:
+    why = "ShareProcessNamespace and HostPID cannot both be enabled"
+    errors.append(invalid_value(f"{path}.shareProcessNamespace", True, why))
+
+
+def _validate_sysctls(sysctls: list[Object], spec: Object, path: str, errors: Errors, *,
+                      allow_namespaced: bool) -> None:
+    seen: set[str] = set()
+    for index, sysctl in enumerate(sysctls):
+        name, at = sysctl.get("name", ""), f"{path}[{index}].name"
+        if not name:
+            errors.append(required(at))
+        elif len(name) > 253 or not _sysctl_name().fullmatch(name):
+            why = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
+            errors.append(invalid_value(at, name, why))
+        elif name in seen:
+            errors.append(duplicate(at, name))
+        seen.add(name)
+        if not allow_namespaced and (why := host_sysctl_complaint(name, spec)):
+            errors.append(invalid_value(at, name, why))
+
+
+def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
+    """A sysctl of a namespace that the pod shares with the host cannot be set."""
+    name = sysctl.replace("/", ".")
+    if spec.get("hostNetwork") and name.startswith("net."):
+        return "may not be specified when 'hostNetwork' is true"
+    if spec.get("hostIPC") and (name in IPC_SYSCTLS or name.startswith(("kernel.shm", "kernel.msg", "fs.mqueue."))):
+        return "may not be specified when 'hostIPC' is true"
+    return ""
+
+
+# --- profiles -----------------------------------------------------------------------------------------------------
+
+
+def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) -> None:
+    if profile is None:
+        return
+    kind, local = profile.get("type", ""), profile.get("localhostProfile")
+    if not kind:
+        errors.append(required(f"{path}.type", "type is required when seccompProfile is set"))
+    elif kind not in PROFILE_TYPES:
+        errors.append(not_supported(f"{path}.type", kind, PROFILE_TYPES))
+    if kind != "Localhost":
+        if local is not None:
+            from kubepy.apiserver.validation.goview import go_view
+
+            why = "can only be set when seccomp type is Localhost"
+            errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), why))
+    elif local is None:
+        errors.append(required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
+    else:
+        validate_local_descending_path(local, f"{path}.localhostProfile", errors)
+
+
+def validate_app_armor_profile(profile: Object | None, path: str, errors: Errors) -> None:
+    if profile is None:
+        return
+    kind, local = profile.get("type", ""), profile.get("localhostProfile")
+    if not kind:
+        errors.append(required(f"{path}.type", "type is required when appArmorProfile is set"))
+    elif kind not in PROFILE_TYPES:
+        errors.append(not_supported(f"{path}.type", kind, PROFILE_TYPES))
+    elif kind == "Localhost":
+        errors.extend(_local_app_armor(local, f"{path}.localhostProfile"))
+    elif local is not None:
+        why = "can only be set when AppArmor type is Localhost"
+        errors.append(invalid_value(f"{path}.localhostProfile", local, why))
+
+
+def _local_app_armor(local: str | None, path: str) -> list[FieldError]:
+    if not (local or "").strip() and local == (local or "").strip():
+        return [required(path, "must be set when AppArmor type is Localhost")]
+    if local is None:
+        return [required(path, "must be set when AppArmor type is Localhost")]
+    found = [invalid_value(path, local, "must not be padded with whitespace")] if local != local.strip() else []
+    return [*found, too_long(path, 4095)] if len(local.encode()) > 4095 else found
+
+
+# --- Windows ------------------------------------------------------------------------------------------------------
+
+
+def validate_windows_options(options: Object | None, path: str, errors: Errors) -> None:
+    if not options:
+        return
+    if (name := options.get("gmsaCredentialSpecName")) is not None:
+        validate_format(name, dns1123_subdomain(name), f"{path}.gmsaCredentialSpecName", errors)
+    if (spec := options.get("gmsaCredentialSpec")) is not None:
+        if not spec:
+            errors.append(invalid_value(f"{path}.gmsaCredentialSpec", spec,
+                                        "gmsaCredentialSpec cannot be an empty string"))
+        elif len(spec.encode()) > 64 * 1024:
+            errors.append(invalid_value(f"{path}.gmsaCredentialSpec", spec,
+                                        "gmsaCredentialSpec size must be under 64 KiB"))
+    if (user := options.get("runAsUserName")) is not None:
+        validate_format(user, windows_user_name(user), f"{path}.runAsUserName", errors)
+
+
+def windows_user_name(name: str) -> list[str]:
+    """``DOMAIN\\user`` or ``user``."""
+    if not name:
+        return ["runAsUserName cannot be an empty string"]
+    if re.search(r"[\x00-\x1f\x7f]", name):
+        return ["runAsUserName cannot contain control characters"]
+    if name.count("\\") > 1:
+        return ["runAsUserName cannot contain more than one backslash"]
+    domain, backslash, user = name.rpartition("\\")
+    return (_windows_domain(domain) if backslash else []) + _windows_user(user)
+
+
+def _windows_domain(domain: str) -> list[str]:
+    wrong = ["runAsUserName's Domain length must be under 256 characters"] if len(domain) >= 256 else []
+    label = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+    net_bios = r'[^\\/:\*\?"<>|\.][^\\/:\*\?"<>|]{0,14}'
+    if not (re.fullmatch(net_bios, domain) or re.fullmatch(rf"{label}(?:\.{label})*", domain)):
+        wrong.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+    return wrong
+
+
+def _windows_user(user: str) -> list[str]:
+    wrong = []
+    if not user:
+        wrong.append("runAsUserName's User cannot be empty")
+    elif len(user) > 104:
+        wrong.append("runAsUserName's User length must not be longer than 104 characters")
+    if re.fullmatch(r"[\. ]+", user):
+        wrong.append("runAsUserName's User cannot contain only periods or spaces")
+    if re.search(r'["/\\:;|=,+*?<>@\[\]]', user):
+        wrong.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+    return wrong
+
+
+def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
+    """Windows HostProcess containers: all or none (``validateWindowsHostProcessPod``)."""
+    of_pod = _host_process(spec)
+    containers = list(containers_with_paths(spec, path))
+    running = 0
+    for container, at in containers:
+        own = _host_process(container)
+        if of_pod is not None and own is not None and of_pod != own:
+            why = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
+            errors.append(invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, why))
+        running += bool(of_pod if own is None else own)
+    if running and running != len(containers):
+        why = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        errors.append(invalid_value(path, "", why))
+    if running and not spec.get("hostNetwork"):
+        why = "hostNetwork must be true if pod contains any hostProcess containers"
+        errors.append(invalid_value(f"{path}.hostNetwork", False, why))
+
+
+def _host_process(holder: Object) -> bool | None:
+    options = (holder.get("securityContext") or {}).get("windowsOptions") or {}
+    return options.get("hostProcess")
+
+
+def validate_os(spec: Object, path: str, errors: Errors) -> None:
+    """``spec.os``, and the fields that only the other operating system has."""
+    system = (spec.get("os") or {}).get("name", "")
+    if not system:
+        errors.append(required(f"{path}.os.name"))
+    elif system not in ("linux", "windows"):
+        errors.append(not_supported(f"{path}.os", system, ("linux", "windows")))
+    elif system == "linux":
+        _validate_linux(spec, path, errors)
+    else:
+        _validate_windows(spec, path, errors)
+
+
+def _validate_linux(spec: Object, path: str, errors: Errors) -> None:
+    for holder, at in ((spec, path), *containers_with_paths(spec, path)):
+        if (holder.get("securityContext") or {}).get("windowsOptions") is not None:
+            errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
+                                          "windows options cannot be set for a linux pod"))
+
+
+# The pod fields in upstream's order; those that are not in securityContext are in the spec.
+LINUX_POD_FIELDS = ("securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID",
+                    "hostIPC", "securityContext.seccompProfile", "securityContext.fsGroup",
+                    "securityContext.fsGroupChangePolicy", "securityContext.sysctls", "shareProcessNamespace",
+                    "securityContext.runAsUser", "securityContext.runAsGroup", "securityContext.supplementalGroups",
+                    "securityContext.supplementalGroupsPolicy", "securityContext.seLinuxChangePolicy")
+LINUX_CONTAINER_FIELDS = ("appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities",
+                          "readOnlyRootFilesystem", "privileged", "allowPrivilegeEscalation", "procMount",
+                          "runAsUser", "runAsGroup")
+
+
+def _validate_windows(spec: Object, path: str, errors: Errors) -> None:
+    why = "cannot be set for a windows pod"
+    for field in LINUX_POD_FIELDS:
+        block, _, name = field.rpartition(".")
+        if ((spec.get(block) or {}) if block else spec).get(name) is not None:
+            errors.append(forbidden_field(f"{path}.{field}", why))
+    for container, at in containers_with_paths(spec, path):
+        context = container.get("securityContext") or {}
+        errors.extend(forbidden_field(f"{at}.securityContext.{field}", why)
+                      for field in LINUX_CONTAINER_FIELDS if context.get(field) is not None)

@@ -1,0 +1,197 @@
+"""The status of a pod: what a kubelet or a scheduler may not write (``ValidatePodStatusUpdate`` upstream)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.values.names import dns1123_subdomain
+from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, validate_format
+from kubepy.apiserver.validation.formats import is_ipv6, user_or_group_id, validate_ip
+from kubepy.apiserver.validation.goview import go_view
+from kubepy.apiserver.validation.labels import label_key
+from kubepy.apiserver.validation.pods.annotations import validate_annotation_changes
+
+SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+NOT_AN_INTEGER = "must be a non-negative integer"
+ENDED = "may not be transitioned to non-terminated state"
+TWO_OF_A_FAMILY = "may specify no more than one IP for each IP family"
+HEALTHS = ("Healthy", "Unhealthy", "Unknown")
+# The lists of container statuses, and the containers that they are about.
+STATUS_LISTS = (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers"),
+                ("ephemeralContainerStatuses", ""))
+
+
+def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
+    errors: Errors = []
+    status, before = pod.get("status") or {}, old.get("status") or {}
+    if annotations_of(pod) != annotations_of(old):
+        validate_annotation_changes(annotations_of(pod), annotations_of(old), "metadata.annotations", errors)
+    _validate_conditions(status.get("conditions") or (), errors)
+    _validate_nominated_node(status, before, old["spec"], errors)
+    if (generation := status.get("observedGeneration", 0)) < 0:
+        errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
+    if status.get("qosClass", "") != before.get("qosClass", ""):
+        errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), IMMUTABLE))
+    for field, containers in STATUS_LISTS:
+        errors.extend(_revivals(status.get(field) or (), before.get(field) or (), old["spec"], containers, field))
+    _validate_claim_statuses(status.get("resourceClaimStatuses") or (), pod["spec"], errors)
+    _validate_addresses(status, before, errors)
+    for field, _ in STATUS_LISTS:
+        _validate_users(status.get(field) or (), pod["spec"], f"status.{field}", errors)
+    for field, containers in STATUS_LISTS:
+        errors.extend(_wrong_allocations(status.get(field) or (), pod["spec"].get(containers) or (), f"status.{field}"))
+    return errors
+
+
+def _validate_conditions(conditions: Iterable[Object], errors: Errors) -> None:
+    for index, condition in enumerate(conditions):
+        kind, generation, at = condition.get("type", ""), condition.get("observedGeneration", 0), (
+            f"status.conditions[{index}]")
+        if generation < 0:
+            errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
+        if kind not in SYSTEM_CONDITIONS:
+            validate_format(kind, label_key(kind), f"{at}.Type", errors)
+
+
+def _validate_nominated_node(status: Object, before: Object, spec: Object, errors: Errors) -> None:
+    node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
+    if not node or node == before.get("nominatedNodeName", ""):
+        return
+    validate_format(node, dns1123_subdomain(node), at, errors)
+    if spec.get("nodeName"):
+        errors.append(forbidden_field(at, "may not be set on pods that are already bound to a node"))
+
+
+# --- containers that have ended -----------------------------------------------------------------------------------
+
+
+def _revivals(new: Iterable[Object], old: Iterable[Object], spec: Object, containers: str,
+              field: str) -> Iterator[FieldError]:
+    """A container that has ended runs again only where the pod's restart policy lets it."""
+    running = {one.get("name") for one in new if (one.get("state") or {}).get("terminated") is None}
+    if containers and _may_all_restart(spec):
+        return
+    for index, status in enumerate(old):
+        ended = (status.get("state") or {}).get("terminated")
+        if ended is None or status.get("name") not in running:
+            continue
+        container = next((one for one in spec.get(containers) or () if one.get("name") == status.get("name")), None)
+        if container is None or not _may_restart(container, spec, ended.get("exitCode", 0)):
+            yield forbidden_field(f"status.{field}[{index}].state", ENDED)
+
+
+def _may_all_restart(spec: Object) -> bool:
+    """Whether some container's end may restart the whole pod (``AllContainersCouldRestart``)."""
+    return any(rule.get("action") == "RestartAllContainers"
+               for field in ("containers", "initContainers") for container in spec.get(field) or ()
+               for rule in container.get("restartPolicyRules") or ())
+
+
+def _may_restart(container: Object, spec: Object, exit_code: int) -> bool:
+    """``podutil.ContainerShouldRestart``."""
+    for rule in container.get("restartPolicyRules") or ():
+        codes = rule.get("exitCodes") or {}
+        listed = exit_code in (codes.get("values") or ())
+        if listed == (codes.get("operator") == "In"):
+            return True
+    policy = container.get("restartPolicy") or spec.get("restartPolicy", "Always")
+    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
+
+
+# --- claims and addresses -----------------------------------------------------------------------------------------
+
+
+def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: Errors) -> None:
+    known = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    seen: set[str] = set()
+    for index, status in enumerate(statuses):
+        name, claim, at = status.get("name", ""), status.get("resourceClaimName"), (
+            f"status.resourceClaimStatuses[{index}]")
+        if name not in known:
+            why = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(invalid_value(f"{at}.name", name, why))
+        if name in seen:
+            errors.append(duplicate(f"{at}.name", name))
+        seen.add(name)
+        if claim is not None:
+            validate_format(claim, dns1123_subdomain(claim), f"{at}.resourceClaimName", errors)
+
+
+def _validate_addresses(status: Object, before: Object, errors: Errors) -> None:
+    hosts = status.get("hostIPs") or ()
+    _validate_list(status, before, "podIPs", "core.PodIP", errors)
+    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
+        errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
+    _validate_list(status, before, "hostIPs", "core.HostIP", errors)
+
+
+def _validate_list(status: Object, before: Object, field: str, type_name: str, errors: Errors) -> None:
+    """At most one address of each family; what the old pod had already is tolerated."""
+    given = [one.get("ip", "") for one in status.get(field) or ()]
+    known = {one.get("ip", "") for one in before.get(field) or ()}
+    for index, address in enumerate(given):
+        if address not in known:
+            validate_ip(address, f"status.{field}[{index}]", errors)
+    if len(given) > 2 or (len(given) == 2 and is_ipv6(given[0]) == is_ipv6(given[1])):
+        shown = [go_view(type_name, one) for one in status[field]]
+        errors.append(invalid_value(f"status.{field}", shown, TWO_OF_A_FAMILY))
+
+
+# --- users and devices --------------------------------------------------------------------------------------------
+
+
+def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors: Errors) -> None:
+    system = (spec.get("os") or {}).get("name", "linux")
+    for index, status in enumerate(statuses):
+        user, at = (status.get("user") or {}).get("linux"), f"{path}[{index}].user.linux"
+        if user is None:
+            continue
+        if system == "windows":
+            errors.append(forbidden_field(at, "cannot be set for a windows pod"))
+            continue
+        numbers = [(user.get("uid", 0), "uid"), (user.get("gid", 0), "gid"),
+                   *((group, f"supplementalGroups[{which}]")
+                     for which, group in enumerate(user.get("supplementalGroups") or ()))]
+        errors.extend(invalid_value(f"{at}.{shown}", number, why)
+                      for number, shown in numbers for why in user_or_group_id(number))
+
+
+def _wrong_allocations(statuses: Iterable[Object], containers: Iterable[Object], path: str) -> Iterator[FieldError]:
+    """The health of devices (``allocatedResourcesStatus``): of what the container asks for, each told once."""
+    by_name = {one.get("name"): one for one in containers}
+    for index, status in enumerate(statuses):
+        at = f"{path}[{index}].allocatedResourcesStatus"
+        if status.get("allocatedResourcesStatus") and path.endswith("ephemeralContainerStatuses"):
+            yield forbidden_field(at, "must not be specified in container status")
+            continue
+        container = by_name.get(status.get("name"))
+        for position, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
+            if container is not None and (why := _unasked(allocated.get("name", ""), container)):
+                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), why)
+            yield from _wrong_healths(allocated.get("resources") or (), f"{at}[{position}].resources")
+
+
+def _unasked(name: str, container: Object) -> str:
+    resources = container.get("resources") or {}
+    if not name.startswith("claim:"):
+        asked = name in (resources.get("requests") or {})
+        return "" if asked else "must match one of the container's resource requests"
+    claims = {"/".join(filter(None, (f"claim:{one.get('name', '')}", one.get("request"))))
+              for one in resources.get("claims") or ()}
+    return "" if name in claims else ("must match one of the container's resource claims in a format "
+                                      "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty")
+
+
+def _wrong_healths(devices: Iterable[Object], path: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, device in enumerate(devices):
+        at, identifier = f"{path}[{index}]", device.get("resourceID", "")
+        if device.get("health", "") not in HEALTHS:
+            yield not_supported(f"{at}.health", device.get("health", ""), HEALTHS)
+        if device.get("message") == "":
+            yield required(f"{at}.message", "must be non-empty if specified")
+        if identifier in seen:
+            yield duplicate(f"{at}.resourceID", identifier)
+        seen.add(identifier)

@@ -1,0 +1,253 @@
+"""Volumes of a pod, except for those of storage systems (``ValidateVolumes``, ``validateVolumeSource`` upstream)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.meta import Object
+from kubepy.api.values.names import dns1123_label, dns1123_subdomain
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    validate_choice,
+    validate_file_mode,
+    validate_format,
+    validate_local_descending_path,
+    validate_local_non_reserved_path,
+    validate_no_backsteps,
+)
+from kubepy.apiserver.validation.pods.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
+from kubepy.apiserver.validation.pods.options import PodOptions
+from kubepy.quoting import quote
+
+# In upstream's order; the second entry is what the field is called in an error, where that differs.
+SOURCES: dict[str, str] = {
+    "emptyDir": "", "hostPath": "", "gitRepo": "", "gcePersistentDisk": "persistentDisk", "awsElasticBlockStore": "",
+    "secret": "", "nfs": "", "iscsi": "", "glusterfs": "", "flocker": "", "persistentVolumeClaim": "", "rbd": "",
+    "cinder": "", "cephfs": "", "quobyte": "", "downwardAPI": "", "fc": "", "flexVolume": "", "configMap": "",
+    "azureFile": "", "vsphereVolume": "", "photonPersistentDisk": "", "portworxVolume": "", "azureDisk": "",
+    "storageos": "", "projected": "", "scaleIO": "", "csi": "", "ephemeral": "", "image": "",
+}
+SECOND_SOURCE_NAMES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}  # upstream's spelling
+HOST_PATH_TYPES = ("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket")
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+TEN_MINUTES = 600
+
+
+def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, path: str,
+                     errors: Errors) -> dict[str, Object]:
+    """The volumes without errors, by name: only those can be mounted. ``pod_name`` is "" in a template."""
+    good: dict[str, Object] = {}
+    made_for = {f"{pod_name}-{one.get('name', '')}" for one in volumes if pod_name and one.get("ephemeral") is not None}
+    for index, volume in enumerate(volumes):
+        found: Errors = []
+        _validate_volume(volume, good, pod_name, options, f"{path}[{index}]", found)
+        if not found:
+            good[volume["name"]] = volume
+        errors.extend(found)
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        if made_for and claim in made_for:
+            why = "must not reference a PVC that gets created for an ephemeral volume"
+            errors.append(invalid_value(f"{path}[{index}].persistentVolumeClaim.claimName", claim, why))
+    return good
+
+
+def _validate_volume(volume: Object, good: dict[str, Object], pod_name: str, options: PodOptions, path: str,
+                     errors: Errors) -> None:
+    name = volume.get("name", "")
+    _validate_source(volume, pod_name, options, path, errors)
+    if not name:
+        errors.append(required(f"{path}.name"))
+    else:
+        validate_format(name, dns1123_label(name), f"{path}.name", errors)
+    if name in good:
+        errors.append(duplicate(f"{path}.name", name))
+
+
+def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: str, errors: Errors) -> None:
+    found = [kind for kind in SOURCES if volume.get(kind) is not None]
+    if not found:
+        errors.append(required(path, "must specify a volume type"))
+        return
+    kind = found[0]
+    _validate_kind(kind, volume, options, f"{path}.{SOURCES[kind] or kind}", errors)
+    for second in found[1:]:
+        at = f"{path}.{SECOND_SOURCE_NAMES.get(second, second)}"
+        errors.append(forbidden_field(at, "may not specify more than 1 volume type"))
+    if kind == "ephemeral" and pod_name and volume.get("name"):
+        claim = f"{pod_name}-{volume['name']}"
+        for complaint in dns1123_subdomain(claim):
+            errors.append(invalid_value(f"{path}.name", volume["name"], f"PVC name {quote(claim)}: {complaint}"))
+
+
+def _validate_kind(kind: str, volume: Object, options: PodOptions, path: str, errors: Errors) -> None:
+    source = volume[kind]
+    match kind:
+        case "projected":
+            _validate_projected(source, options, path, errors)
+        case "image":
+            _validate_image(source, options, path, errors)
+        case _ if kind in _VALIDATORS:
+            _VALIDATORS[kind](source, path, errors)
+        case _:
+            from kubepy.apiserver.validation.storage_sources import validate_storage_source
+
+            validate_storage_source(kind, source, volume.get("name", ""), path, errors)
+
+
+# --- plain sources ------------------------------------------------------------------------------------------------
+
+
+def _validate_empty_dir(source: Object, path: str, errors: Errors) -> None:
+    if (limit := source.get("sizeLimit")) is not None:
+        from kubepy.api.values.quantity import Quantity
+
+        if Quantity.parse(limit).nanos < 0:
+            errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+
+
+def validate_host_path(source: Object, path: str, errors: Errors) -> None:
+    if not source.get("path"):
+        errors.append(required(f"{path}.path"))
+        return
+    validate_no_backsteps(source["path"], f"{path}.path", errors)
+    if (kind := source.get("type")) and kind not in HOST_PATH_TYPES:
+        errors.append(not_supported(f"{path}.type", kind, HOST_PATH_TYPES))
+
+
+def _validate_git_repo(source: Object, path: str, errors: Errors) -> None:
+    if not source.get("repository"):
+        errors.append(required(f"{path}.repository"))
+    validate_local_descending_path(source.get("directory", ""), f"{path}.directory", errors)
+
+
+def _validate_secret(source: Object, path: str, errors: Errors) -> None:
+    _validate_keyed(source, "secretName", path, errors)
+
+
+def _validate_config_map(source: Object, path: str, errors: Errors) -> None:
+    _validate_keyed(source, "name", path, errors)
+
+
+def _validate_keyed(source: Object, name_field: str, path: str, errors: Errors) -> None:
+    if not source.get(name_field):
+        errors.append(required(f"{path}.{name_field}"))
+    validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
+    for index, item in enumerate(source.get("items") or ()):
+        _validate_key_to_path(item, f"{path}.items[{index}]", errors)
+
+
+def _validate_key_to_path(item: Object, path: str, errors: Errors) -> None:
+    for field in ("key", "path"):
+        if not item.get(field):
+            errors.append(required(f"{path}.{field}"))
+    validate_local_non_reserved_path(item.get("path", ""), f"{path}.path", errors)
+    validate_file_mode(item.get("mode"), f"{path}.mode", errors)
+
+
+def _validate_claim_source(source: Object, path: str, errors: Errors) -> None:
+    if not source.get("claimName"):
+        errors.append(required(f"{path}.claimName"))
+
+
+def _validate_image(source: Object, options: PodOptions, path: str, errors: Errors) -> None:
+    if options.resource_is_pod and not source.get("reference"):
+        errors.append(required(f"{path}.reference"))
+    validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{path}.pullPolicy", errors)
+
+
+def _validate_ephemeral(source: Object, path: str, errors: Errors) -> None:
+    from kubepy.apiserver.validation.claims import validate_claim_template
+
+    template = source.get("volumeClaimTemplate")
+    if template is None:
+        errors.append(required(f"{path}.volumeClaimTemplate"))
+    else:
+        validate_claim_template(template, f"{path}.volumeClaimTemplate", errors)
+
+
+# --- downward API and projections ---------------------------------------------------------------------------------
+
+
+def _validate_downward_api(source: Object, path: str, errors: Errors) -> None:
+    validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
+    for item in source.get("items") or ():
+        _validate_downward_file(item, path, errors)
+
+
+def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
+    """Upstream names these fields without ``items`` and the index: ``downwardAPI.path``."""
+    if not item.get("path"):
+        errors.append(required(f"{path}.path"))
+    validate_local_non_reserved_path(item.get("path", ""), f"{path}.path", errors)
+    of_field, of_resource = item.get("fieldRef"), item.get("resourceFieldRef")
+    if of_field is not None:
+        validate_field_selector(of_field, VOLUME_FIELDS, f"{path}.fieldRef", errors)
+        if of_resource is not None:
+            why = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            errors.append(invalid_value(path, "resource", why))
+    elif of_resource is not None:
+        validate_resource_selector(of_resource, f"{path}.resourceFieldRef", errors, volume=True)
+    else:
+        errors.append(required(path, "one of fieldRef and resourceFieldRef is required"))
+    validate_file_mode(item.get("mode"), f"{path}.mode", errors)
+
+
+def _validate_projected(source: Object, options: PodOptions, path: str, errors: Errors) -> None:
+    validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
+    paths: set[str] = set()
+    for index, projection in enumerate(source.get("sources") or ()):
+        at = f"{path}.sources[{index}]"
+        _validate_projection(projection, options, paths, path, at, errors)
+        if len([one for one in projection.values() if one is not None]) > 1:
+            errors.append(forbidden_field(at, "may not specify more than 1 volume type per source"))
+
+
+def _validate_projection(projection: Object, options: PodOptions, paths: set[str], path: str, at: str,
+                         errors: Errors) -> None:
+    """clusterTrustBundle and podCertificate are behind gates that are off in v1.36, and dropped before."""
+    for kind in ("secret", "configMap"):
+        if (source := projection.get(kind)) is not None:
+            _validate_keyed_projection(source, paths, path, f"{at}.{kind}", errors)
+    if (source := projection.get("downwardAPI")) is not None:
+        for item in source.get("items") or ():
+            _validate_downward_file(item, f"{at}.downwardAPI", errors)
+            _claim_path(item.get("path", ""), item.get("path", ""), paths, path, errors)
+    if (source := projection.get("serviceAccountToken")) is not None:
+        _validate_token(source, options, path, f"{at}.serviceAccountToken", errors)
+
+
+def _validate_keyed_projection(source: Object, paths: set[str], path: str, at: str, errors: Errors) -> None:
+    if not source.get("name"):
+        errors.append(required(f"{at}.name"))
+    for index, item in enumerate(source.get("items") or ()):
+        _validate_key_to_path(item, f"{at}.items[{index}]", errors)
+        _claim_path(item.get("path", ""), source.get("name", ""), paths, path, errors)
+
+
+def _claim_path(target: str, shown: str, paths: set[str], path: str, errors: Errors) -> None:
+    if target and target in paths:
+        errors.append(invalid_value(path, shown, "conflicting duplicate paths"))
+    paths.add(target)
+
+
+def _validate_token(source: Object, options: PodOptions, path: str, at: str, errors: Errors) -> None:
+    """Upstream names the token's path without its source: ``projected.path``."""
+    seconds = source.get("expirationSeconds", 0)
+    if seconds < TEN_MINUTES:
+        errors.append(invalid_value(f"{at}.expirationSeconds", seconds,
+                                    "may not specify a duration less than 10 minutes"))
+    if seconds > 2**32:
+        errors.append(invalid_value(f"{at}.expirationSeconds", seconds,
+                                    "may not specify a duration larger than 2^32 seconds"))
+    if not source.get("path"):
+        errors.append(required(f"{path}.path"))
+    elif not options.allow_non_local_token_path:
+        validate_local_non_reserved_path(source["path"], f"{path}.path", errors)
+
+
+_VALIDATORS: dict[str, Any] = {
+    "emptyDir": _validate_empty_dir, "hostPath": validate_host_path, "gitRepo": _validate_git_repo,
+    "secret": _validate_secret, "configMap": _validate_config_map, "persistentVolumeClaim": _validate_claim_source,
+    "downwardAPI": _validate_downward_api, "ephemeral": _validate_ephemeral,
+}

@@ -1,0 +1,216 @@
+"""ResourceQuotas and LimitRanges (``pkg/apis/core/validation``)."""
+
+from __future__ import annotations
+
+from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, required
+from kubepy.api.meta import Object
+from kubepy.api.values.names import qualified_name
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, validate_format
+from kubepy.apiserver.validation.resources import (
+    CONTAINER_RESOURCES,
+    COUNTED,
+    container_resource_name,
+    is_overcommit_allowed,
+    resource_name,
+    validate_resource_quantity,
+)
+
+QUOTA_RESOURCES = CONTAINER_RESOURCES | COUNTED | frozenset(("requests.storage",)) | frozenset(
+    f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
+_POD_RESOURCES = frozenset(("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"))
+# The resources that each scope can be about.
+SCOPES = {
+    "BestEffort": frozenset(("pods",)), "NotBestEffort": _POD_RESOURCES, "Terminating": _POD_RESOURCES,
+    "NotTerminating": _POD_RESOURCES, "PriorityClass": _POD_RESOURCES, "CrossNamespacePodAffinity": _POD_RESOURCES,
+    "VolumeAttributesClass": frozenset(("persistentvolumeclaims", "requests.storage")),
+}
+OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+ONLY_EXISTS = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
+
+
+# --- quotas -------------------------------------------------------------------------------------------------------
+
+
+def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]:
+    errors: Errors = []
+    spec = quota["spec"]
+    _validate_amounts(spec.get("hard") or {}, "spec.hard", errors)
+    _validate_scopes(spec, errors)
+    if (selector := spec.get("scopeSelector")) is not None:
+        _validate_scope_selector(selector, spec, errors)
+    scopes = spec.get("scopes") or []
+    if old is not None and set(scopes) != set(old["spec"].get("scopes") or ()):
+        errors.append(invalid_value("spec.scopes", scopes or None, IMMUTABLE))
+    return errors
+
+
+def validate_quota_status(quota: Object) -> list[FieldError]:
+    errors: Errors = []
+    for field in ("hard", "used"):
+        _validate_amounts((quota.get("status") or {}).get(field) or {}, f"status.{field}", errors)
+    return errors
+
+
+def _validate_amounts(amounts: Object, path: str, errors: Errors) -> None:
+    for name in sorted(amounts):
+        at = f"{path}[{name}]"
+        validate_format(name, resource_name(name), at, errors)
+        if "/" not in name and not _is_quota_resource(name):
+            errors.append(invalid_value(at, name, "must be a standard resource for quota"))
+        validate_resource_quantity(name, amounts[name], at, errors)
+
+
+def _is_quota_resource(name: str) -> bool:
+    return name in QUOTA_RESOURCES or name.startswith(("hugepages-", "requests.hugepages-"))
+
+
+def _is_in_scope(name: str, scope: str) -> bool:
+    return not _is_quota_resource(name) or scope not in SCOPES or name in SCOPES[scope]
+
+
+def _validate_scopes(spec: Object, errors: Errors) -> None:
+    scopes, path = spec.get("scopes") or [], "spec.scopes"
+    for scope in scopes:
+        if scope not in SCOPES:
+            errors.append(invalid_value(path, scopes, "unsupported scope"))
+        errors.extend(invalid_value(path, scopes, "unsupported scope applied to resource")
+                      for name in sorted(spec.get("hard") or ()) if not _is_in_scope(name, scope))
+    errors.extend(invalid_value(path, scopes, "conflicting scopes")
+                  for pair in OPPOSITES if set(pair) <= set(scopes))
+
+
+def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> None:
+    from kubepy.apiserver.validation.goview import go_view
+
+    path, scopes = "spec.scopeSelector.matchExpressions", []
+    for expression in selector.get("matchExpressions") or ():
+        scope = expression.get("scopeName", "")
+        if scope not in SCOPES:
+            errors.append(invalid_value(f"{path}.scopeName", scope, "unsupported scope"))
+        shown = go_view("core.ScopeSelector", selector)
+        errors.extend(invalid_value(path, shown, "unsupported scope applied to resource")
+                      for name in sorted(spec.get("hard") or ()) if not _is_in_scope(name, scope))
+        _validate_operator(expression, scope, path, errors)
+        scopes.append(scope)
+    errors.extend(invalid_value(path, spec.get("scopes") or None, "conflicting scopes")
+                  for pair in OPPOSITES if set(pair) <= set(scopes))
+
+
+def _validate_operator(expression: Object, scope: str, path: str, errors: Errors) -> None:
+    operator, values = expression.get("operator", ""), expression.get("values") or []
+    if scope in ONLY_EXISTS and operator != "Exists":
+        why = ("must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+               "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
+               "ResourceQuotaScopeCrossNamespacePodAffinity")
+        errors.append(invalid_value(f"{path}.operator", operator, why))
+    if operator in ("In", "NotIn"):
+        if not values:
+            why = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            errors.append(required(f"{path}.values", why))
+    elif operator not in ("Exists", "DoesNotExist"):
+        errors.append(invalid_value(f"{path}.operator", operator, "not a valid selector operator"))
+    elif values:
+        why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+        errors.append(invalid_value(f"{path}.values", values, why))
+
+
+def quota_warnings(quota: Object) -> list[str]:
+    """More requests than limits: the quota cannot be used up."""
+    hard, warnings = quota["spec"].get("hard") or {}, []
+    for name in ("cpu", "memory", "storage", "ephemeral-storage"):
+        asked, limit = f"requests.{name}", f"limits.{name}"
+        if asked not in hard and name in ("cpu", "memory"):
+            asked = name
+        if asked in hard and limit in hard and Quantity.parse(hard[asked]) > Quantity.parse(hard[limit]):
+            warnings.append(f"ResourceQuota {asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})")
+    return warnings
+
+
+# --- limit ranges -------------------------------------------------------------------------------------------------
+
+
+def validate_limit_range(limit_range: Object) -> list[FieldError]:
+    errors: Errors = []
+    seen = set()
+    for index, item in enumerate((limit_range.get("spec") or {}).get("limits") or ()):
+        path, kind = f"spec.limits[{index}]", item.get("type", "")
+        _validate_kind(kind, f"{path}.type", errors)
+        if kind in seen:
+            errors.append(duplicate(f"{path}.type", kind))
+        seen.add(kind)
+        _validate_item(item, kind, path, errors)
+    return errors
+
+
+def _validate_kind(kind: str, path: str, errors: Errors) -> None:
+    wrong = qualified_name(kind)
+    validate_format(kind, wrong, path, errors)
+    if not wrong and "/" not in kind and kind not in ("Container", "PersistentVolumeClaim", "Pod"):
+        errors.append(invalid_value(path, kind, "must be a standard limit type or fully qualified"))
+
+
+def _validate_item(item: Object, kind: str, path: str, errors: Errors) -> None:
+    check = container_resource_name if kind in ("Pod", "Container") else resource_name
+    fields = ["max", "min", "maxLimitRequestRatio"]
+    if kind == "Pod":
+        why = "may not be specified when `type` is 'Pod'"
+        errors.extend(forbidden_field(f"{path}.{field}", why)
+                      for field in ("default", "defaultRequest") if item.get(field))
+    else:
+        fields[2:2] = ["default", "defaultRequest"]
+    amounts = {field: item.get(field) or {} for field in fields}
+    for field, values in amounts.items():
+        if field == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim":
+            _validate_storage(amounts, path, errors)
+        for name in sorted(values):
+            validate_format(name, check(name), f"{path}.{field}[{name}]", errors)
+    for name in sorted({name for values in amounts.values() for name in values}):
+        _validate_order({field: values[name] for field, values in amounts.items() if name in values},
+                        name, path, errors)
+
+
+def _validate_storage(amounts: Object, path: str, errors: Errors) -> None:
+    if "storage" not in amounts["min"] and "storage" not in amounts["max"]:
+        why = "either minimum or maximum storage value is required, but neither was provided"
+        errors.append(required(f"{path}.limits", why))
+
+
+# What must not be greater than what: the two fields, the field and the amount that the error shows, and its words.
+_ORDER = (
+    ("min", "max", "min", "min", "min value {} is greater than max value {}"),
+    ("min", "defaultRequest", "defaultRequest", "defaultRequest",
+     "min value {} is greater than default request value {}"),
+    ("defaultRequest", "max", "defaultRequest", "defaultRequest",
+     "default request value {} is greater than max value {}"),
+    ("defaultRequest", "default", "defaultRequest", "defaultRequest",
+     "default request value {} is greater than default limit value {}"),
+    ("min", "default", "default", "min", "min value {} is greater than default value {}"),
+    ("default", "max", "default", "max", "default value {} is greater than max value {}"),
+)
+
+
+def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Errors) -> None:
+    """The amounts of one resource, by field."""
+    sizes = {field: Quantity.parse(amount) for field, amount in amounts.items()}
+    for low, high, field, shown, why in _ORDER:
+        if low in sizes and high in sizes and sizes[low] > sizes[high]:
+            errors.append(invalid_value(f"{path}.{field}[{name}]", amounts[shown],
+                                        why.format(amounts[low], amounts[high])))
+    if "maxLimitRequestRatio" in sizes:
+        _validate_ratio(sizes, amounts["maxLimitRequestRatio"], f"{path}.maxLimitRequestRatio[{name}]", errors)
+    default, request = sizes.get("default"), sizes.get("defaultRequest")
+    if default and request and default != request and not is_overcommit_allowed(name):
+        why = (f"default value {amounts['default']} must equal to defaultRequest value {amounts['defaultRequest']} "
+               f"in {name}")
+        errors.append(invalid_value(f"{path}.defaultRequest[{name}]", amounts["defaultRequest"], why))
+
+
+def _validate_ratio(sizes: dict[str, Quantity], shown: str, path: str, errors: Errors) -> None:
+    ratio = sizes["maxLimitRequestRatio"]
+    if ratio < Quantity.parse("1"):
+        errors.append(invalid_value(path, shown, f"ratio {shown} is less than 1"))
+    if "min" in sizes and "max" in sizes and sizes["min"].nanos:
+        limit = sizes["max"].milli_value() / sizes["min"].milli_value()
+        if ratio.milli_value() / 1000 > limit:
+            errors.append(invalid_value(path, shown, f"ratio {shown} is greater than max/min = {limit:f}"))

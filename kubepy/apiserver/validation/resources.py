@@ -1,0 +1,179 @@
+"""Resource names and amounts (``validateResourceRequirements``, ``pkg/apis/core/helper`` upstream)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.meta import Object
+from kubepy.api.values.names import dns1123_label, qualified_name
+from kubepy.api.values.quantity import NANO, Quantity, QuantityError
+from kubepy.apiserver.validation.fields import NEGATIVE, Errors, validate_format
+from kubepy.quoting import quote
+
+HUGE_PAGES = "hugepages-"
+CONTAINER_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))
+COUNTED = frozenset(("pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
+                     "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"))
+STANDARD = CONTAINER_RESOURCES | COUNTED | frozenset(("storage", "requests.storage")) | frozenset(
+    f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
+
+
+def is_huge_page(name: str) -> bool:
+    return name.startswith(HUGE_PAGES)
+
+
+def is_native(name: str) -> bool:
+    """In the ``kubernetes.io/`` namespace, where names without a prefix are too."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+@lru_cache(maxsize=1024)
+def is_extended(name: str) -> bool:
+    """A resource of somebody else's domain, such as ``example.com/gpu``."""
+    return not is_native(name) and not name.startswith("requests.") and not qualified_name(f"requests.{name}")
+
+
+def is_overcommit_allowed(name: str) -> bool:
+    return is_native(name) and not is_huge_page(name)
+
+
+def is_integer_resource(name: str) -> bool:
+    return name in COUNTED or is_extended(name)
+
+
+def is_standard(name: str) -> bool:
+    return name in STANDARD or name.startswith((HUGE_PAGES, "requests.hugepages-"))
+
+
+def is_divisible_by_page(name: str, amount: str) -> bool:
+    """Whether an amount of huge pages is a whole number of pages (``hugepages-2Mi``)."""
+    try:
+        size = Quantity.parse(name.removeprefix(HUGE_PAGES)).nanos
+    except QuantityError:
+        return False
+    return size > 0 and size % NANO == 0 and Quantity.parse(amount).nanos % size == 0
+
+
+# --- names --------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def resource_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of any resource."""
+    wrong = tuple(qualified_name(name))
+    if not wrong and "/" not in name and not is_standard(name):
+        return ("must be a standard resource type or fully qualified",)
+    return wrong
+
+
+@lru_cache(maxsize=1024)
+def container_resource_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of a resource that a container asks for."""
+    wrong = resource_name(name)
+    if "/" not in name:
+        known = name in CONTAINER_RESOURCES or is_huge_page(name)
+        return wrong if known else (*wrong, "must be a standard resource for containers")
+    if not is_native(name) and not is_extended(name):
+        return (*wrong, "doesn't follow extended resource name standard")
+    return wrong
+
+
+def validate_container_resource_name(name: str, path: str, errors: Errors) -> None:
+    validate_format(name, container_resource_name(name), path, errors)
+
+
+def validate_pod_resource_name(name: str, path: str, errors: Errors) -> None:
+    """A resource that a pod as a whole asks for."""
+    complaints = resource_name(name)
+    validate_format(name, complaints, path, errors)
+    if not complaints and name not in ("cpu", "memory") and not is_huge_page(name):
+        errors.append(not_supported(path, name, ("cpu", "hugepages-", "memory")))
+
+
+# --- amounts ------------------------------------------------------------------------------------------------------
+
+
+def validate_resource_quantity(name: str, amount: str, path: str, errors: Errors) -> None:
+    nanos = Quantity.parse(amount).nanos
+    if nanos < 0:
+        errors.append(invalid_value(path, amount, NEGATIVE))
+    if nanos % NANO and is_integer_resource(name):
+        errors.append(invalid_value(path, amount, "must be an integer"))
+
+
+def validate_resource_requirements(
+    resources: Object, claim_names: list[str], path: str, errors: Errors, *, allow_indivisible: bool = False,
+    validate_name: Callable[[str, str, Errors], None] = validate_container_resource_name,
+) -> None:
+    """``limits``, ``requests`` and ``claims`` of a container, or of a pod with ``validate_pod_resource_name``."""
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for name in sorted(limits):
+        at = f"{path}.limits[{name}]"
+        validate_name(name, at, errors)
+        validate_resource_quantity(name, limits[name], at, errors)
+        if is_huge_page(name) and not allow_indivisible:
+            _validate_pages(name, limits[name], at, errors)
+    for name in sorted(requests):
+        at = f"{path}.requests[{name}]"
+        validate_name(name, at, errors)
+        validate_resource_quantity(name, requests[name], at, errors)
+        _validate_request(name, requests, limits, path, errors)
+        if is_huge_page(name) and not allow_indivisible:
+            _validate_pages(name, requests[name], at, errors)
+    if any(map(is_huge_page, (*limits, *requests))) and not {"cpu", "memory"} & {*limits, *requests}:
+        errors.append(forbidden_field(path, "HugePages require cpu or memory"))
+    if claims := resources.get("claims"):
+        _validate_claims(claims, claim_names, f"{path}.claims", errors)
+
+
+def _validate_pages(name: str, amount: str, path: str, errors: Errors) -> None:
+    if not is_divisible_by_page(name, amount):
+        errors.append(invalid_value(path, amount, f"{amount} is not positive integer multiple of {name}"))
+
+
+def _validate_request(name: str, requests: Mapping[str, str], limits: Mapping[str, str], path: str,
+                      errors: Errors) -> None:
+    amount, limit = requests[name], limits.get(name)
+    if limit is None:
+        if not is_overcommit_allowed(name):
+            errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
+        return
+    asked, allowed = Quantity.parse(amount), Quantity.parse(limit)
+    if asked != allowed and not is_overcommit_allowed(name):
+        errors.append(invalid_value(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"))
+    elif asked > allowed:
+        errors.append(invalid_value(f"{path}.requests", amount,
+                                    f"must be less than or equal to {name} limit of {limit}"))
+
+
+def _validate_claims(claims: list[Object], claim_names: list[str], path: str, errors: Errors) -> None:
+    seen: set[str] = set()
+    for index, claim in enumerate(claims):
+        name, request, at = claim.get("name", ""), claim.get("request", ""), f"{path}[{index}]"
+        if not name:
+            errors.append(required(at))
+        elif name in seen:
+            errors.append(duplicate(at, name))
+        else:
+            _validate_claim_request(name, request, seen, at, errors)
+        if name and name not in claim_names:
+            errors.append(_unknown_claim(at, name, claim_names))
+
+
+def _validate_claim_request(name: str, request: str, seen: set[str], path: str, errors: Errors) -> None:
+    key = f"{name}/{request}" if request else name
+    if request:
+        validate_format(request, dns1123_label(request), f"{path}.request", errors)
+    if key in seen:
+        errors.append(duplicate(path, key))
+    elif not request:
+        errors.extend(duplicate(path, name) for one in sorted(seen) if one.partition("/")[0] == name and "/" in one)
+    seen.add(key)
+
+
+def _unknown_claim(path: str, name: str, claim_names: list[str]) -> FieldError:
+    tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
+    return FieldError("FieldValueNotFound", path,
+                      f"Not found: {quote(name)}: must be one of the names in pod.spec.resourceClaims{tail}")

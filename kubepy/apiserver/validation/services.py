@@ -1,0 +1,382 @@
+"""Services (``validateService``, ``ValidateServiceUpdate`` in ``pkg/apis/core/validation/validation.go``)."""
+
+from __future__ import annotations
+
+from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.meta import Object, annotations_of
+from kubepy.api.objects.services import is_headless, needs_health_check
+from kubepy.api.values.names import dns1123_label, dns1123_subdomain
+from kubepy.apiserver.defaults.services import is_externally_accessible
+from kubepy.apiserver.validation.fields import Errors, validate_choice, validate_format, validate_optional_choice
+from kubepy.apiserver.validation.formats import (
+    ip_address,
+    is_ipv6,
+    port_number,
+    port_number_or_name,
+    validate_cidr,
+    validate_ip,
+    without_leading_zeros,
+)
+from kubepy.apiserver.validation.goview import go_view
+from kubepy.apiserver.validation.labels import label_key, validate_labels
+
+TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
+DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+ONE_DAY = 86400
+SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+TOPOLOGY_HINTS, TOPOLOGY_MODE = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
+FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
+FIXED = "may not change once set"
+
+
+def validate_service(service: Object, old: Object | None = None) -> list[FieldError]:
+    errors: Errors = []
+    spec = service["spec"]
+    _validate_topology_annotations(service, errors)
+    _validate_type(service, errors)
+    names: set[str] = set()
+    ports = spec.get("ports") or []
+    for index, port in enumerate(ports):
+        _validate_port(port, names, len(ports) > 1, f"spec.ports[{index}]", errors)
+    validate_labels(spec.get("selector"), "spec.selector", errors)
+    _validate_affinity(spec, errors)
+    errors.extend(validate_cluster_ips(service, old))
+    _validate_external_ips(spec, (old or {"spec": {}})["spec"].get("externalIPs") or [], errors)
+    validate_choice(spec.get("type", ""), TYPES, "spec.type", errors)
+    _validate_port_numbers(spec, ports, errors)
+    _validate_balancer_fields(service, old, errors)
+    _validate_traffic(service, errors)
+    return errors
+
+
+def _validate_topology_annotations(service: Object, errors: Errors) -> None:
+    annotations = annotations_of(service)
+    hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
+    if hints is not None and mode is not None and hints != mode:
+        why = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
+        errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, why))
+
+
+def _validate_type(service: Object, errors: Errors) -> None:
+    spec = service["spec"]
+    kind = spec.get("type")
+    if not spec.get("ports") and not is_headless(service) and kind != "ExternalName":
+        errors.append(required("spec.ports"))
+    if kind in ("LoadBalancer", "NodePort") and is_headless(service):
+        why = f"may not be set to 'None' for {kind} services"
+        errors.append(invalid_value("spec.clusterIPs[0]", spec["clusterIPs"][0], why))
+    if kind == "ExternalName":
+        _validate_external_name(spec, errors)
+
+
+def _validate_external_name(spec: Object, errors: Errors) -> None:
+    errors.extend(forbidden_field(f"spec.{field}", "may not be set for ExternalName services")
+                  for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field))
+    name = spec.get("externalName", "").removesuffix(".")
+    if not name:
+        errors.append(required("spec.externalName"))
+    else:
+        validate_format(name, dns1123_subdomain(name), "spec.externalName", errors)
+
+
+# --- ports --------------------------------------------------------------------------------------------------------
+
+
+def _validate_port(port: Object, names: set[str], needs_name: bool, path: str, errors: Errors) -> None:
+    if name := port.get("name", ""):
+        validate_format(name, dns1123_label(name), f"{path}.name", errors)
+        if name in names:
+            errors.append(duplicate(f"{path}.name", name))
+        names.add(name)
+    elif needs_name:
+        errors.append(required(f"{path}.name"))
+    number, target = port.get("port", 0), port.get("targetPort", 0)
+    errors.extend(invalid_value(f"{path}.port", number, why) for why in port_number(number))
+    validate_choice(port.get("protocol", ""), PROTOCOLS, f"{path}.protocol", errors)
+    errors.extend(invalid_value(f"{path}.targetPort", target, why) for why in port_number_or_name(target))
+    if (protocol := port.get("appProtocol")) is not None:
+        validate_format(protocol, label_key(protocol), f"{path}.appProtocol", errors)
+
+
+def _validate_port_numbers(spec: Object, ports: list[Object], errors: Errors) -> None:
+    if spec.get("type") == "ClusterIP":
+        errors.extend(forbidden_field(f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
+                      for index, port in enumerate(ports) if port.get("nodePort"))
+    on_nodes: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol", ""), port.get("nodePort", 0))
+        if key[1] and key in on_nodes:
+            errors.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))
+        on_nodes.add(key)
+    seen: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol", ""), port.get("port", 0))
+        if key in seen:
+            shown = {"protocol": key[0], "port": key[1]}
+            errors.append(duplicate(f"spec.ports[{index}]", go_view("core.ServicePort", shown)))
+        seen.add(key)
+
+
+def _validate_affinity(spec: Object, errors: Errors) -> None:
+    affinity, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
+    validate_choice(affinity, ("ClientIP", "None"), "spec.sessionAffinity", errors)
+    path = "spec.sessionAffinityConfig"
+    if affinity == "None" and config is not None:
+        errors.append(forbidden_field(path, "must not be set when session affinity is None"))
+    if affinity != "ClientIP":
+        return
+    seconds = ((config or {}).get("clientIP") or {}).get("timeoutSeconds")
+    if seconds is None:
+        errors.append(required(path, "when session affinity type is ClientIP"))
+    elif not 0 < seconds <= ONE_DAY:
+        why = f"must be greater than 0 and less than {ONE_DAY}"
+        errors.append(invalid_value(f"{path}.clientIP.timeoutSeconds", seconds, why))
+
+
+# --- addresses ----------------------------------------------------------------------------------------------------
+
+
+def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError]:
+    """``ValidateServiceClusterIPsRelatedFields``."""
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName":
+        return []
+    errors: Errors = []
+    ips = spec.get("clusterIPs") or []
+    _validate_first_ip(spec.get("clusterIP", ""), ips, errors)
+    _validate_families(spec, errors)
+    count = len(errors)
+    _validate_ip_formats(ips, (old or {"spec": {}})["spec"].get("clusterIPs") or [], errors)
+    bad_format = len(errors) > count
+    if len(ips) > 2:
+        errors.append(invalid_value("spec.clusterIPs", ips, "may only hold up to 2 values"))
+    if bad_format:
+        return errors
+    if len(ips) > 1 and (len(ips) > 2 or is_ipv6(ips[0]) == is_ipv6(ips[1])):
+        errors.append(invalid_value("spec.clusterIPs", ips, "may specify no more than one IP for each IP family"))
+    if not is_headless(service):
+        _validate_ips_of_families(ips, spec.get("ipFamilies") or [], errors)
+    return errors
+
+
+def _validate_first_ip(ip: str, ips: list[str], errors: Errors) -> None:
+    if ip and not ips:
+        errors.append(required("spec.clusterIPs"))
+    elif ip and ips[0] != ip:
+        errors.append(invalid_value("spec.clusterIPs", ips, "first value must match `clusterIP`"))
+    elif not ip and ips:
+        errors.append(invalid_value("spec.clusterIPs", ips, "must be empty when `clusterIP` is not specified"))
+
+
+def _validate_families(spec: Object, errors: Errors) -> None:
+    seen: set[str] = set()
+    for index, family in enumerate(spec.get("ipFamilies") or ()):
+        if family not in ("IPv4", "IPv6"):
+            errors.append(not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6")))
+        if family in seen:
+            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
+        seen.add(family)
+    validate_optional_choice(spec.get("ipFamilyPolicy"), FAMILY_POLICIES, "spec.ipFamilyPolicy", errors)
+
+
+def _validate_ip_formats(ips: list[str], known: list[str], errors: Errors) -> None:
+    for index, ip in enumerate(ips):
+        if index == 0 and ip == "None":
+            if len(ips) > 1:
+                errors.append(invalid_value("spec.clusterIPs", ips, "'None' must be the first and only value"))
+        elif ip not in known:
+            validate_ip(ip, f"spec.clusterIPs[{index}]", errors)
+
+
+def _validate_ips_of_families(ips: list[str], families: list[str], errors: Errors) -> None:
+    for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
+        if family in ("IPv4", "IPv6") and (family == "IPv6") != is_ipv6(ip):
+            article = "an IPv4" if family == "IPv4" else "an IPv6"
+            why = f"expected {article} value as indicated by `ipFamilies[{index}]`"
+            errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, why))
+
+
+def _validate_external_ips(spec: Object, known: list[str], errors: Errors) -> None:
+    for index, ip in enumerate(spec.get("externalIPs") or ()):
+        at = f"spec.externalIPs[{index}]"
+        if ip not in known and ip_address(ip):
+            validate_ip(ip, at, errors)
+        else:
+            validate_endpoint_ip(ip, at, errors)
+
+
+def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
+    """An address that others can reach."""
+    import ipaddress
+
+    try:
+        parsed = ipaddress.ip_address(without_leading_zeros(ip) or ip)
+    except ValueError:
+        errors.append(invalid_value(path, ip, "must be a valid IP address"))
+        return
+    for holds, why in (
+        (parsed.is_unspecified, f"may not be unspecified ({ip})"),
+        (parsed.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (parsed.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        (_is_link_local_multicast(ip), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+    ):
+        if holds:
+            errors.append(invalid_value(path, ip, why))
+
+
+def _is_link_local_multicast(ip: str) -> bool:
+    return ip.startswith("224.0.0.") or ip.lower().startswith("ff02:")
+
+
+# --- load balancers and traffic -----------------------------------------------------------------------------------
+
+
+def _validate_balancer_fields(service: Object, old: Object | None, errors: Errors) -> None:
+    spec = service["spec"]
+    is_balancer = spec.get("type") == "LoadBalancer"
+    _validate_source_ranges(service, old, errors)
+    allocate = spec.get("allocateLoadBalancerNodePorts")
+    if allocate is not None and not is_balancer:
+        errors.append(forbidden_field("spec.allocateLoadBalancerNodePorts", FOR_BALANCERS))
+    if allocate is None and is_balancer:
+        errors.append(required("allocateLoadBalancerNodePorts"))
+    _validate_balancer_class(spec, None, errors)
+
+
+def _validate_source_ranges(service: Object, old: Object | None, errors: Errors) -> None:
+    spec, annotations = service["spec"], annotations_of(service)
+    ranges, noted = spec.get("loadBalancerSourceRanges") or [], annotations.get(SOURCE_RANGES)
+    if ranges:
+        path = "spec.LoadBalancerSourceRanges"  # upstream's spelling
+    elif noted is not None:
+        path = f"metadata.annotations[{SOURCE_RANGES}]"
+    else:
+        return
+    if spec.get("type") != "LoadBalancer":
+        errors.append(forbidden_field(path, FOR_BALANCERS))
+    if ranges:
+        known = [one.strip() for one in (old or {"spec": {}})["spec"].get("loadBalancerSourceRanges") or ()]
+        for index, value in enumerate(ranges):
+            if value.strip() not in known:
+                validate_cidr(value.strip(), f"{path}[{index}]", errors)
+    elif noted and noted.strip() and (old is None or annotations_of(old).get(SOURCE_RANGES) != noted):
+        for value in noted.split(","):
+            validate_cidr(value.strip(), path, errors)
+
+
+def _validate_balancer_class(spec: Object, old_spec: Object | None, errors: Errors) -> None:
+    path, name = "spec.loadBalancerClass", spec.get("loadBalancerClass")
+    if spec.get("type") != "LoadBalancer":
+        if name is not None:
+            errors.append(forbidden_field(path, FOR_BALANCERS))
+        return
+    if old_spec is not None and old_spec.get("type") == "LoadBalancer" and old_spec.get("loadBalancerClass") != name:
+        errors.append(invalid_value(path, name, FIXED))
+    if name is not None:
+        validate_format(name, label_key(name), path, errors)
+
+
+def _validate_traffic(service: Object, errors: Errors) -> None:
+    spec = service["spec"]
+    external, at = spec.get("externalTrafficPolicy", ""), "spec.externalTrafficPolicy"
+    if is_externally_accessible(spec):
+        validate_choice(external, ("Cluster", "Local"), at, errors)
+    elif external:
+        errors.append(invalid_value(at, external, "may only be set for externally-accessible services"))
+    _validate_health_check(service, errors)
+    internal = spec.get("internalTrafficPolicy")
+    if internal is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
+        errors.append(required("spec.internalTrafficPolicy"))
+    validate_optional_choice(internal, ("Cluster", "Local"), "spec.internalTrafficPolicy", errors)
+    validate_optional_choice(spec.get("trafficDistribution"), DISTRIBUTIONS, "spec.trafficDistribution", errors)
+
+
+def _validate_health_check(service: Object, errors: Errors) -> None:
+    port, at = service["spec"].get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
+    if not needs_health_check(service):
+        if port:
+            why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            errors.append(invalid_value(at, port, why))
+    elif not port:
+        errors.append(required(at))
+    else:
+        errors.extend(invalid_value(at, port, why) for why in port_number(port))
+
+
+# --- update and status --------------------------------------------------------------------------------------------
+
+
+def validate_service_update(service: Object, old: Object) -> list[FieldError]:
+    errors: Errors = []
+    spec, old_spec = service["spec"], old["spec"]
+    if "ExternalName" not in (spec.get("type"), old_spec.get("type")):
+        if not (is_headless(service) and is_headless(old)):
+            _validate_ips_kept(spec, old_spec, errors)
+        if not is_headless(service) and not is_headless(old):
+            _validate_families_kept(spec, old_spec, errors)
+    _validate_balancer_class(spec, old_spec, errors)
+    both_checked = needs_health_check(service) and needs_health_check(old)
+    if both_checked and spec.get("healthCheckNodePort") != old_spec.get("healthCheckNodePort"):
+        errors.append(forbidden_field("spec.healthCheckNodePort", "field is immutable"))
+    return errors + validate_service(service, old)
+
+
+def _validate_ips_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
+    ips, before = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
+    shown = spec.get("clusterIPs")
+    if len(ips) == len(before):
+        errors.extend(invalid_value(f"spec.clusterIPs[{index}]", shown, FIXED)
+                      for index, (new, old) in enumerate(zip(ips, before, strict=True)) if new != old)
+    elif not ips:
+        errors.append(invalid_value("spec.clusterIPs[0]", shown, "primary clusterIP can not be unset"))
+    elif before and ips[0] != before[0]:
+        errors.append(invalid_value("spec.clusterIPs[0]", shown, FIXED))
+    if len(before) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        why = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+        errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), why))
+
+
+def _validate_families_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
+    families, before = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
+    at = "spec.ipFamilies[0]"
+    if len(families) == len(before):
+        errors.extend(invalid_value(at, families, FIXED)
+                      for new, old in zip(families, before, strict=True) if new != old)
+        return
+    if len(before) > len(families) and not spec.get("clusterIPs"):
+        errors.append(invalid_value(at, families, "primary ipFamily can not be unset"))
+    if before and families and families[0] != before[0]:
+        errors.append(invalid_value(at, spec.get("clusterIPs"), FIXED))
+    if len(before) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        why = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+        errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), why))
+
+
+def validate_service_status(service: Object) -> list[FieldError]:
+    errors: Errors = []
+    ingresses = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    if ingresses and service["spec"].get("type") != "LoadBalancer":
+        why = "may only be used when `spec.type` is 'LoadBalancer'"
+        return [forbidden_field("status.loadBalancer.ingress", why)]
+    for index, ingress in enumerate(ingresses):
+        _validate_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors)
+    return errors
+
+
+def _validate_ingress(ingress: Object, path: str, errors: Errors) -> None:
+    ip, mode, host = ingress.get("ip", ""), ingress.get("ipMode"), ingress.get("hostname", "")
+    if ip:
+        validate_ip(ip, f"{path}.ip", errors)
+    if mode is None:
+        if ip:
+            errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
+    elif not ip:
+        errors.append(forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set"))
+    else:
+        validate_optional_choice(mode, ("Proxy", "VIP"), f"{path}.ipMode", errors)
+    if host:
+        validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
+        if not ip_address(host) or without_leading_zeros(host):
+            errors.append(invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address"))

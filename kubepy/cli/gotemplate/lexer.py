@@ -1,0 +1,258 @@
+"""A template's text as tokens (Go's ``text/template/parse/lex.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kubepy.api.values.goformat import code_point, quote
+
+LEFT, RIGHT = "{{", "}}"
+OPEN_COMMENT, CLOSE_COMMENT = "/*", "*/"
+SPACE = " \t\r\n"
+KEYWORDS = frozenset(("block", "break", "continue", "define", "else", "end", "if", "range", "nil", "template", "with"))
+
+
+class Token(NamedTuple):
+    """``kind``: text, left, right, space, eof, error, a keyword, or field, variable, identifier, dot, bool, number,
+    char-constant, string, assign (``=``), declare (``:=``), pipe, ``(``, ``)`` and char for any other character."""
+
+    kind: str
+    value: str
+    position: int
+    line: int
+
+    def __str__(self) -> str:
+        if self.kind in ("eof", "error"):
+            return "EOF" if self.kind == "eof" else self.value
+        if self.kind in KEYWORDS or self.kind == "dot":
+            return f"<{self.value}>"
+        return quote(self.value[:10]) + "..." if len(self.value) > 10 else quote(self.value)
+
+
+class _Refused(Exception):
+    pass
+
+
+class Lexer:
+    """Reads tokens off a text; the first error is the last token."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.start = 0
+        self.depth = 0  # of parentheses
+
+    def tokens(self) -> Iterator[Token]:
+        try:
+            yield from self._tokens()
+        except _Refused as refused:
+            yield Token("error", str(refused), self._bytes(self.start), self._line(self.start))
+
+    def _tokens(self) -> Iterator[Token]:
+        while self.at < len(self.text):
+            found = self.text.find(LEFT, self.at)
+            self.at = len(self.text) if found < 0 else found
+            yield from self._literal()
+            if found >= 0:
+                yield from self._inside()
+        yield self._token("eof")
+
+    def _literal(self) -> Iterator[Token]:
+        """The text up to here, less the blanks that the action after it trims."""
+        text = self.text[self.start:self.at]
+        if self._trims_left():
+            text = text.rstrip(SPACE)
+        if text:
+            yield Token("text", text, self._bytes(self.start), self._line(self.start))
+        self.start = self.at
+
+    def _trims_left(self) -> bool:
+        return self.text.startswith(f"{LEFT}-", self.at) and self.text[self.at + 3:self.at + 4] in tuple(SPACE)
+
+    def _trims_right(self) -> bool:
+        return (self.text[self.at:self.at + 1] in tuple(SPACE) and self.text.startswith("-" + RIGHT, self.at + 1))
+
+    def _inside(self) -> Iterator[Token]:
+        """What is between the braces, the braces included; nothing for a comment."""
+        after = self.at + len(LEFT) + (2 if self._trims_left() else 0)
+        if self.text.startswith(OPEN_COMMENT, after):
+            self._comment(after)
+            return
+        self.at = after
+        yield self._token("left")
+        self.depth = 0
+        while not (self._trims_right() or self.text.startswith(RIGHT, self.at)):
+            yield self._next()
+        if self.depth:
+            raise _Refused("unclosed left paren")
+        yield self._close()
+
+    def _close(self) -> Token:
+        trims = self._trims_right()
+        self.at += 2 * trims
+        self.start = self.at
+        self.at += len(RIGHT)
+        token = self._token("right")
+        self._skip_trimmed(trims)
+        return token
+
+    def _skip_trimmed(self, trims: bool) -> None:
+        while trims and self.text[self.at:self.at + 1] in tuple(SPACE):
+            self.at += 1
+        self.start = self.at
+
+    def _comment(self, after: int) -> None:
+        self.start = after
+        end = self.text.find(CLOSE_COMMENT, after + len(OPEN_COMMENT))
+        if end < 0:
+            raise _Refused("unclosed comment")
+        self.at = end + len(CLOSE_COMMENT)
+        trims = self._trims_right()
+        if not trims and not self.text.startswith(RIGHT, self.at):
+            raise _Refused("comment ends before closing delimiter")
+        self.at += 2 * trims + len(RIGHT)
+        self._skip_trimmed(trims)
+
+    def _next(self) -> Token:
+        """The next token of an action."""
+        character = self._take()
+        if not character:
+            raise _Refused("unclosed action")
+        if character in SPACE:
+            return self._space()
+        if character in _MARKS:
+            return self._mark(character)
+        if character in _QUOTES:
+            return self._quoted(character)
+        if character == "$" or (character == "." and not self._peek().isdecimal()):
+            return self._name("variable" if character == "$" else "field")
+        if character in ".+-" or character in "0123456789":
+            return self._number()
+        if _is_word(character):
+            return self._word()
+        if character.isascii() and character.isprintable():
+            return self._token("char")
+        raise _Refused(f"unrecognized character in action: {code_point(character)}")
+
+    def _space(self) -> Token:
+        """Blanks; the last one stays if it belongs to a closing brace that trims."""
+        self.at -= 1
+        while self._peek() in tuple(SPACE) and not self._trims_right():
+            self.at += 1
+        return self._token("space")
+
+    def _mark(self, character: str) -> Token:
+        if character == ":":
+            if self._take() != "=":
+                raise _Refused("expected :=")
+            return self._token("declare")
+        self.depth += {"(": 1, ")": -1}.get(character, 0)
+        if self.depth < 0:
+            raise _Refused("unexpected right paren")
+        return self._token(_MARKS[character])
+
+    def _quoted(self, quote_character: str) -> Token:
+        kind, what = _QUOTES[quote_character]
+        raw = quote_character == "`"
+        while (character := self._take()) != quote_character:
+            if character == "\\" and not raw:
+                character = self._take()
+            if not character or (character == "\n" and not raw):
+                raise _Refused(f"unterminated {what}")
+        return self._token(kind)
+
+    def _name(self, kind: str) -> Token:
+        """``.field`` or ``$variable``; a dot or a dollar alone."""
+        if self._ends_word():
+            return self._token("dot" if kind == "field" else "variable")
+        self._skip_word()
+        return self._token(kind)
+
+    def _word(self) -> Token:
+        self._skip_word()
+        word = self.text[self.start:self.at]
+        if word in KEYWORDS:
+            return self._token(word)
+        return self._token("bool" if word in ("true", "false") else "identifier")
+
+    def _skip_word(self) -> None:
+        while _is_word(self._peek()):
+            self.at += 1
+        if not self._ends_word():
+            self.at += 1
+            raise _Refused(f"bad character {code_point(self.text[self.at - 1])}")
+
+    def _ends_word(self) -> bool:
+        following = self._peek()
+        return following in ("", *SPACE, *".,|:()") or self.text.startswith(RIGHT, self.at)
+
+    def _number(self) -> Token:
+        self.at -= 1
+        self._scan_number()
+        joined = self._peek() in ("+", "-")
+        if joined:
+            self._scan_number()
+        elif _is_word(self._peek()):
+            self.at += 1
+            joined = True
+        if joined:
+            raise _Refused(f"bad number syntax: {quote(self.text[self.start:self.at])}")
+        return self._token("number")
+
+    def _scan_number(self) -> None:
+        self._accept("+-")
+        digits, exponent = self._digits()
+        self._run(digits)
+        if self._accept("."):
+            self._run(digits)
+        if self._accept(exponent):
+            self._accept("+-")
+            self._run("0123456789_")
+
+    def _digits(self) -> tuple[str, str]:
+        """The digits of the number that begins here, and the letters of its exponent."""
+        if not self._accept("0"):
+            return "0123456789_", "eE"
+        if self._accept("xX"):
+            return "0123456789abcdefABCDEF_", "pP"
+        if self._accept("oO"):
+            return "01234567_", ""
+        return ("01_", "") if self._accept("bB") else ("0123456789_", "eE")
+
+    def _accept(self, characters: str) -> bool:
+        found = self._peek() in tuple(characters)
+        self.at += found
+        return found
+
+    def _run(self, characters: str) -> None:
+        while self._accept(characters):
+            pass
+
+    def _take(self) -> str:
+        character = self._peek()
+        self.at += len(character)
+        return character
+
+    def _peek(self) -> str:
+        return self.text[self.at:self.at + 1]
+
+    def _token(self, kind: str) -> Token:
+        token = Token(kind, self.text[self.start:self.at], self._bytes(self.start), self._line(self.start))
+        self.start = self.at
+        return token
+
+    def _bytes(self, index: int) -> int:
+        return len(self.text[:index].encode())
+
+    def _line(self, index: int) -> int:
+        return 1 + self.text.count("\n", 0, index)
+
+
+_MARKS = {"=": "assign", ":": "declare", "|": "pipe", "(": "(", ")": ")"}
+_QUOTES = {'"': ("string", "quoted string"), "`": ("string", "raw quoted string"),
+           "'": ("char-constant", "character constant")}
+
+
+def _is_word(character: str) -> bool:
+    return character == "_" or character.isalpha() or character.isdecimal()

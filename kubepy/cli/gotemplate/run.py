@@ -1,0 +1,357 @@
+"""Templates run over an object (Go's ``text/template/exec.go``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from kubepy.api.values.goformat import format_value, quote
+from kubepy.cli.gotemplate.functions import FUNCTIONS, NOTHING, FunctionError, NoFunctionError, truth
+from kubepy.cli.gotemplate.nodes import (
+    Action,
+    Boxed,
+    Call,
+    Chain,
+    Command,
+    Control,
+    Dot,
+    Field,
+    Int,
+    Jump,
+    Literal,
+    Name,
+    Nil,
+    Pipe,
+    TemplateError,
+    Text,
+    Variable,
+)
+from kubepy.cli.gotemplate.printf import type_name
+
+_NONE_GIVEN = object()  # no value comes down the pipeline
+_TOO_DEEP = 100_000  # Go's limit; Python's own stack ends before
+
+
+class ExecutionError(TemplateError):
+    """A template that does not fit its object. ``written``: what it had printed by then."""
+
+    def __init__(self, message: str, written: str) -> None:
+        super().__init__(message)
+        self.written = written
+
+
+class _Jump(Exception):
+    """Out of a range's body."""
+
+
+class _Variable(NamedTuple):
+    """``boxed``: Go only knows the value to be something, as it does of what lists and maps hold."""
+
+    name: str
+    value: Any
+    boxed: bool = False
+
+
+class Run:
+    """One run. ``variables`` is a stack; ``node`` is what errors point at; ``boxed_dot`` tells whether the dot is the
+    element of a range."""
+
+    def __init__(self, name: str, text: str, templates: dict[str, list[Any]], missing_ok: bool) -> None:
+        self.name = name  # of the text
+        self.text = text.encode()
+        self.templates = templates
+        self.missing_ok = missing_ok
+        self.template = name  # the one that runs
+        self.variables: list[_Variable] = []
+        self.boxed_dot = False
+        self.node: Any = None
+        self.written: list[str] = []
+
+    def execute(self, obj: Any) -> None:
+        """Raises ExecutionError."""
+        self.variables = [_Variable("$", obj)]
+        try:
+            self.walk_all(obj, self.templates[self.name])
+        except RecursionError:
+            self.fail(f"exceeded maximum template depth ({_TOO_DEEP})")
+
+    def fail(self, message: str) -> NoReturn:
+        before = self.text[:self.node.position]
+        line_start = before.rfind(b"\n") + 1
+        line = before.count(b"\n") + 1
+        where = f"{self.name}:{line}:{len(before) - line_start if line > 1 else len(before)}"
+        raise ExecutionError(f"template: {where}: executing {quote(self.template)} at <{self.node}>: {message}",
+                             "".join(self.written))
+
+    # --- nodes --------------------------------------------------------------------------------------------------
+
+    def walk_all(self, dot: Any, nodes: Iterable[Any]) -> None:
+        for node in nodes:
+            self.walk(dot, node)
+
+    def walk_inner(self, dot: Any, nodes: Iterable[Any], *, boxed: bool = False) -> None:
+        """What has a dot of its own."""
+        outer, self.boxed_dot = self.boxed_dot, boxed
+        try:
+            self.walk_all(dot, nodes)
+        finally:
+            self.boxed_dot = outer
+
+    def walk(self, dot: Any, node: Any) -> None:
+        match node:
+            case Text():
+                self.written.append(node.text)
+            case Action():
+                value = self.pipeline(dot, node.pipe)
+                if not node.pipe.variables:
+                    self.written.append("<no value>" if value is NOTHING else format_value(value))
+            case Control(kind="range"):
+                self.scoped(lambda: self.range(dot, node))
+            case Control():
+                self.scoped(lambda: self.choose(dot, node))
+            case Call():
+                self.call(dot, node)
+            case Jump():
+                raise _Jump(node.kind)
+
+    def scoped(self, step: Any) -> None:
+        """Variables made in the step are gone after it."""
+        known = len(self.variables)
+        step()
+        del self.variables[known:]
+
+    def choose(self, dot: Any, node: Control) -> None:
+        value = self.pipeline(dot, node.pipe)
+        if truth(value) and node.kind == "with":
+            self.walk_inner(value, node.body)
+        elif truth(value):
+            self.walk_all(dot, node.body)
+        else:
+            self.walk_all(dot, node.otherwise or ())
+
+    def range(self, dot: Any, node: Control) -> None:
+        value = self.pipeline(dot, node.pipe)
+        pairs, boxed = self.elements(value, node.pipe), isinstance(value, list | dict)
+        known = len(self.variables)
+        for index, element in pairs:
+            self.bind(node.pipe, index, element, boxed)
+            try:
+                self.walk_inner(element, node.body, boxed=boxed)
+            except _Jump as jump:
+                if str(jump) == "break":
+                    break
+            finally:
+                del self.variables[known:]
+        if not pairs:
+            self.walk_all(dot, node.otherwise or ())
+
+    def elements(self, value: Any, pipe: Pipe) -> Sequence[tuple[Any, Any]]:
+        if value is NOTHING:
+            return ()
+        if isinstance(value, list):
+            return [(Int(index), element) for index, element in enumerate(value)]
+        if isinstance(value, dict):
+            return [(key, value[key]) for key in sorted(value)]
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.fail(f"range can't iterate over {format_value(value)}")
+        if len(pipe.variables) > 1:
+            self.fail(f"can't use {value} to iterate over more than one variable")
+        return [(NOTHING, type(value)(number)) for number in range(value)]
+
+    def bind(self, pipe: Pipe, index: Any, element: Any, boxed: bool) -> None:
+        """Set the range's one or two variables; the pipeline has made them already."""
+        for name in pipe.variables[:-1]:
+            self.set(pipe, _Variable(name, index))
+        for name in pipe.variables[-1:]:
+            self.set(pipe, _Variable(name, element, boxed))
+
+    def set(self, pipe: Pipe, variable: _Variable) -> None:
+        if not pipe.assigns:
+            self.variables.append(variable)
+            return
+        for place in reversed(range(len(self.variables))):
+            if self.variables[place].name == variable.name:
+                self.variables[place] = variable
+                return
+        self.fail(f"undefined variable: {variable.name}")
+
+    def call(self, dot: Any, node: Call) -> None:
+        self.node = node
+        if node.name not in self.templates:
+            self.fail(f"template {quote(node.name)} not defined")
+        inner = self.pipeline(dot, node.pipe) if node.pipe else NOTHING
+        outer, self.variables = self.variables, [_Variable("$", inner)]
+        caller, self.template = self.template, node.name
+        self.walk_inner(inner, self.templates[node.name])
+        self.variables, self.template = outer, caller
+
+    # --- pipelines ----------------------------------------------------------------------------------------------
+
+    def pipeline(self, dot: Any, pipe: Pipe) -> Any:
+        """The pipeline's value: a null counts as nothing from here on."""
+        self.node = pipe
+        value: Any = _NONE_GIVEN
+        for command in pipe.commands:
+            value = self.command(dot, command, value)
+            value = NOTHING if value is None else value
+        for name in pipe.variables:
+            self.set(pipe, _Variable(name, value))
+        return value
+
+    def lookup(self, name: str) -> _Variable:
+        found = [known for known in self.variables if known.name == name]
+        if not found:
+            self.fail(f"undefined variable: {name}")
+        return found[-1]
+
+    def command(self, dot: Any, command: Command, final: Any) -> Any:
+        first = command.words[0]
+        has_arguments = len(command.words) > 1 or final is not _NONE_GIVEN
+        match first:
+            case Field() | Variable() | Chain():
+                return self.reach(dot, first, has_arguments)
+            case Name():
+                return self.function(dot, first, command, command.words[1:], final)
+            case Pipe():
+                self.no_function(first, has_arguments)
+                return self.pipeline(dot, first)
+        self.node = first
+        self.no_function(first, has_arguments)
+        if isinstance(first, Nil):
+            self.fail("nil is not a command")
+        return self.plain(dot, first)
+
+    def no_function(self, word: Any, has_arguments: bool) -> None:
+        if has_arguments:
+            self.fail(f"can't give argument to non-function {word}")
+
+    def plain(self, dot: Any, word: Dot | Literal) -> Any:
+        if isinstance(word, Dot):
+            return dot
+        if isinstance(word.value, Int) and word.value >= 2**63:
+            self.fail(f"{word} overflows int")
+        return word.value
+
+    # --- fields -------------------------------------------------------------------------------------------------
+
+    def reach(self, dot: Any, node: Field | Variable | Chain, has_arguments: bool) -> Any:
+        """A field of the dot, of a variable, or of what is in parentheses."""
+        self.node = node
+        value, boxed = dot, self.boxed_dot
+        if isinstance(node, Variable):
+            _, value, boxed = self.lookup(node.name)
+            if not node.names:
+                self.no_function(node, has_arguments)
+        elif isinstance(node, Chain):
+            value, boxed = self.argument(dot, node.base), False
+        for place, name in enumerate(node.names, 1):
+            value = self.field(value, name, boxed, has_arguments and place == len(node.names))
+            boxed = True
+        return value
+
+    def field(self, value: Any, name: str, boxed: bool, has_arguments: bool) -> Any:
+        """One field. ``boxed``: the value comes out of a map, whose values Go only knows to be something."""
+        if value is NOTHING:
+            if not self.missing_ok:
+                self.fail(f"nil data; no entry for key {quote(name)}")
+            return NOTHING
+        if value is None:
+            self.fail(f"nil pointer evaluating interface {{}}.{name}")
+        if not isinstance(value, dict):
+            self.fail(f"can't evaluate field {name} in type {'interface {}' if boxed else type_name(value)}")
+        if has_arguments:
+            self.fail(f"{name} is not a method but has arguments")
+        if name not in value and not self.missing_ok:
+            self.fail(f"map has no entry for key {quote(name)}")
+        return value.get(name, NOTHING)
+
+    # --- functions ----------------------------------------------------------------------------------------------
+
+    def function(self, dot: Any, name: Name, whole: Any, words: Sequence[Any], final: Any) -> Any:
+        self.node = name
+        function = FUNCTIONS[name.name]
+        self.count(name.name, len(words), final is not _NONE_GIVEN)
+        if name.name in ("and", "or"):
+            return self.short_circuit(dot, name.name, words, final)
+        values = [self.checked(name.name, place, self.argument(dot, word), word)
+                  for place, word in enumerate(words)]
+        if function.boxes:
+            values[1:] = [Boxed() if value is not NOTHING and self.is_boxed(word) else value
+                          for word, value in zip(words[1:], values[1:], strict=True)]
+        if final is not _NONE_GIVEN:
+            values.append(self.checked(name.name, len(values), final, None))
+        try:
+            return function.call(*values)
+        except FunctionError as error:
+            self.node = whole
+            if isinstance(error, NoFunctionError):
+                self.fail(f"error calling {name.name}: non-function {words[0] if words else _shown(final)} {error}")
+            self.fail(f"error calling {name.name}: {error}")
+
+    def count(self, name: str, given: int, piped: bool) -> None:
+        """Check the number of arguments."""
+        function = FUNCTIONS[name]
+        if function.more and given + piped < function.least:
+            self.fail(f"wrong number of args for {name}: want at least {function.least} got {given}")
+        if not function.more and given + piped != function.least:
+            self.fail(f"wrong number of args for {name}: want {function.least} got {given + piped}")
+
+    def short_circuit(self, dot: Any, name: str, words: Sequence[Any], final: Any) -> Any:
+        value: Any = NOTHING
+        for word in words:
+            value = self.argument(dot, word)
+            if truth(value) is (name == "or"):
+                return value
+        return value if final is _NONE_GIVEN else final
+
+    def checked(self, name: str, place: int, value: Any, word: Any) -> Any:
+        """An argument as the function takes it."""
+        function = FUNCTIONS[name]
+        if place in function.texts:
+            return self.text_argument(value, word)
+        return value if function.absent or value is not NOTHING else None
+
+    def text_argument(self, value: Any, word: Any) -> str:
+        if not isinstance(value, str):
+            self.fail(_no_text(value, word))
+        return value
+
+    def is_boxed(self, word: Any) -> bool:
+        """Whether Go only knows of an argument's value that it is something."""
+        match word:
+            case Field() | Chain():
+                return True
+            case Variable():
+                return bool(word.names) or self.lookup(word.name).boxed
+            case Dot():
+                return self.boxed_dot
+        return False
+
+    def argument(self, dot: Any, word: Any) -> Any:
+        self.node = word
+        match word:
+            case Nil():
+                return NOTHING
+            case Field() | Variable() | Chain():
+                return self.reach(dot, word, False)
+            case Pipe():
+                return self.pipeline(dot, word)
+            case Name():
+                return self.function(dot, word, word, (), _NONE_GIVEN)
+        return self.plain(dot, word)
+
+
+def _shown(value: Any) -> str:
+    """A ``reflect.Value`` as text."""
+    return value if isinstance(value, str) else f"<{type_name(value)} Value>"
+
+
+def _no_text(value: Any, word: Any) -> str:
+    """Why an argument is no string."""
+    if isinstance(word, Literal):
+        return f"expected string; found {word}"
+    if isinstance(word, Nil):
+        return "cannot assign nil to string"
+    if value is NOTHING:
+        return "invalid value; expected string"
+    return f"wrong type for value; expected string; got {'interface {}' if value is None else type_name(value)}"

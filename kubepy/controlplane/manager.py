@@ -1,0 +1,411 @@
+"""The manager: feeds the reconcilers from the change log and runs their queues.
+
+Level-based and single-threaded. One batch is one transaction: what changed is observed and handed to the handlers, then
+keys are synced, and what each sync wrote is observed before the next one runs. So informers never lag behind inside a
+batch, and expectations are met as soon as their sync has ended.
+
+The reconcilers take turns in the order given. In its turn each syncs the keys that were waiting when the turn began, up
+to a few hundred: a DaemonSet then sees that many of its pods bound or started at once. A batch ends, if it can, after
+the first reconciler's turn. With the kubelet there, a pod is mostly made, bound and started within one transaction, and
+its file is written once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from kubepy.api.clock import Clock
+from kubepy.api.errors import Status
+from kubepy.api.meta import Object, name_of, namespace_of, uid_of
+from kubepy.apiserver.client import CRDS, Batch, Client
+from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
+from kubepy.controlplane.summary import Due, Summary, SyncFailure
+from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Reconciler, Remembering, WatchEvent
+
+BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
+MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
+KEYS_PER_TURN = 250
+RETRY_PATIENCE = 0.1  # back-offs this short are waited for: what fails once mostly works the next time
+POLL_SECONDS = 0.05  # how often a waiting manager looks at the change log …
+POLL_COST_RATIO = 20  # … unless looking takes more than a twentieth of that
+MAX_POLL_SECONDS = 1.0
+MAX_CONFLICTS = 20  # in a row
+CONFLICT = 409
+GONE = 410  # the code of an error that says that the change log no longer reaches back far enough
+UNWATCHED = frozenset(("events", "events.events.k8s.io"))
+
+
+class Manager:
+    """Runs reconcilers over one cluster.
+
+    :param resources: the resources of which there are objects, for the first listing.
+    :param checkpoints: where the manager keeps where it got to; without, it looks at everything when it starts.
+    """
+
+    def __init__(self, client: Client, informers: Informers, clock: Clock, reconcilers: Sequence[Reconciler], *,
+                 resources: Callable[[], Iterable[str]], checkpoints: CheckpointStore | None = None) -> None:
+        self._client = client
+        self._informers = informers
+        self._clock = clock
+        self._reconcilers = reconcilers
+        self._resources = resources
+        self._checkpoints = checkpoints
+        self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
+        self._names = [one.name for one in reconcilers]
+        self._queues = {one.name: one.queue for one in reconcilers}
+        self._handlers = _handlers_by_resource(reconcilers)
+        self._turn, self._left = len(reconcilers) - 1, 0  # whose turn it is, and how many keys are left in it
+        self._revision = 0  # everything up to it has been delivered, or is in the inbox
+        self._delivered = 0  # everything up to it has been delivered
+        self._inbox: list[WatchEvent] = []
+        self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
+        self._loaded = False  # the informers hold the cluster as it was at _revision
+        self._stale = False  # what the informers hold cannot be trusted: list everything again
+        self._saved: str | None = None  # the checkpoint that was read or written last
+        self._summary = Summary()
+
+    # --- running
+
+    def run_until_settled(self, quiet_for: float = 0.0, done: Callable[[], bool] = lambda: False, *,
+                          skip_waits: bool = False) -> Summary:
+        """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or ``done()`` holds.
+
+        ``skip_waits``: nobody watches time pass, so delays that are mere courtesy are not waited for. ``done`` is asked
+        after each batch. Raises what a transaction raises: LockTimeoutError, FolderError.
+        """
+        self._summary = Summary()
+        self._resume()
+        while True:
+            self._work(done)
+            if skip_waits and not done() and self._skip_waits():
+                continue
+            wait = self._seconds_until_due()
+            if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.fixed:
+                break
+            self._clock.sleep(max(min(wait, POLL_SECONDS), 0.0))
+        self._save()
+        self._summary.due = self._due()
+        return self._summary
+
+    def run(self, stop: Callable[[], bool], settled: Callable[[Summary], None] = lambda _: None,
+            transient: tuple[type[Exception], ...] = (),
+            failed: Callable[[Exception], None] = lambda _: None, *,
+            paused: Callable[[], bool] = lambda: False) -> None:
+        """Work until ``stop()`` holds; it is asked between batches and while waiting.
+
+        While ``paused()`` holds no new work is begun. ``settled`` is called whenever nothing is left to do now. An
+        exception of a ``transient`` type is given to ``failed``, and after a pause the cluster is listed again.
+        """
+        pause = POLL_SECONDS
+        while not stop():
+            if paused():
+                self._clock.sleep(POLL_SECONDS)
+                continue
+            try:
+                settled(self.run_until_settled(done=stop))
+                self._wait_for_work(stop)
+                pause = POLL_SECONDS
+            except transient as error:
+                failed(error)
+                self._stale = True
+                pause = min(2 * pause, MAX_POLL_SECONDS)
+                self._clock.sleep(pause)
+
+    def workload(self) -> tuple[int, int]:
+        """How many objects this run has changed so far, and how many keys are queued now."""
+        return self._summary.touched(), sum(len(one.queue) for one in self._reconcilers)
+
+    def wait_for_work(self, seconds: float) -> float:
+        """Wait until something has changed or is due, at most so long; returns for how long to wait next time.
+
+        Looking at the change log costs time that grows with the folder: the pause does too.
+        """
+        until_due = self._seconds_until_due()
+        self._clock.sleep(max(min(seconds, until_due if until_due is not None else seconds), 0.0))
+        start = time.perf_counter()
+        self._poll()
+        cost = time.perf_counter() - start
+        return min(max(POLL_SECONDS, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
+
+    def _wait_for_work(self, stop: Callable[[], bool]) -> None:
+        pause = POLL_SECONDS
+        while not stop() and not self.has_work():
+            pause = self.wait_for_work(pause)
+
+    def _work(self, done: Callable[[], bool]) -> None:
+        """Batches until nothing is left to do now, or ``done()`` holds."""
+        while not done():
+            if self._stale or not self.has_work():  # a batch looks for itself when it begins
+                self._poll()
+            if not self.has_work():
+                return
+            self._run_batch()
+
+    def has_work(self) -> bool:
+        """Whether something is to be done now."""
+        return self._stale or bool(self._inbox) or bool(self._carried) or self._has_keys()
+
+    def _skip_waits(self) -> bool:
+        return any(one.queue.skip_waits() for one in self._reconcilers)
+
+    def _has_keys(self) -> bool:
+        return any(len(one.queue) for one in self._reconcilers)
+
+    def _run_batch(self) -> None:
+        """One transaction. When it fails nothing of it has happened, though the informers have seen it."""
+        start = time.monotonic()
+        try:
+            self._client.observe_from(self._revision)
+            with self._client.batch() as batch:
+                self._observe_outside(batch)
+                while (picked := self._next()) is not None:
+                    self._sync(*picked)
+                    self._observe(batch.drain(), ours=True)
+                    passed = time.monotonic() - start
+                    if passed > BATCH_SECONDS and (self._is_first_turn_over() or passed > MAX_BATCH_SECONDS):
+                        break
+                self._revision = self._delivered = self._client.revision()
+                if not self._has_keys():
+                    self._save()  # in the same transaction, which costs next to nothing
+        except Status as error:
+            self._stale = True
+            self._conflicts += 1
+            if error.code not in (CONFLICT, GONE) or self._conflicts > MAX_CONFLICTS:
+                raise
+            self._clock.sleep(POLL_SECONDS)
+        except BaseException:
+            self._stale = True
+            raise
+        else:
+            self._conflicts = 0
+
+    def _next(self) -> tuple[Reconciler, Key] | None:
+        """The next key of the reconciler whose turn it is, or of the next one that has any."""
+        for _ in range(len(self._reconcilers) + 1):
+            reconciler = self._reconcilers[self._turn]
+            if self._left > 0 and (key := reconciler.queue.get()) is not None:
+                self._left -= 1
+                return reconciler, key
+            self._turn = (self._turn + 1) % len(self._reconcilers)
+            self._left = min(len(self._reconcilers[self._turn].queue), KEYS_PER_TURN)
+        self._begin_with_first()  # whatever comes next, as in a process that begins then
+        return None
+
+    def _begin_with_first(self) -> None:
+        self._turn, self._left = len(self._reconcilers) - 1, 0
+
+    def _is_first_turn_over(self) -> bool:
+        return self._turn == 0 and (self._left == 0 or not len(self._reconcilers[0].queue))
+
+    def _sync(self, reconciler: Reconciler, key: Key) -> None:
+        """One sync. Whatever it raises, a fault of its own included, must not keep the others from their work."""
+        queue = reconciler.queue
+        try:
+            reconciler.sync(key)
+        except Exception as error:
+            self._summary.failures.append(SyncFailure(reconciler.name, key, _one_line(error)))
+            queue.add_rate_limited(key)
+        else:
+            queue.forget(key)
+        finally:
+            queue.done(key)
+
+    # --- observing
+
+    def _poll(self) -> None:
+        """Put what changed since the last look into the inbox, or find out that everything must be listed."""
+        if self._stale:
+            self._revision = self._client.revision()  # what is listed in the next batch is newer
+            return
+        try:
+            self._revision, events = self._client.changes(self._revision)
+        except Status as error:
+            if error.code != GONE:
+                raise
+            self._stale = True
+            self._poll()
+            return
+        self._inbox += [event for event in events if event.key.resource not in UNWATCHED]
+        if not self._inbox:
+            self._delivered = self._revision
+
+    def _observe_outside(self, batch: Batch) -> None:
+        """At the start of a batch: take in what others changed since the last one."""
+        inbox, self._inbox = [*self._inbox, *batch.drain()], []
+        if self._stale:
+            self._relist()
+        elif not self._loaded:
+            self._load()
+            self._deliver_again(inbox)
+        else:
+            self._observe(inbox)
+        for pending in self._carried:
+            self._queues[pending.reconciler].add(pending.key)
+        self._carried.clear()
+
+    def _load(self) -> None:
+        self._informers.clear()
+        for resource in self._listed_resources():
+            for obj in self._client.list(resource).items:
+                self._informers.observe(WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj))
+        self._loaded = True
+
+    def _listed_resources(self) -> list[str]:
+        there = sorted(set(self._resources()) - UNWATCHED)
+        return there if EVERY_RESOURCE in self._handlers else [one for one in there if one in self._handlers]
+
+    def _deliver_again(self, events: Sequence[WatchEvent]) -> None:
+        """Hand over changes that the informers hold already. What an object was before them is not known any more."""
+        for event in events:
+            if event.new is None and event.old is not None and not self._is_there(event.key, uid_of(event.old)):
+                self._handle(WatchEvent(event.key, event.old, None))
+        latest = {event.key: event for event in events}
+        for key, event in latest.items():
+            if (now := self._informers.get(*key)) is not None:
+                self._handle(WatchEvent(key, None, now, event.is_update))
+                if _defines_anew(event):
+                    self._deliver_objects(key.name)
+
+    def _is_there(self, key: Key, uid: str) -> bool:
+        now = self._informers.get(*key)
+        return now is not None and uid_of(now) == uid
+
+    def _relist(self) -> None:
+        """List everything and hand all of it over: what is gone as deleted, what is there as added."""
+        before = dict(_all_objects(self._informers))
+        self._load()
+        self._stale = False
+        for key, old in before.items():
+            now = self._informers.get(*key)
+            if now is None or uid_of(now) != uid_of(old):
+                self._handle(WatchEvent(key, old, None))
+        for key, obj in _all_objects(self._informers):
+            self._handle(WatchEvent(key, None, obj))
+
+    def _observe(self, events: Iterable[WatchEvent], *, ours: bool = False) -> None:
+        """Take events into the informers and hand them to the handlers; those already seen are dropped."""
+        for event in events:
+            if event.key.resource in UNWATCHED:
+                continue
+            for change in _as_seen_from(self._informers.get(*event.key), event):
+                self._informers.observe(change)
+                self._handle(change)
+                if ours:
+                    self._summary.record(change)
+                if _defines_anew(change):
+                    self._deliver_objects(change.key.name)
+
+    def _deliver_objects(self, resource: str) -> None:
+        """Hand over the objects of a custom resource as added: nobody could read them while nothing defined them."""
+        if resource not in self._listed_resources():
+            return
+        for obj in self._client.list(resource).items:
+            event = WatchEvent(Key(resource, namespace_of(obj), name_of(obj)), None, obj)
+            self._informers.observe(event)
+            self._handle(event)
+
+    def _handle(self, event: WatchEvent) -> None:
+        for handler in self._handlers.get(event.key.resource, ()):
+            handler(event)
+        for handler in self._handlers.get(EVERY_RESOURCE, ()):
+            handler(event)
+
+    # --- time
+
+    def _due(self) -> list[Due]:
+        found = [Due(due, one.name, key) for one in self._reconcilers for key, due in one.queue.pending() if due]
+        return sorted(found, key=lambda one: one.time)
+
+    def _seconds_until_due(self) -> float | None:
+        times = [due for one in self._reconcilers if (due := one.queue.next_due()) is not None]
+        return (min(times) - self._clock.now()).total_seconds() if times else None
+
+    # --- checkpoints
+
+    def _resume(self) -> None:
+        """Go on from where a manager got to, this one or another process's."""
+        if self._checkpoints is None:
+            self._stale = self._stale or not self._loaded
+            return
+        text = self._checkpoints.load()
+        if text == self._saved and (text or self._loaded):
+            return
+        self._saved = text
+        checkpoint = parse(text, self._names)
+        if checkpoint is not None:
+            self._take_over(checkpoint)
+        elif not self._loaded:
+            self._stale = True
+
+    def _take_over(self, checkpoint: Checkpoint) -> None:
+        now = self._clock.now()
+        if not self._loaded:
+            self._revision = self._delivered = checkpoint.revision
+        for pending in checkpoint.pending:
+            if pending.due is None or pending.due <= now:
+                self._carried.append(pending)
+            else:
+                left = (pending.due - now).total_seconds()
+                self._queues[pending.reconciler].add_after(pending.key, left, skippable=pending.skippable)
+        for reconciler in self._reconcilers:
+            if isinstance(reconciler, Remembering) and (memory := checkpoint.memories.get(reconciler.name)):
+                reconciler.recall(memory)
+
+    def _save(self) -> None:
+        if self._checkpoints is None or self._stale:
+            return
+        pending = [Pending(one.name, key, due, due is not None and one.queue.can_skip(key))
+                   for one in self._reconcilers for key, due in one.queue.pending()]
+        memories = {one.name: memory for one in self._reconcilers
+                    if isinstance(one, Remembering) and (memory := one.remember())}
+        text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._names)
+        if text != self._saved:
+            self._checkpoints.save(text)
+            self._saved = text
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if isinstance(error, Status) else f"{type(error).__name__}: {text}"
+
+
+def _handlers_by_resource(reconcilers: Iterable[Reconciler]) -> Mapping[str, list[Handler]]:
+    found: dict[str, list[Handler]] = {}
+    for reconciler in reconcilers:
+        for resource, handler in reconciler.handlers().items():
+            found.setdefault(resource, []).append(handler)
+    return found
+
+
+def _defines_anew(event: WatchEvent) -> bool:
+    """Whether a CustomResourceDefinition, which is named as its resource, has come or has another spec."""
+    if event.key.resource != CRDS or event.new is None:
+        return False
+    return event.old is None or event.old["spec"] != event.new["spec"]
+
+
+def _all_objects(informers: Informers) -> Iterator[tuple[Key, Object]]:
+    for resource in informers.resources():
+        for obj in informers.list(resource):
+            yield Key(resource, namespace_of(obj), name_of(obj)), obj
+
+
+def _as_seen_from(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
+    """An event as a change to what is known: none when it is not news, two when another object has the name now."""
+    key, new = event.key, event.new
+    if new is None:
+        if known is None or (event.old is not None and uid_of(event.old) != uid_of(known)):
+            return []
+        return [WatchEvent(key, known, None)]
+    if known is None:
+        return [WatchEvent(key, None, new)]
+    if _version(new) <= _version(known):
+        return []
+    if uid_of(new) != uid_of(known):
+        return [WatchEvent(key, known, None), WatchEvent(key, None, new)]
+    return [WatchEvent(key, known, new)]
+
+
+def _version(obj: Object) -> int:
+    return int(obj["metadata"].get("resourceVersion") or 0)

@@ -1,0 +1,67 @@
+"""Imports that happen when they are first used, to keep the start of a command fast.
+
+``with lazy_imports():`` around ``from package import module`` statements binds each name to a stand-in, which imports
+the module when one of its attributes is first read, and takes its place in the importing module. Type checkers, editors
+and import contracts see ordinary imports. Only modules can be imported so, not what is in them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class LazyModule(ModuleType):
+    """A module that is imported when an attribute of it is first read.
+
+    :param importer: the global names of the importing module; the stand-in is replaced there.
+    """
+
+    def __init__(self, name: str, importer: dict[str, Any]) -> None:
+        super().__init__(name)
+        self.__dict__["_importer"] = importer
+
+    def __getattr__(self, attribute: str) -> Any:
+        module = import_module(self.__name__)
+        importer = self.__dict__["_importer"]
+        for name in [name for name, value in importer.items() if value is self]:
+            importer[name] = module
+        return getattr(module, attribute)
+
+
+class _LazyNames:
+    """Stand-in for the package of a ``from package import module`` statement."""
+
+    def __init__(self, package: str, importer: dict[str, Any]) -> None:
+        self._package = package
+        self._importer = importer
+
+    def __getattr__(self, name: str) -> ModuleType:
+        module = f"{self._package}.{name}"
+        return sys.modules.get(module) or LazyModule(module, self._importer)
+
+
+@contextmanager
+def lazy_imports() -> Iterator[None]:
+    """Make the ``from package import module`` statements of the block lazy; those of other modules are as usual."""
+    importer = sys._getframe(2).f_globals
+    import_now = builtins.__import__
+
+    def import_later(name: str, globals: Mapping[str, object] | None = None, locals: Mapping[str, object] | None = None,
+                     fromlist: tuple[str, ...] = (), level: int = 0) -> Any:
+        if globals is not importer:
+            return import_now(name, globals, locals, fromlist, level)
+        if not fromlist or level:
+            raise ImportError(f"lazy_imports: only `from package import module` can be lazy, not {name!r}")
+        return _LazyNames(name, importer)
+
+    builtins.__import__ = import_later
+    try:
+        yield
+    finally:
+        builtins.__import__ = import_now

@@ -1,0 +1,232 @@
+"""Events: what controllers, scheduler and kubelets have to say about an object (``client-go/tools/record``).
+
+A :class:`Recorder` belongs to one component. As upstream it counts an event that comes again instead of storing it
+twice, puts many similar ones into one, and stays silent about an object that it has said too much about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from kubepy.api import errors
+from kubepy.api.clock import Ids, format_time, parse_time
+from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.objects.references import reference
+from kubepy.api.values.names import dns1123_subdomain
+from kubepy.apiserver.client import Client
+from kubepy.apiserver.requests.sessions import Session
+from kubepy.storage import Key
+
+EVENTS = "events"
+MAX_SIMILAR = 10  # from so many different messages with one reason on they become one event …
+SIMILAR_WITHIN = 600.0  # … when they are not further apart than these seconds
+BURST = 25  # events of one type about one object that are let through at once …
+PER_SECOND = 1 / 300  # … and how many more come to be allowed with time
+COMBINED = "(combined from similar events): "
+
+
+class Recorder:
+    """Records events of one component (``daemonset-controller``) with the cluster's clock."""
+
+    def __init__(self, client: Client, component: str) -> None:
+        self._client = client
+        self._clock, self._ids = client.clock, client.ids
+        self._component = component
+        self._correlator = Correlator()
+        self._known: set[str] = set()  # namespaces whose stored events the correlator has seen
+        self._last_name = 0
+
+    def event(self, obj: Mapping[str, Any], event_type: str, reason: str, message: str, *,
+              field_path: str = "", host: str = "") -> None:
+        """Say ``message`` about an object. ``event_type``: Normal or Warning; ``field_path`` names a part of it,
+        ``host`` where the component runs.
+
+        An event that cannot be stored, because its namespace is going or gone, is dropped as upstream drops it.
+        """
+        now = self._clock.now()
+        event = new_event(obj, event_type, reason, message, self._component, now, field_path, host)
+        with self._client.session() as session:
+            self._learn(session, event["metadata"]["namespace"])
+            decision = self._correlator.correlate(event, now)
+            if decision is not None and takes_events(session, event["metadata"]["namespace"]):
+                self._write(session, decision, now)
+
+    def _learn(self, session: Session, namespace: str) -> None:
+        """Go on from what processes before this one have recorded."""
+        if namespace in self._known:
+            return
+        self._known.add(namespace)
+        for event in session.list(EVENTS, namespace):
+            if event.get("source", {}).get("component") == self._component:
+                self._correlator.learn(event)
+
+    def _write(self, session: Session, decision: Decision, now: datetime) -> None:
+        event, before = decision
+        if before is not None:
+            key = Key(EVENTS, namespace_of(event), before)
+            if (old := session.get(key)) is not None:
+                metadata = dict(old["metadata"])
+                session.update(key, {**event, "metadata": metadata}, old)
+                return
+        self._create(session, event, now)
+
+    def _create(self, session: Session, event: Object, now: datetime) -> None:
+        self._last_name = store_event(session, event, now, self._ids, self._last_name)
+        self._correlator.named(event)
+
+
+def store_event(session: Session, event: Object, now: datetime, ids: Ids, last_name: int) -> int:
+    """Store a new event, named ``<object>.<time in nanoseconds, in hex>``.
+
+    No two of one recorder get the same name: ``last_name`` is the number in its last one. Returns that of this one.
+    """
+    metadata = event["metadata"]
+    metadata["uid"] = ids.uid()
+    metadata["creationTimestamp"] = format_time(now)
+    while True:
+        last_name = max(int(now.timestamp() * 1e6) * 1000, last_name + 1)
+        name = f"{event['involvedObject'].get('name', '')}.{last_name:x}"
+        metadata["name"] = ids.uid() if dns1123_subdomain(name) else name
+        try:
+            session.create(Key(EVENTS, metadata["namespace"], metadata["name"]), event)
+            return last_name
+        except errors.Status as status:
+            if status.reason != "AlreadyExists":  # a fixed clock gives the same name again: the next one is free
+                raise
+
+
+def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str, component: str, now: datetime,
+              field_path: str = "", host: str = "") -> Object:
+    """A ``core/v1 Event`` without its name; about an object without a namespace it is in ``default``."""
+    time = format_time(now)
+    return {
+        "apiVersion": "v1",
+        "count": 1,
+        "eventTime": None,
+        "firstTimestamp": time,
+        "involvedObject": reference(obj, field_path),
+        "kind": "Event",
+        "lastTimestamp": time,
+        "message": message,
+        "metadata": {"namespace": namespace_of(obj) or "default"},
+        "reason": reason,
+        "reportingComponent": component,
+        "reportingInstance": host,
+        "source": {"component": component, "host": host} if host else {"component": component},
+        "type": event_type,
+    }
+
+
+def takes_events(session: Session, namespace: str) -> bool:
+    """Whether the namespace is there and not going."""
+    found = session.get(Key("namespaces", "", namespace))
+    return found is not None and found.get("status", {}).get("phase") != "Terminating"
+
+
+# --- correlation ----------------------------------------------------------------------------------------------------
+
+
+class Decision(NamedTuple):
+    """An event to write; ``name`` of the stored one that it replaces, or None for a new one."""
+
+    event: Object
+    name: str | None
+
+
+class _Log(NamedTuple):
+    """The last state of an event that may come again."""
+
+    name: str
+    times: int
+    first: str
+
+
+class _Similar:
+    """The different messages lately said about one object with one reason."""
+
+    def __init__(self, messages: Mapping[str, None], last: datetime) -> None:
+        self.messages = dict(messages)
+        self.last = last
+
+
+class _Allowance:
+    """A token bucket: how much may still be said about one object."""
+
+    def __init__(self, now: datetime) -> None:
+        self._tokens, self._last = float(BURST), now
+
+    def take(self, now: datetime) -> bool:
+        self._tokens = min(float(BURST), self._tokens + (now - self._last).total_seconds() * PER_SECOND)
+        self._last = now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+
+class Correlator:
+    """Decides what becomes of an event (``EventCorrelator``). Reads no clock and writes nothing."""
+
+    def __init__(self) -> None:
+        self._logs: dict[tuple[str, ...], _Log] = {}
+        self._similar: dict[tuple[str, ...], _Similar] = {}
+        self._allowances: dict[tuple[str, ...], _Allowance] = {}
+        self._key: tuple[str, ...] = ()
+
+    def correlate(self, event: Object, now: datetime) -> Decision | None:
+        """What to write, or None to keep silent."""
+        event, self._key = self._aggregate(event, now)
+        name = self._observe(event)
+        allowance = self._allowances.get(about := _subject(event))
+        if allowance is None:
+            allowance = self._allowances[about] = _Allowance(now)
+        return Decision(event, name) if allowance.take(now) else None
+
+    def named(self, event: Object) -> None:
+        """The event of the last decision was stored under the name that it now has."""
+        self._logs[self._key] = _Log(name_of(event), event["count"], event["firstTimestamp"])
+
+    def learn(self, event: Object) -> None:
+        """Take in an event that is stored already."""
+        similar = _similar_key(event)
+        is_combined = event["message"].startswith(COMBINED)
+        key = similar if is_combined else (*similar, event["message"])
+        self._logs[key] = _Log(name_of(event), event.get("count", 1), event["firstTimestamp"])
+        last = parse_time(event["lastTimestamp"])
+        if not is_combined:
+            record = self._similar.setdefault(similar, _Similar({}, last))
+            record.messages[event["message"]] = None
+            record.last = max(record.last, last)
+
+    def _aggregate(self, event: Object, now: datetime) -> tuple[Object, tuple[str, ...]]:
+        """The event and its key, or one in place of many similar ones (``EventAggregate``)."""
+        key, message = _similar_key(event), event["message"]
+        record = self._similar.get(key)
+        if record is None or (now - record.last).total_seconds() > SIMILAR_WITHIN:
+            record = self._similar[key] = _Similar({}, now)
+        record.messages[message] = None
+        record.last = now
+        if len(record.messages) < MAX_SIMILAR:
+            return event, (*key, message)
+        record.messages.pop(next(iter(record.messages)))  # upstream drops any one
+        return {**event, "message": COMBINED + message}, key
+
+    def _observe(self, event: Object) -> str | None:
+        """Count an event that has been there before; returns its name then (``eventObserve``)."""
+        log = self._logs.get(self._key)
+        if log is None:
+            return None
+        event["count"], event["firstTimestamp"] = log.times + 1, log.first
+        self._logs[self._key] = log._replace(times=log.times + 1)
+        return log.name
+
+
+def _subject(event: Object) -> tuple[str, ...]:
+    about = event["involvedObject"]
+    return (*(about.get(field, "") for field in ("kind", "namespace", "name", "uid", "apiVersion")), event["type"])
+
+
+def _similar_key(event: Object) -> tuple[str, ...]:
+    return (*_subject(event), event["reason"])

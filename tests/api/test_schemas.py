@@ -1,0 +1,51 @@
+import pytest
+
+from kubepy.api.schema.openapi import Schema, schema_for
+from kubepy.api.scheme import BUILT_IN
+
+
+def walk(api_version: str, kind: str, *fields: str) -> Schema:
+    schema = schema_for(api_version, kind)
+    for name in fields:
+        schema = schema.items() if name == "[]" else schema.field(name)
+    return schema
+
+
+@pytest.mark.parametrize("resource", BUILT_IN, ids=lambda resource: resource.key)
+def test_every_built_in_kind_has_a_schema(resource):
+    assert schema_for(resource.api_version, resource.kind).go_name == resource.kind
+
+
+def test_a_kind_that_does_not_exist_has_none():
+    assert schema_for("harbour.example.org/v1", "Boat") is None
+    assert schema_for("apps/v1", "Pod") is None
+
+
+@pytest.mark.parametrize(("path", "key", "strategies", "list_type", "map_keys"), [
+    (("v1", "Pod", "spec", "containers"), "name", ["merge"], "map", ["name"]),
+    (("v1", "Pod", "spec", "volumes"), "name", ["merge", "retainKeys"], "map", ["name"]),
+    (("v1", "Pod", "spec", "containers", "[]", "ports"), "containerPort", ["merge"], "map",
+     ["containerPort", "protocol"]),
+    (("v1", "Service", "spec", "ports"), "port", ["merge"], "map", ["port", "protocol"]),
+    (("v1", "Pod", "metadata", "finalizers"), "", ["merge"], "set", []),
+    (("apps/v1", "Deployment", "spec", "strategy"), "", ["retainKeys"], "", []),
+    (("v1", "Pod", "spec", "containers", "[]", "args"), "", [], "atomic", []),
+], ids=lambda value: ".".join(value) if isinstance(value, tuple) else "")
+def test_fields_say_how_they_are_merged(path, key, strategies, list_type, map_keys):
+    found = walk(*path)
+    assert (found.merge_key, found.patch_strategies, found.list_type, found.list_map_keys) == (
+        key, strategies, list_type, map_keys)
+
+
+def test_types_are_told_without_their_null():
+    assert walk("v1", "Pod", "spec", "nodeName").type == "string"
+    assert walk("v1", "Pod", "spec", "containers", "[]", "resources", "limits").values().go_name == "Quantity"
+    assert walk("v1", "Service", "spec", "ports", "[]", "targetPort").int_or_string
+    assert walk("apps/v1", "DaemonSet", "spec").required == ["selector", "template"]
+
+
+def test_a_custom_resources_own_schema_walks_the_same_way():
+    schema = Schema({"type": "object", "properties": {"crew": {"type": "array", "items": {"type": "string"}}}})
+    assert schema.field("crew").items().type == "string"
+    assert list(schema.fields()) == ["crew"]
+    assert schema.field("mast") is None

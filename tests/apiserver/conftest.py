@@ -1,0 +1,27 @@
+"""A cluster in a temporary folder, sound at the end of every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubepy.apiserver.client import Client
+from kubepy.apiserver.cluster import Cluster
+
+NOW = "2026-11-20T10:00:00Z"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Its clock stands at NOW, its ids repeat."""
+    made = Cluster.make(tmp_path / "state", {"clock": NOW, "seed": 1})
+    yield made
+    assert made.store.check() == []
+    made.close()
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Client:
+    return cluster.client

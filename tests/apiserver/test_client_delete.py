@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubepy.api.clock import parse_time
+from kubepy.api.errors import Status
+from kubepy.apiserver.client import MERGE_PATCH, Client, DeleteOptions
+from kubepy.apiserver.cluster import Cluster
+
+NOW = "2026-11-20T10:00:00Z"
+
+
+def make(client: Client, name: str = "cm", **metadata: Any) -> dict[str, Any]:
+    return client.create("configmaps", {"metadata": {"name": name, **metadata}}, namespace="default")
+
+
+def names(client: Client, resource: str = "configmaps") -> list[str]:
+    return [one["metadata"]["name"] for one in client.list(resource, namespace="default").items]
+
+
+def delete(client: Client, name: str = "cm", resource: str = "configmaps", **options: Any) -> dict[str, Any]:
+    return client.delete(resource, name, namespace="default", options=DeleteOptions(**options))
+
+
+def pod(client: Client, name: str = "p", node: str = "n") -> dict[str, Any]:
+    spec = {"containers": [{"name": "c", "image": "c:1"}], "nodeName": node}
+    metadata = {"name": name, "labels": {"app": "x"}}
+    return client.create("pods", {"metadata": metadata, "spec": spec}, namespace="default")
+
+
+def deletion_of(obj: dict[str, Any]) -> tuple[Any, Any]:
+    return obj["metadata"].get("deletionTimestamp"), obj["metadata"].get("deletionGracePeriodSeconds")
+
+
+def test_an_object_that_nothing_holds_goes_at_once(client: Client) -> None:
+    made = make(client)
+    assert delete(client)["metadata"]["uid"] == made["metadata"]["uid"]
+    assert names(client) == []
+    with pytest.raises(Status, match='configmaps "cm" not found'):
+        delete(client)
+
+
+def test_an_object_with_a_finalizer_is_marked_and_goes_with_the_last_one(client: Client) -> None:
+    make(client, finalizers=["example.org/a", "example.org/b"], generation=1)
+    kept = delete(client)
+    assert deletion_of(kept) == (NOW, 0)
+    assert kept["metadata"]["generation"] == 2
+    assert delete(client) == kept, "a second deletion changes nothing"
+    for finalizers in (["example.org/b"], []):
+        client.patch("configmaps", "cm", {"metadata": {"finalizers": finalizers}}, MERGE_PATCH, namespace="default")
+    assert names(client) == []
+
+
+def test_no_finalizer_is_added_to_what_is_being_deleted(client: Client) -> None:
+    make(client, finalizers=["example.org/a"])
+    delete(client)
+    with pytest.raises(Status) as caught:
+        client.patch("configmaps", "cm", {"metadata": {"finalizers": ["example.org/a", "example.org/b"]}}, MERGE_PATCH,
+                     namespace="default")
+    assert str(caught.value) == (
+        'ConfigMap "cm" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is '
+        'being deleted, found new finalizers []string{"example.org/b"}')
+
+
+@pytest.mark.parametrize(("policy", "finalizers"), [
+    ("Foreground", ["example.org/a", "foregroundDeletion"]),
+    ("Orphan", ["example.org/a", "orphan"]),
+    ("Background", ["example.org/a"]),
+    (None, ["example.org/a"]),
+])
+def test_the_propagation_policy_becomes_the_collectors_finalizer(client: Client, policy: str | None,
+                                                                 finalizers: list[str]) -> None:
+    make(client, finalizers=["example.org/a"])
+    assert delete(client, propagation_policy=policy)["metadata"]["finalizers"] == finalizers
+
+
+def test_a_later_policy_takes_the_finalizer_away_again(client: Client) -> None:
+    make(client)
+    assert delete(client, propagation_policy="Foreground")["metadata"]["finalizers"] == ["foregroundDeletion"]
+    delete(client, propagation_policy="Background")
+    assert names(client) == []
+
+
+def test_a_policy_that_does_not_exist_is_refused(client: Client) -> None:
+    make(client)
+    with pytest.raises(Status) as caught:
+        delete(client, propagation_policy="Sideways")
+    assert str(caught.value) == (
+        'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sideways": supported values: '
+        '"Foreground", "Background", "Orphan", "nil"')
+
+
+def test_preconditions_must_hold(client: Client) -> None:
+    made = make(client)
+    uid = made["metadata"]["uid"]
+    with pytest.raises(Status) as caught:
+        delete(client, uid="1-1")
+    assert str(caught.value) == (
+        'Operation cannot be fulfilled on ConfigMap "cm": the UID in the precondition (1-1) does not match the UID in '
+        f"record ({uid}). The object might have been deleted and then recreated")
+    with pytest.raises(Status, match="The object might have been modified"):
+        delete(client, resource_version="1")
+    delete(client, uid=uid, resource_version=made["metadata"]["resourceVersion"])
+    assert names(client) == []
+
+
+def test_a_pod_on_a_node_has_its_grace_period(client: Client) -> None:
+    pod(client)
+    kept = delete(client, "p", "pods")
+    assert deletion_of(kept) == ("2026-11-20T10:00:30Z", 30)
+    assert kept["metadata"]["generation"] == 2
+
+
+def test_a_grace_period_only_shrinks(cluster: Cluster) -> None:
+    client = cluster.client
+    pod(client)
+    assert deletion_of(delete(client, "p", "pods", grace_period_seconds=45)) == ("2026-11-20T10:00:45Z", 45)
+    assert deletion_of(delete(client, "p", "pods", grace_period_seconds=10)) == ("2026-11-20T10:00:10Z", 10)
+    assert deletion_of(delete(client, "p", "pods", grace_period_seconds=60)) == ("2026-11-20T10:00:10Z", 10)
+    assert deletion_of(delete(client, "p", "pods")) == ("2026-11-20T10:00:10Z", 10)
+    cluster.clock.fixed = parse_time("2026-11-20T10:00:08Z")
+    assert deletion_of(delete(client, "p", "pods", grace_period_seconds=5)) == ("2026-11-20T10:00:08Z", 1)
+    delete(client, "p", "pods", grace_period_seconds=0)
+    assert names(client, "pods") == []
+
+
+def test_a_pod_without_a_node_goes_at_once_and_a_negative_grace_period_is_one_second(client: Client) -> None:
+    pod(client, "free", node="")
+    delete(client, "free", "pods")
+    pod(client)
+    assert deletion_of(delete(client, "p", "pods", grace_period_seconds=-5)) == ("2026-11-20T10:00:01Z", 1)
+    assert names(client, "pods") == ["p"]
+
+
+def test_a_namespace_terminates_and_goes_when_it_is_finalized(client: Client) -> None:
+    client.create("namespaces", {"metadata": {"name": "lab"}})
+    kept = client.delete("namespaces", "lab")
+    assert (kept["status"]["phase"], kept["spec"], deletion_of(kept)) == (
+        "Terminating", {"finalizers": ["kubernetes"]}, (NOW, None))
+    assert client.delete("namespaces", "lab") == kept
+    finalized = {**kept, "spec": {}}
+    client.update("namespaces", finalized, subresource="finalize")
+    with pytest.raises(Status, match='namespaces "lab" not found'):
+        client.get("namespaces", "lab")
+
+
+def test_some_namespaces_are_immortal(client: Client) -> None:
+    for name in ("default", "kube-system", "kube-public"):
+        with pytest.raises(Status) as caught:
+            client.delete("namespaces", name)
+        assert str(caught.value) == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+
+
+def test_a_collection_is_deleted_as_its_selector_chooses(client: Client) -> None:
+    for name in "abc":
+        make(client, name, labels={"set": "one" if name < "c" else "two"})
+    gone = client.delete_collection("configmaps", namespace="default", label_selector="set=one")
+    assert [one["metadata"]["name"] for one in gone] == ["a", "b"]
+    assert names(client) == ["c"]
+
+
+# --- binding --------------------------------------------------------------------------------------------------------
+
+
+def test_binding_sets_the_node_the_condition_and_the_nodes_zone(client: Client) -> None:
+    client.create("nodes", {"metadata": {"name": "n", "labels": {"topology.kubernetes.io/zone": "z", "disk": "ssd"}}})
+    pod(client, node="")
+    client.bind("p", "n", namespace="default")
+    bound = client.get("pods", "p", namespace="default")
+    assert bound["spec"]["nodeName"] == "n"
+    assert bound["metadata"]["labels"] == {"app": "x", "topology.kubernetes.io/zone": "z"}
+    assert bound["status"]["conditions"] == [
+        {"lastProbeTime": None, "lastTransitionTime": NOW, "status": "True", "type": "PodScheduled"}]
+    with pytest.raises(Status) as caught:
+        client.bind("p", "m", namespace="default")
+    assert str(caught.value) == ('Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node '
+                                 '"n"')
+
+
+@pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
+def test_system_priority_class_delete_is_forbidden(cluster: Cluster, name: str) -> None:
+    with pytest.raises(Status) as error:
+        cluster.client.delete("priorityclasses.scheduling.k8s.io", name)
+    assert (error.value.code, error.value.message) == (
+        403, f'priorityclasses.scheduling.k8s.io "{name}" is forbidden: this is a system priority class and cannot be '
+             "deleted")

@@ -1,0 +1,430 @@
+"""Custom resources through the Client: rules of their schemas, versions, names, selectable fields, finalizers."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from kubepy.api.errors import Status
+from kubepy.api.schema.customresources import deprecation_of
+from kubepy.apiserver.client import Client, DeleteOptions
+from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.requests.options import JSON_PATCH, MERGE_PATCH
+
+Object = dict[str, Any]
+CRDS, BOATS = "customresourcedefinitions.apiextensions.k8s.io", "boats.example.org"
+RULES = "x-kubernetes-validations"
+
+
+def definition(spec: Object, *, rules: list[Object] | None = None, **version: Any) -> Object:
+    """Boats with these fields in their spec."""
+    schema: Object = {"type": "object", "properties": {"spec": spec, "status": {"type": "object"}}}
+    if rules:
+        schema[RULES] = rules
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}]
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": BOATS},
+            "spec": {"group": "example.org", "scope": "Namespaced", "versions": versions,
+                     "names": {"plural": "boats", "kind": "Boat"}}}
+
+
+def boat(version: str = "v1", name: str = "ada", **spec: Any) -> Object:
+    return {"apiVersion": f"example.org/{version}", "kind": "Boat", "metadata": {"name": name}, "spec": spec}
+
+
+def create(client: Client, **spec: Any) -> Object:
+    return client.create(BOATS, boat(**spec), namespace="default")
+
+
+def refusal(client: Client, **spec: Any) -> str:
+    with pytest.raises(Status) as error:
+        create(client, **spec)
+    return error.value.message.removeprefix('Boat.example.org "ada" is invalid: ')
+
+
+def patch_refusal(client: Client, patch: Object) -> str:
+    with pytest.raises(Status) as error:
+        client.patch(BOATS, "ada", patch, MERGE_PATCH, namespace="default")
+    return error.value.message.removeprefix('Boat.example.org "ada" is invalid: ')
+
+
+SPEC: Object = {
+    "type": "object",
+    RULES: [
+        {"rule": "self.min <= self.max", "message": "min must not be above max"},
+        {"rule": "self.max < 100", "messageExpression": "'max is %d'.format([self.max])", "fieldPath": ".max",
+         "reason": "FieldValueForbidden"},
+    ],
+    "properties": {
+        "min": {"type": "integer"}, "max": {"type": "integer"},
+        "flag": {"type": "string", RULES: [{"rule": "self == oldSelf", "message": "flag is immutable"}]},
+        "size": {"x-kubernetes-int-or-string": True,
+                 RULES: [{"rule": "type(self) == int ? self > 0 : self.endsWith('%')"}]},
+        "until": {"type": "string", "format": "date-time", RULES: [{"rule": "self.getFullYear() > 2000"}]},
+        "crew": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {
+            "type": "object", "required": ["name"],
+            "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+            RULES: [{"rule": "self.age >= oldSelf.age", "message": "nobody gets younger"},
+                    {"rule": "self.name.size() > 1"}]}},
+    },
+}
+
+
+def test_rules_say_what_is_wrong_in_their_own_words(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    assert refusal(client, min=5, max=3) == "spec: Invalid value: min must not be above max"
+    assert refusal(client, min=5, max=300) == "spec.max: Forbidden: max is 300"
+    assert refusal(client, min=1, max=2, size="5") == (
+        'spec.size: Invalid value: "5": failed rule: type(self) == int ? self > 0 : self.endsWith(\'%\')')
+    assert refusal(client, min=1, max=2, until="1999-01-01T00:00:00Z") == (
+        'spec.until: Invalid value: "1999-01-01T00:00:00Z": failed rule: self.getFullYear() > 2000')
+    assert refusal(client, min=1, max=2, crew=[{"name": "x"}]) == (
+        "spec.crew[0]: Invalid value: failed rule: self.name.size() > 1")
+
+
+def test_a_rule_about_a_field_that_is_not_there_fails(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    assert refusal(client, min=1) == (
+        '[spec: Invalid value: "object": no such key: max evaluating rule: min must not be above max, '
+        'spec: Invalid value: "object": no such key: max evaluating rule: self.max < 100]')
+
+
+def test_rules_wait_until_the_schema_is_satisfied(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    assert refusal(client, min="a", max=1) == (
+        '[spec.min: Invalid value: "string": spec.min in body must be of type integer: "string", <nil>: Invalid value: '
+        'null: some validation rules were not checked because the object was invalid; correct the existing errors to '
+        'complete validation]')
+
+
+def test_transition_rules_compare_with_what_was(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    create(client, min=1, max=2, flag="nl", crew=[{"name": "ann", "age": 30}])
+    assert patch_refusal(client, {"spec": {"flag": "de"}}) == 'spec.flag: Invalid value: "de": flag is immutable'
+    assert patch_refusal(client, {"spec": {"crew": [{"name": "bob", "age": 1}, {"name": "ann", "age": 29}]}}) == (
+        "spec.crew[1]: Invalid value: nobody gets younger")
+    client.patch(BOATS, "ada", {"spec": {"flag": None}}, MERGE_PATCH, namespace="default")
+
+
+def test_an_optional_old_self_lets_a_rule_see_creations(client: Client) -> None:
+    rule = {"rule": "oldSelf.hasValue() || self.min == 0", "optionalOldSelf": True, "message": "begins at 0"}
+    client.create(CRDS, definition({**SPEC, RULES: [rule]}))
+    assert refusal(client, min=1) == "spec: Invalid value: begins at 0"
+    create(client, min=0)
+    client.patch(BOATS, "ada", {"spec": {"min": 5}}, MERGE_PATCH, namespace="default")
+
+
+def test_an_update_may_leave_what_a_new_rule_would_refuse(client: Client) -> None:
+    made = client.create(CRDS, definition({**SPEC, RULES: []}))
+    create(client, min=5, max=3)
+    made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][RULES] = SPEC[RULES]
+    client.update(CRDS, made)
+    client.patch(BOATS, "ada", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH, namespace="default")
+    assert patch_refusal(client, {"spec": {"min": 6}}) == "spec: Invalid value: min must not be above max"
+
+
+def test_rules_at_the_root_see_names(client: Client) -> None:
+    client.create(CRDS, definition(SPEC, rules=[{"rule": "self.metadata.name == 'eve'", "message": "only eve"}]))
+    assert refusal(client, min=1, max=1) == "<nil>: Invalid value: only eve"
+
+
+@pytest.mark.parametrize(("rule", "why"), [
+    ({"rule": "self.maxx > 1"},
+     "compilation failed: ERROR: <input>:1:5: undefined field 'maxx'\n | self.maxx > 1\n | ....^"),
+    ({"rule": "self.max + 1"}, "cel expression must evaluate to a bool"),
+    ({"rule": "true", "messageExpression": "5"}, "messageExpression must evaluate to a string"),
+])
+def test_rules_that_do_not_compile_are_refused_with_the_definition(client: Client, rule: Object, why: str) -> None:
+    with pytest.raises(Status) as error:
+        client.create(CRDS, definition({**SPEC, RULES: [rule]}))
+    assert error.value.message.endswith(why)
+    field = "messageExpression" if "messageExpression" in rule else "rule"
+    at = f"spec.validation.openAPIV3Schema.properties[spec].{RULES}[0].{field}: Invalid value: "
+    assert at in error.value.message
+
+
+def test_old_values_of_items_without_keys_cannot_be_named(client: Client) -> None:
+    items = {"type": "array", "items": {"type": "string", RULES: [{"rule": "self == oldSelf"}]}}
+    with pytest.raises(Status) as error:
+        client.create(CRDS, definition({"type": "object", "properties": {"tags": items}}))
+    assert "oldSelf cannot be used on the uncorrelatable portion of the schema within spec." in error.value.message
+
+
+# --- versions, names, fields ------------------------------------------------------------------------------------------
+
+
+def two_versions(**old: Any) -> Object:
+    made = definition({"type": "object", "properties": {"length": {"type": "integer"}}})
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "length": {"type": "integer", "default": 3}, "width": {"type": "integer"}}}}}}
+    made["spec"]["versions"].append({"name": "v1beta1", "served": True, "storage": False, "schema": schema, **old})
+    return made
+
+
+def test_an_object_of_an_older_version_is_kept_as_the_preferred_one_has_it(client: Client) -> None:
+    warnings: list[str] = []
+    client.warn = warnings.append
+    client.create(CRDS, two_versions(deprecated=True))
+    made = client.create(BOATS, boat("v1beta1", width=5), namespace="default", field_validation="Strict")
+    assert (made["apiVersion"], made["spec"]) == ("example.org/v1", {"length": 3})
+    assert warnings == ["example.org/v1beta1 Boat is deprecated; use example.org/v1 Boat"]
+
+
+@pytest.mark.parametrize(("versions", "warning"), [
+    ([("v1beta1", True, {}), ("v1beta2", True, {"deprecated": True}), ("v1alpha1", True, {})],
+     "example.org/v1beta2 Boat is deprecated"),
+    ([("v1beta1", False, {}), ("v1alpha9", True, {"deprecated": True})], "example.org/v1alpha9 Boat is deprecated"),
+    ([("v2", True, {}), ("v10", True, {}), ("v1", True, {"deprecated": True})],
+     "example.org/v1 Boat is deprecated; use example.org/v10 Boat"),
+    ([("blue", True, {}), ("red", True, {"deprecated": True})],
+     "example.org/red Boat is deprecated; use example.org/blue Boat"),
+    ([("v2", True, {}), ("v1", True, {"deprecated": True, "deprecationWarning": "sinks"})], "sinks"),
+])
+def test_deprecated_version_warning_names_the_best_better_version(
+        versions: list[tuple[str, bool, Object]], warning: str) -> None:
+    spec = {"group": "example.org", "names": {"kind": "Boat"},
+            "versions": [{"name": name, "served": served, **more} for name, served, more in versions]}
+    deprecated = next(one for one in spec["versions"] if one.get("deprecated"))
+    assert deprecation_of(spec, deprecated) == warning
+
+
+def test_unknown_fields_are_those_of_the_version_that_is_sent(client: Client) -> None:
+    client.create(CRDS, two_versions())
+    with pytest.raises(Status) as error:
+        client.create(BOATS, boat("v1", width=5), namespace="default", field_validation="Strict")
+    assert error.value.message == (
+        'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field "spec.width"')
+
+
+def test_the_preferred_version_warns_of_every_request_once_it_is_deprecated(client: Client) -> None:
+    warnings: list[str] = []
+    client.create(CRDS, definition(SPEC, deprecated=True, deprecationWarning="boats sink"))
+    client.warn = warnings.append
+    client.list(BOATS)
+    assert warnings == ["boats sink"]
+
+
+def test_a_definition_whose_names_are_taken_serves_nothing(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    other = definition(SPEC)
+    other["metadata"]["name"] = "ships.example.org"
+    other["spec"]["names"] = {"plural": "ships", "kind": "Boat"}
+    made = client.create(CRDS, other)
+    assert [(one["type"], one["status"], one["message"]) for one in made["status"]["conditions"]] == [
+        ("NamesAccepted", "False", '"BoatList" is already in use'),
+        ("Established", "False", "not all names are accepted")]
+    with pytest.raises(Status) as error:
+        client.list("ships.example.org")
+    assert error.value.message == "the server could not find the requested resource"
+
+
+def test_the_definition_says_which_fields_select(client: Client) -> None:
+    client.create(CRDS, definition(SPEC, selectableFields=[{"jsonPath": ".spec.flag"}]))
+    for name, flag in (("ada", "nl"), ("eve", "de")):
+        client.create(BOATS, boat(name=name, min=1, max=2, flag=flag), namespace="default")
+    found = client.list(BOATS, field_selector="spec.flag=de").items
+    assert [one["metadata"]["name"] for one in found] == ["eve"]
+    with pytest.raises(Status) as error:
+        client.list(BOATS, field_selector="spec.min=1")
+    assert error.value.message == "field label not supported: spec.min"
+
+
+def test_nothing_is_made_of_a_definition_that_is_going(cluster: Cluster) -> None:
+    client = cluster.client
+    client.create(CRDS, definition(SPEC))
+    create(client, min=1, max=2)
+    client.delete(CRDS, BOATS, options=DeleteOptions())
+    with pytest.raises(Status) as error:
+        client.create(BOATS, boat(name="eve", min=1, max=2), namespace="default")
+    assert (error.value.code, error.value.message) == (
+        405, 'create is not supported on resources of kind "boats.example.org"')
+
+
+def test_finalizers_without_a_path_are_warned_of(client: Client) -> None:
+    client.create(CRDS, definition(SPEC))
+    warnings: list[str] = []
+    client.warn = warnings.append
+    held = boat(min=1, max=2)
+    held["metadata"]["finalizers"] = ["example.org/fine", "example.org"]
+    client.create(BOATS, held, namespace="default")
+    assert warnings == ['metadata.finalizers: "example.org": prefer a domain-qualified finalizer name including a path '
+                        "(/) to avoid accidental conflicts with other finalizer writers"]
+
+
+def test_a_null_that_cannot_be_is_as_if_it_were_not_written(client: Client) -> None:
+    client.create(CRDS, definition({"type": "object", "properties": {
+        "length": {"type": "integer"}, "note": {"type": "string", "nullable": True},
+        "flag": {"type": "string", "default": "nl"}}}))
+    assert create(client, length=None, note=None, flag=None)["spec"] == {"note": None, "flag": "nl"}
+    replaced = client.patch(BOATS, "ada", [{"op": "add", "path": "/spec/length", "value": None}], JSON_PATCH,
+                            namespace="default")
+    assert replaced["spec"] == {"note": None, "flag": "nl"}
+
+
+# --- where rules point ------------------------------------------------------------------------------------------------
+
+MOORING: Object = {
+    "type": "object", "properties": {
+        "berth.no": {"type": "integer"}, "if": {"type": "boolean"}, "void": {"type": "string"},
+        "lines": {"type": "object", "additionalProperties": {"type": "string"}},
+        "list": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+@pytest.mark.parametrize(("path", "named"), [
+    (".if", "spec.if"), ("['berth.no']", "spec.berth.no"), (".lines.stern", "spec.lines[stern]"),
+    (".lines['it\\'s']", "spec.lines[it's]"),
+])
+def test_a_refusal_names_the_field_that_its_rule_points_to(client: Client, path: str, named: str) -> None:
+    client.create(CRDS, definition({**MOORING, RULES: [{"rule": "false", "message": "no", "fieldPath": path}]}))
+    assert refusal(client, void="x") == f"{named}: Invalid value: no"
+
+
+@pytest.mark.parametrize("path", [".", "..", "if", ".list[0]", ".berth.no", ".lines['a'", ".lines['\\q']", ".if.then"])
+def test_a_rule_points_to_a_field_of_its_schema(client: Client, path: str) -> None:
+    with pytest.raises(Status) as error:
+        client.create(CRDS, definition({**MOORING, RULES: [{"rule": "true", "fieldPath": path}]}))
+    assert error.value.message.endswith("must be a valid path")
+    assert f"properties[spec].{RULES}[0].fieldPath: Invalid value: " in error.value.message
+
+
+def test_a_null_is_no_field_to_a_rule(client: Client) -> None:
+    rules = [{"rule": "!has(self.note)"}]
+    client.create(CRDS, definition({"type": "object", RULES: rules, "properties": {
+        "note": {"type": "string", "nullable": True}}}))
+    assert create(client, note=None)["spec"] == {"note": None}
+
+
+def test_objects_differ_in_fields_that_rules_do_not_see(client: Client) -> None:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    pair = {"type": "array", "items": free, RULES: [{"rule": "self[0] != self[1]", "message": "twins"}]}
+    client.create(CRDS, definition({"type": "object", "properties": {"pair": pair}}))
+    create(client, name="bob", pair=[{"a": 1}, {"a": 2}])
+    assert refusal(client, pair=[{"a": 1}, {"a": 1}]) == "spec.pair: Invalid value: twins"
+
+
+def test_a_rule_sees_what_a_schema_says_of_metadata_if_it_says_all(client: Client) -> None:
+    text = {"type": "string"}
+    metadata = {"type": "object", "properties": {"name": text, "generateName": text, "namespace": text}}
+    pod = {"type": "object", "x-kubernetes-embedded-resource": True,
+           "properties": {"apiVersion": text, "kind": text, "metadata": metadata},
+           RULES: [{"rule": "self.metadata.namespace == 'default'", "message": "elsewhere"}]}
+    client.create(CRDS, definition({"type": "object", "properties": {"pod": pod}}))
+    said = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "x"}}
+    assert refusal(client, pod=said) == "spec.pod: Invalid value: elsewhere"
+
+
+def test_a_field_may_be_named_like_a_word_of_the_language(client: Client) -> None:
+    rules = [{"rule": "!has(self.if) || self.if == self.__if__"}, {"rule": "self.?void.orValue('x') == 'x'"},
+             {"rule": "self.void != 'y'", "message": "not void"}]
+    client.create(CRDS, definition({**MOORING, RULES: rules}))
+    assert create(client, **{"if": True, "void": "x"})["spec"] == {"if": True, "void": "x"}
+    assert refusal(client, name="eve", void="y").endswith('Invalid value: not void]')
+
+
+# --- cost -----------------------------------------------------------------------------------------------------------
+
+ADVICE = ("(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings "
+          "are declared)")
+AT = f"spec.validation.openAPIV3Schema.properties[spec].{RULES}"
+
+
+def of_numbers(rule: str, **rest: Any) -> Object:
+    numbers = {"type": "array", "items": {"type": "integer"}, **rest}
+    return {"type": "object", "properties": {"numbers": numbers}, RULES: [{"rule": rule}]}
+
+
+def test_definition_with_a_rule_that_can_cost_too_much_is_refused(client: Client) -> None:
+    cubic = "self.numbers.all(a, self.numbers.all(b, self.numbers.all(c, a + b + c > 0)))"
+    with pytest.raises(Status) as error:
+        client.create(CRDS, definition(of_numbers(cubic)))
+    each = f"{AT}[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x {ADVICE}"
+    share = (f"{AT}[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire "
+             "OpenAPIv3 schema")
+    whole = ("spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for "
+             f"entire OpenAPIv3 schema exceeds budget by factor of more than 100x {ADVICE}")
+    assert error.value.message == (
+        f'CustomResourceDefinition.apiextensions.k8s.io "{BOATS}" is invalid: [{each}, {share}, {whole}]')
+    client.create(CRDS, definition(of_numbers(cubic, maxItems=20)))
+
+
+@pytest.mark.parametrize(("most", "factor"), [
+    (1, ""), (1820, ""), (1900, "1.084140"), (3000, "2.7"), (200000, "more than 100"),
+])
+def test_refusal_of_a_rule_tells_how_far_it_goes_over_its_budget(client: Client, most: int, factor: str) -> None:
+    spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=most)
+    if not factor:
+        client.create(CRDS, definition(spec))
+        return
+    with pytest.raises(Status, match=f"estimated rule cost exceeds budget by factor of {factor}x "):
+        client.create(CRDS, definition(spec))
+
+
+def test_cost_of_a_rule_counts_for_every_item_it_runs_on(client: Client) -> None:
+    items: Object = {"type": "array", "items": {"type": "string", RULES: [{"rule": "self.contains('a')"}]}}
+    with pytest.raises(Status, match="estimated rule cost exceeds budget by factor of more than 100x"):
+        client.create(CRDS, definition({"type": "object", "properties": {"names": items}}))
+    items["items"]["maxLength"] = 100
+    client.create(CRDS, definition({"type": "object", "properties": {"names": {**items, "maxItems": 1000}}}))
+
+
+def test_cost_of_a_message_expression_is_limited_too(client: Client) -> None:
+    message = "string(self.numbers.all(a, self.numbers.all(b, true)))"
+    spec = {**of_numbers("true"), RULES: [{"rule": "true", "messageExpression": message}]}
+    with pytest.raises(Status, match=r"\[0\].messageExpression: Forbidden: estimated messageExpression cost exceeds"):
+        client.create(CRDS, definition(spec))
+
+
+def test_object_is_refused_where_a_rule_goes_over_its_limit(client: Client) -> None:
+    rule = "self.lists.all(a, self.lists.all(b, a.all(x, b.all(y, x + y >= 0))))"
+    lists = {"type": "array", "maxItems": 40, "items": {"type": "array", "maxItems": 15, "items": {"type": "integer"}}}
+    spec: Object = {"type": "object", "properties": {"lists": lists, "label": {"type": "string", "maxLength": 5}},
+                    RULES: [{"rule": rule}, {"rule": "self.label == 'x'"}]}
+    client.create(CRDS, definition(spec))
+    start = monotonic()
+    assert refusal(client, label="y", lists=[list(range(15))] * 40) == (
+        "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation "
+        f"rules will be run due to call cost exceeds limit for rule: {rule}")
+    assert monotonic() - start < 10
+    create(client, label="x", lists=[[1, 2]] * 3)
+
+
+def test_rules_of_one_object_share_a_budget(client: Client) -> None:
+    rule = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].all(n, self.text.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o)*$'))"
+    spec: Object = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 90_000}},
+                    RULES: [{"rule": rule}] * 13}
+    client.create(CRDS, definition(spec))
+    assert refusal(client, text="a" * 90_000) == (
+        "spec: Invalid value: \"object\": validation failed due to running out of cost budget, no further validation "
+        "rules will be run")
+    create(client, text="a" * 9_000)
+
+
+def test_patterns_that_would_backtrack_are_decided_at_once(client: Client) -> None:
+    spec = {"type": "object", "properties": {
+        "pattern": {"type": "string", "pattern": "^(a+)+$"},
+        "rule": {"type": "string", "maxLength": 100,
+                 RULES: [{"rule": "self.matches('^(a+)+$')", "message": "no match"}]}}}
+    client.create(CRDS, definition(spec))
+    text = "a" * 50 + "b"
+    start = monotonic()
+    assert "should match '^(a+)+$'" in refusal(client, pattern=text)
+    assert refusal(client, rule=text) == f'spec.rule: Invalid value: "{text}": no match'
+    assert monotonic() - start < 1
+    create(client, pattern="a" * 50, rule="a" * 50)
+
+
+def test_update_that_leaves_a_schema_alone_keeps_a_rule_that_costs_too_much(cluster: Cluster, client: Client,
+                                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=3000)
+    with monkeypatch.context() as patched:
+        patched.setattr("kubepy.apiserver.validation.definitions.rules.RULE_LIMIT", 10**9)
+        client.create(CRDS, definition(spec))
+    client.patch(CRDS, BOATS, {"spec": {"names": {"shortNames": ["bt"]}}}, MERGE_PATCH)
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {**spec, "description": "new"}}}}
+    changed = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    with pytest.raises(Status, match=r"estimated rule cost exceeds budget by factor of 2\.7x"):
+        client.patch(CRDS, BOATS, {"spec": {"versions": changed}}, MERGE_PATCH)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kubepy.api.clock import parse_time
+from kubepy.apiserver.cluster import Cluster
+from kubepy.runtime.events import BURST, Recorder
+
+NOW = "2026-11-20T10:00:00Z"
+
+
+@pytest.fixture
+def about(cluster: Cluster) -> dict[str, Any]:
+    return cluster.client.create("configmaps", {"metadata": {"name": "cm"}}, namespace="default")
+
+
+def events(cluster: Cluster) -> list[dict[str, Any]]:
+    return cluster.client.list("events").items
+
+
+def told(cluster: Cluster) -> list[tuple[str, int]]:
+    return sorted((event["message"], event["count"]) for event in events(cluster))
+
+
+def test_an_event_names_the_object_the_component_and_the_time(cluster: Cluster, about: dict[str, Any]) -> None:
+    Recorder(cluster.client, "tester").event(about, "Normal", "Made", "it is made", field_path="data")
+    [event] = events(cluster)
+    metadata = event["metadata"]
+    nanoseconds = int(parse_time(NOW).timestamp()) * 10**9
+    assert metadata["name"] == f"cm.{nanoseconds:x}"
+    assert event == {
+        "apiVersion": "v1", "count": 1, "eventTime": None, "firstTimestamp": NOW,
+        "involvedObject": {"apiVersion": "v1", "fieldPath": "data", "kind": "ConfigMap", "name": "cm",
+                           "namespace": "default", "resourceVersion": about["metadata"]["resourceVersion"],
+                           "uid": about["metadata"]["uid"]},
+        "kind": "Event", "lastTimestamp": NOW, "message": "it is made",
+        "metadata": {"creationTimestamp": NOW, "name": metadata["name"], "namespace": "default",
+                     "resourceVersion": metadata["resourceVersion"], "uid": metadata["uid"]},
+        "reason": "Made", "reportingComponent": "tester", "reportingInstance": "", "source": {"component": "tester"},
+        "type": "Normal",
+    }
+
+
+def test_an_event_about_a_cluster_scoped_object_is_in_default(cluster: Cluster) -> None:
+    node = cluster.client.create("nodes", {"metadata": {"name": "n"}})
+    Recorder(cluster.client, "tester").event(node, "Normal", "Seen", "there")
+    assert events(cluster)[0]["metadata"]["namespace"] == "default"
+
+
+def test_an_event_that_comes_again_is_counted(cluster: Cluster, about: dict[str, Any]) -> None:
+    recorder = Recorder(cluster.client, "tester")
+    recorder.event(about, "Normal", "Made", "one")
+    cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=5)
+    recorder.event(about, "Normal", "Made", "one")
+    recorder.event(about, "Normal", "Made", "other")
+    assert told(cluster) == [("one", 2), ("other", 1)]
+    counted = next(event for event in events(cluster) if event["count"] == 2)
+    assert (counted["firstTimestamp"], counted["lastTimestamp"]) == (NOW, "2026-11-20T10:00:05Z")
+
+
+def test_counting_goes_on_in_the_next_process(cluster: Cluster, about: dict[str, Any]) -> None:
+    for _ in range(3):
+        Recorder(cluster.client, "tester").event(about, "Normal", "Made", "one")
+    Recorder(cluster.client, "another").event(about, "Normal", "Made", "one")
+    assert told(cluster) == [("one", 1), ("one", 3)]
+
+
+def test_the_tenth_of_many_similar_events_combines_them(cluster: Cluster, about: dict[str, Any]) -> None:
+    recorder = Recorder(cluster.client, "tester")
+    for number in range(12):
+        recorder.event(about, "Normal", "Made", f"{number:02}")
+    assert told(cluster) == [("(combined from similar events): 11", 3), *((f"{number:02}", 1) for number in range(9))]
+
+
+def test_a_component_is_silent_about_what_it_has_said_too_much_of(cluster: Cluster, about: dict[str, Any]) -> None:
+    recorder = Recorder(cluster.client, "tester")
+    for _ in range(BURST + 5):
+        recorder.event(about, "Normal", "Made", "again")
+    assert told(cluster) == [("again", BURST)]
+    recorder.event(about, "Warning", "Broke", "a warning has its own allowance")
+    cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=300)
+    recorder.event(about, "Normal", "Made", "again")
+    assert ("again", BURST + 6) in told(cluster)
+    assert len(events(cluster)) == 2
+
+
+def test_an_event_in_a_namespace_that_goes_is_dropped(cluster: Cluster) -> None:
+    cluster.client.create("namespaces", {"metadata": {"name": "attic"}})
+    obj = cluster.client.create("configmaps", {"metadata": {"name": "cm"}}, namespace="attic")
+    cluster.client.delete("namespaces", "attic")
+    Recorder(cluster.client, "tester").event(obj, "Normal", "Made", "late")
+    assert events(cluster) == []
+
+
+def test_an_event_lasts_an_hour(cluster: Cluster, about: dict[str, Any]) -> None:
+    Recorder(cluster.client, "tester").event(about, "Normal", "Made", "one")
+    cluster.clock.fixed = parse_time(NOW) + timedelta(seconds=3601)
+    assert events(cluster) == []

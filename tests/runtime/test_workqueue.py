@@ -1,0 +1,116 @@
+"""The work queue of a controller."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+from kubepy.runtime.workqueue import WorkQueue
+
+START = datetime(2026, 11, 20, 10, tzinfo=UTC)
+
+
+class Hands:
+    """A queue, and a clock that moves when it is told to."""
+
+    def __init__(self, delays: tuple[float, float] = (1, 4)) -> None:
+        self.now = START
+        self.queue: WorkQueue[str] = WorkQueue(lambda: self.now, delays)
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def ready(self) -> list[str]:
+        found = []
+        while (key := self.queue.get()) is not None:
+            self.queue.done(key)
+            found.append(key)
+        return found
+
+
+def test_a_delay_that_can_be_skipped_is_one_like_any_other_until_somebody_does():
+    hands = Hands()
+    hands.queue.add_after("formal", 5, skippable=True)
+    hands.queue.add_after("real", 4)
+    assert hands.ready() == []
+    assert hands.queue.can_skip("formal")
+    assert not hands.queue.can_skip("real")
+    assert hands.queue.skip_waits()
+    assert hands.ready() == ["formal"]
+    assert not hands.queue.skip_waits()
+    hands.pass_time(5)
+    assert hands.ready() == ["real"]
+
+
+def test_a_delay_that_is_over_cannot_be_skipped_any_more():
+    hands = Hands()
+    hands.queue.add_after("formal", 5, skippable=True)
+    hands.pass_time(5)
+    assert hands.ready() == ["formal"]
+    assert not hands.queue.skip_waits()
+
+
+def test_waits_are_skipped_in_the_order_in_which_they_would_have_ended():
+    hands = Hands()
+    for key, seconds in (("late", 9), ("soon", 1), ("between", 5)):
+        hands.queue.add_after(key, seconds, skippable=True)
+    hands.queue.skip_waits()
+    assert hands.ready() == ["soon", "between", "late"]
+
+
+def test_a_back_off_doubles_up_to_its_limit():
+    hands = Hands()
+    waits = []
+    for _ in range(4):
+        hands.queue.add_rate_limited("x")
+        due = hands.queue.next_due()
+        assert due is not None
+        waits.append((due - hands.now).total_seconds())
+        hands.now = due
+        hands.ready()
+    assert waits == [1, 2, 4, 4]
+
+
+def test_a_key_that_was_put_off_cancelled_and_put_off_again_waits_once():
+    hands = Hands()
+    hands.queue.add_after("a", 5)
+    hands.queue.cancel("a")
+    hands.queue.add_after("a", 5)
+    assert hands.queue.pending() == [("a", START + timedelta(seconds=5))]
+    hands.pass_time(5)
+    assert hands.ready() == ["a"]
+    assert hands.queue.pending() == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_waits_is_what_a_simple_list_of_times_would_say(seed):
+    random, hands = Random(seed), Hands()
+    due: dict[str, datetime] = {}
+    ready: list[str] = []
+    for _ in range(200):
+        key = random.choice("abcde")
+        match random.choice(["after", "after", "cancel", "pass", "add", "take"]):
+            case "after":
+                seconds = random.choice([1, 2, 3])
+                hands.queue.add_after(key, seconds)
+                due[key] = min(due.get(key, hands.now + timedelta(9)), hands.now + timedelta(seconds=seconds))
+            case "cancel":
+                hands.queue.cancel(key)
+                due.pop(key, None)
+            case "pass":
+                hands.pass_time(1)
+                len(hands.queue)  # takes in what has fallen due
+                over = [one for one in due if due[one] <= hands.now]
+                ready += [one for one in over if one not in ready]
+                due = {one: time for one, time in due.items() if one not in over}
+            case "add":
+                hands.queue.add(key)
+                ready += [key] if key not in ready else []
+            case "take":
+                assert sorted(hands.ready()) == sorted(ready)
+                ready.clear()
+        waiting = hands.queue.pending()
+        assert sorted(waiting, key=str) == sorted([*((one, None) for one in ready), *due.items()], key=str)
+        assert hands.queue.next_due() == min(due.values(), default=None)

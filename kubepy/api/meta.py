@@ -88,3 +88,15 @@ def without_finalizer(obj: Object, finalizer: str) -> Object:
     """A copy that the finalizer no longer holds."""
     kept = [one for one in obj["metadata"].get("finalizers") or () if one != finalizer]
     return {**obj, "metadata": {**obj["metadata"], "finalizers": kept}}
+
+
+def object_reference(obj: Mapping[str, Any], field_path: str = "") -> Object:
+    """A ``core/v1 ObjectReference`` to an object or to a part of it."""
+    metadata = obj["metadata"]
+    found: Object = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": name_of(obj)}
+    for field in ("namespace", "resourceVersion", "uid"):
+        if metadata.get(field):
+            found[field] = metadata[field]
+    if field_path:
+        found["fieldPath"] = field_path
+    return found

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.clock import later, parse_time
 from kubepy.api.meta import Object
-from kubepy.api.objects.podresources import Amounts
-from kubepy.api.objects.pods import pod_limits, pod_requests, qos_class
+from kubepy.api.objects.pods import Amounts, pod_limits, pod_requests, qos_class
 from kubepy.api.objects.volumes import class_of
 from kubepy.api.values.quantity import NANO, Quantity
 

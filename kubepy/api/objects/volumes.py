@@ -17,11 +17,11 @@ from kubepy.api.meta import (
     labels_of,
     name_of,
     namespace_of,
+    object_reference,
     uid_of,
 )
 from kubepy.api.objects.nodes import node_selector_matches
-from kubepy.api.objects.references import reference
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.quantity import Quantity
 from kubepy.quoting import quote
 
@@ -98,7 +98,7 @@ def with_claim(volume: Object, claim: Object) -> Object:
     spec, metadata = volume["spec"], volume["metadata"]
     if [wanted.get(field) for field in ("name", "namespace", "uid")] != [
             name_of(claim), namespace_of(claim), uid_of(claim)]:
-        spec = {**spec, "claimRef": reference(claim)}
+        spec = {**spec, "claimRef": object_reference(claim)}
     if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
         metadata = {**metadata, "annotations": {**annotations_of(volume), BOUND_BY_CONTROLLER: "yes"}}
     if spec is volume["spec"] and metadata is volume["metadata"]:

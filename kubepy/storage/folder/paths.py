@@ -1,4 +1,4 @@
-"""How an object is named in storage, and which file that is.
+"""The path of an object's file in the state folder, from its key and back.
 
 A name becomes a path component byte for byte where every file system and git can hold it; what they cannot (capitals,
 which some fold; colons; a leading dot; Windows' device names) is percent-encoded, and what is too long for a file name
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+
+from kubepy.storage.model import Key
 
 SUFFIX = ".yaml"
 CLUSTER = "cluster"
 NAMESPACES = "namespaces"
+_FILE_DEPTHS = {CLUSTER: 2, NAMESPACES: 3}  # the number of folders above an object's file
 
 # Bytes of a path component, the suffix not counted; every file system holds 255 and a temporary name needs a few.
 MAX_COMPONENT = 240
@@ -23,17 +25,6 @@ _CUT = "%-"  # no percent-encoding contains it
 _PLAIN = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]{0,238}[a-z0-9_-])?").fullmatch
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?").fullmatch
 _UNSAFE = re.compile(r"[^a-z0-9._-]")
-
-
-class Key(NamedTuple):
-    """``resource`` is the plural with its group (``daemonsets.apps``, ``pods``); ``namespace`` is "" for cluster scope.
-
-    Keys sort by resource, namespace, name: the order of every list.
-    """
-
-    resource: str
-    namespace: str
-    name: str
 
 
 @lru_cache(maxsize=1 << 16)
@@ -96,3 +87,8 @@ def folder_of(resource: str, namespace: str) -> str:
 def path_of(key: Key) -> str:
     """The file of an object, relative to the state folder."""
     return f"{folder_of(key.resource, key.namespace)}/{encode(key.name)}{SUFFIX}"
+
+
+def is_folder_path(path: str) -> bool:
+    """Return whether a path below ``cluster`` or ``namespaces`` is too short for an object's file: it is a folder's."""
+    return path.count("/") < _FILE_DEPTHS.get(path.partition("/")[0], 0)

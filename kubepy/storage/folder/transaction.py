@@ -6,16 +6,16 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kubepy.storage.database import DamagedError, Database, LogEntry, Row
 from kubepy.storage.errors import ConflictError, ExistsError, FolderError, MissingError
-from kubepy.storage.journal import Commit, Write
-from kubepy.storage.keys import Key, path_of
-from kubepy.storage.manifest import Decoder, to_json
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Object, Objects
-from kubepy.storage.survey import Obstacle, Obstacles
+from kubepy.storage.folder.commit_files import Commit, Write
+from kubepy.storage.folder.database import DamagedError, Database, LogEntry, Row
+from kubepy.storage.folder.manifest import Decoder, to_json
+from kubepy.storage.folder.paths import is_folder_path, path_of
+from kubepy.storage.folder.scan import Obstacle, Obstacles
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key, Object, Objects
 
 if TYPE_CHECKING:
-    from kubepy.storage.access import Access
+    from kubepy.storage.folder.access import Access
 
 Changes = list[Change]
 Writes = list[Write]
@@ -51,7 +51,7 @@ class Transaction:
         self._now = access.now()
         problems = [problem for _, problem in self._database.problems().values()]
         self._problems = {problem.path: problem for problem in problems}
-        self._obstacles = Obstacles(Obstacle(one.path, one.why) for one in problems if one.is_folder)
+        self._obstacles = Obstacles(Obstacle(one.path, one.why) for one in problems if is_folder_path(one.path))
         self._revision = self._database.counter("revision")
         self._entries: dict[Key, _Entry] = {}
         self._tombstones: dict[Key, Row] = {}
@@ -91,7 +91,7 @@ class Transaction:
 
     def changes(self, since: int) -> Changes:
         """As :meth:`Store.changes`, as things stood when the transaction began: its own writes are not among them."""
-        from kubepy.storage.changelog import read_changes
+        from kubepy.storage.folder.changelog import read_changes
 
         return self._access.run(lambda: read_changes(self.database(), since))
 

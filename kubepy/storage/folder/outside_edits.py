@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.storage.compare import (
+from kubepy.storage.folder.commit_files import settle_managers
+from kubepy.storage.folder.compare import (
     Difference,
     Edited,
     Gone,
@@ -22,12 +23,11 @@ from kubepy.storage.compare import (
     known_problem,
     refusals,
 )
-from kubepy.storage.database import PENDING, Database, KnownProblems, LogEntry, Row
-from kubepy.storage.folder import Folder
-from kubepy.storage.journal import settle_managers
-from kubepy.storage.keys import Key, path_of
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Admit
-from kubepy.storage.survey import survey
+from kubepy.storage.folder.database import PENDING, Database, KnownProblems, LogEntry, Row
+from kubepy.storage.folder.files import Folder
+from kubepy.storage.folder.paths import path_of
+from kubepy.storage.folder.scan import survey
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Admit, Key
 
 
 class Intake:

@@ -27,8 +27,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kubepy.storage.errors import FolderError
-from kubepy.storage.keys import Key
-from kubepy.storage.model import Problem
+from kubepy.storage.model import Key, Problem
 
 DURABLE = 0
 WRITTEN = 1

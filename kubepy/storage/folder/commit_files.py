@@ -17,10 +17,10 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kubepy.storage.compare import digest_of, managers_path
-from kubepy.storage.database import DURABLE, NO_FILE, PENDING, Database, LogEntry, Row, Stamp
 from kubepy.storage.errors import ConflictError, FolderError
-from kubepy.storage.folder import (
+from kubepy.storage.folder.compare import digest_of, managers_path
+from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, LogEntry, Row, Stamp
+from kubepy.storage.folder.files import (
     MANAGED,
     MAX_SIZE,
     PRIVATE,
@@ -30,9 +30,10 @@ from kubepy.storage.folder import (
     Folder,
     UnreadableError,
 )
-from kubepy.storage.keys import Key, path_of
-from kubepy.storage.manifest import managers_of, to_edited_file, to_file
-from kubepy.storage.survey import obstacle_before
+from kubepy.storage.folder.manifest import managers_of, to_edited_file, to_file
+from kubepy.storage.folder.paths import path_of
+from kubepy.storage.folder.scan import obstacle_before
+from kubepy.storage.model import Key
 
 LOG_LENGTH = 20_000  # revisions the change log reaches back at least
 LOG_SLACK = 5_000

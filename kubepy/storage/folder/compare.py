@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kubepy.quoting import printable
-from kubepy.storage.database import PENDING, WRITTEN, KnownProblems, Row, Stamp
-from kubepy.storage.folder import MANAGED, DeniedError, Folder, UnreadableError, parts_of, shown
-from kubepy.storage.keys import SUFFIX, Key, decode, encode, is_cut, path_of
-from kubepy.storage.manifest import ContentError, check_place, parse, to_json
-from kubepy.storage.model import Admit, EditError, Object, Problem
-from kubepy.storage.survey import Found, Obstacles, Survey, obstacle_before, survey, survey_of
+from kubepy.storage.errors import EditError
+from kubepy.storage.folder.database import PENDING, WRITTEN, KnownProblems, Row, Stamp
+from kubepy.storage.folder.files import MANAGED, DeniedError, Folder, UnreadableError, parts_of, shown
+from kubepy.storage.folder.manifest import ContentError, check_place, parse, to_json
+from kubepy.storage.folder.paths import SUFFIX, decode, encode, is_cut, path_of
+from kubepy.storage.folder.scan import Found, Obstacles, Survey, obstacle_before, survey, survey_of
+from kubepy.storage.model import Admit, Key, Object, Problem
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
 # What code about an object raises when the object is of a shape or size that the code does not expect.

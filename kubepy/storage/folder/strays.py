@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from kubepy.storage import settings
-from kubepy.storage.folder import MANAGED, Folder, shown
-from kubepy.storage.keys import CLUSTER, NAMESPACES, decode
+from kubepy.storage.folder import settings
+from kubepy.storage.folder.files import MANAGED, Folder, shown
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, decode
 from kubepy.storage.model import Problem
 
 _ENDINGS = (".yaml", ".yml")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from kubepy.storage import index
-from kubepy.storage.access import Access
-from kubepy.storage.check import check_index, check_leftovers, check_managers, check_modes, damages
-from kubepy.storage.database import Row
-from kubepy.storage.journal import settle_managers, stage_managers
-from kubepy.storage.keys import path_of
+from kubepy.storage.folder import index
+from kubepy.storage.folder.access import Access
+from kubepy.storage.folder.check import check_index, check_leftovers, check_managers, check_modes, damages
+from kubepy.storage.folder.commit_files import settle_managers, stage_managers
+from kubepy.storage.folder.database import Row
+from kubepy.storage.folder.paths import path_of
 
 
 def repair(access: Access) -> Iterator[str]:

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from kubepy.storage import index, settings
-from kubepy.storage.database import DamagedError, Database, Stamp, is_damage
 from kubepy.storage.errors import FolderError, LockTimeoutError
-from kubepy.storage.folder import Folder
-from kubepy.storage.keys import Key
-from kubepy.storage.model import Admit, Object, Removal
+from kubepy.storage.folder import index, settings
+from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
+from kubepy.storage.folder.files import Folder
+from kubepy.storage.model import Admit, Key, Object, Removal
 
 T = TypeVar("T")
 
@@ -49,7 +48,7 @@ class Access:
 
     def sync(self) -> None:
         """Make what was committed durable; all of the file system where the index is gone. Raises FolderError."""
-        from kubepy.storage.journal import DONE_NEVERTHELESS, sync_written
+        from kubepy.storage.folder.commit_files import DONE_NEVERTHELESS, sync_written
 
         try:
             with self.errors():
@@ -157,7 +156,7 @@ class Access:
 
         Raises LockTimeoutError, FolderError.
         """
-        from kubepy.storage.locks import LOCK, Lock
+        from kubepy.storage.folder.locks import LOCK, Lock
 
         lock = Lock(self.own_path(LOCK))
         with self.errors():
@@ -184,7 +183,7 @@ class Access:
             self._recover(self._create(), was_left)
 
     def _recover(self, database: Database, was_left: bool) -> None:
-        from kubepy.storage.recovery import Recovery
+        from kubepy.storage.folder.recovery import Recovery
 
         Recovery(database, self.folder, self.boot).run(unclean=was_left)
         if self.take_in():
@@ -205,7 +204,7 @@ class Access:
     def take_in(self) -> bool:
         """Take in edits from outside; for the holder of the lock, or for an index in memory. Returns whether there are
         PENDING rows now."""
-        from kubepy.storage.intake import Intake
+        from kubepy.storage.folder.outside_edits import Intake
 
         assert self._database is not None
         same_boot = self.is_same_boot(self._database)
@@ -274,7 +273,7 @@ class Access:
             raise
 
     def _is_index_damaged(self) -> bool:
-        from kubepy.storage.check import damages
+        from kubepy.storage.folder.check import damages
 
         return self._database is not None and any(damages(self._database))
 
@@ -285,7 +284,7 @@ class Access:
 
     def renew(self) -> None:
         """Make the damaged index anew from the files; in memory if another process has the lock."""
-        from kubepy.storage.locks import LOCK, Lock
+        from kubepy.storage.folder.locks import LOCK, Lock
 
         self._tell_of_damage()
         if self._is_locked:

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable
 
 from kubepy.quoting import printable
-from kubepy.storage.database import Stamp
 from kubepy.storage.errors import FolderError
+from kubepy.storage.folder.database import Stamp
 
 MAX_SIZE = 3 * 1024 * 1024
 TEMPORARY_PREFIX = ".kubepy-"

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
-from kubepy.storage.access import Access
-from kubepy.storage.compare import (
+from kubepy.storage.folder.access import Access
+from kubepy.storage.folder.compare import (
     Difference,
     Edited,
     Gone,
@@ -32,11 +32,11 @@ from kubepy.storage.compare import (
     known_problem,
     refusals,
 )
-from kubepy.storage.database import Database, Row
-from kubepy.storage.keys import Key, path_of
-from kubepy.storage.manifest import ContentError
-from kubepy.storage.model import Problem
-from kubepy.storage.survey import Survey, survey, survey_of
+from kubepy.storage.folder.database import Database, Row
+from kubepy.storage.folder.manifest import ContentError
+from kubepy.storage.folder.paths import path_of
+from kubepy.storage.folder.scan import Survey, survey, survey_of
+from kubepy.storage.model import Key, Problem
 
 MAX_PICTURES = 10  # of a folder in which others are busy
 

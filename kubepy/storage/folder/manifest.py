@@ -9,9 +9,9 @@ import re
 from typing import Any, NamedTuple
 
 from kubepy.quoting import quote
-from kubepy.storage.database import DamagedError
-from kubepy.storage.keys import Key, path_of
-from kubepy.storage.model import Object
+from kubepy.storage.folder.database import DamagedError
+from kubepy.storage.folder.paths import path_of
+from kubepy.storage.model import Key, Object
 
 MAX_DEPTH = 200
 MAX_INTEGER = 2**63

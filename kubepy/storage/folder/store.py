@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from kubepy.storage import index
-from kubepy.storage import settings as cluster_settings
-from kubepy.storage.access import Access
-from kubepy.storage.database import Row
 from kubepy.storage.errors import FolderError, LockTimeoutError
-from kubepy.storage.folder import Folder
-from kubepy.storage.keys import Key
-from kubepy.storage.manifest import Decoder
-from kubepy.storage.model import Admit, Change, Object, Problem, Removal, Snapshot
-from kubepy.storage.reader import Reader
+from kubepy.storage.folder import index
+from kubepy.storage.folder import settings as cluster_settings
+from kubepy.storage.folder.access import Access
+from kubepy.storage.folder.database import Row
+from kubepy.storage.folder.files import Folder
+from kubepy.storage.folder.manifest import Decoder
+from kubepy.storage.folder.paths import is_folder_path
+from kubepy.storage.folder.reader import Reader
+from kubepy.storage.model import Admit, Change, Key, Object, Problem, Removal, Snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kubepy.storage.transaction import Transaction
+    from kubepy.storage.folder.transaction import Transaction
 
 
 Names = list[str]
@@ -138,7 +138,7 @@ class Store:
         return self._access.run(lambda: self._changes(since))
 
     def _changes(self, since: int) -> Changes:
-        from kubepy.storage.changelog import read_changes
+        from kubepy.storage.folder.changelog import read_changes
 
         self._reader.look()  # takes in edits from outside
         return read_changes(self._access.database(), since)
@@ -148,21 +148,21 @@ class Store:
         return self._access.run(self._problems)
 
     def _problems(self) -> Problems:
-        from kubepy.storage.strays import strays
+        from kubepy.storage.folder.strays import strays
 
         found = {one.path: one for one in [*strays(self._folder), *self._reader.look().problems]}
         return sorted(found.values())
 
     def describe(self, problem: Problem) -> str:
         """A problem with the whole path of its file, and what follows from it, as warnings have it."""
-        consequence = "its objects count as they last were" if problem.is_folder else "this file is left out"
+        consequence = "its objects count as they last were" if is_folder_path(problem.path) else "this file is left out"
         if problem.keeps_object:
             consequence = "the object counts as it last was"
         return f"{self._folder.absolute(str(problem))}: {consequence}"
 
     def check(self) -> Names:
         """Everything in which files, index, journal and change log disagree; empty when the folder is sound."""
-        from kubepy.storage.check import check, check_leftovers
+        from kubepy.storage.folder.check import check, check_leftovers
 
         try:
             with self._access.locked(0):
@@ -173,7 +173,7 @@ class Store:
     def repair(self) -> Names:
         """Put right what can be without guessing; returns what was done, a line each. Raises LockTimeoutError,
         FolderError."""
-        from kubepy.storage.repair import repair
+        from kubepy.storage.folder.repair import repair
 
         with self._access.locked(self._lock_timeout), self._access.errors():
             return list(repair(self._access))
@@ -193,7 +193,7 @@ class Store:
 
         Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block ran.
         """
-        from kubepy.storage.transaction import Transaction
+        from kubepy.storage.folder.transaction import Transaction
 
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
@@ -207,7 +207,7 @@ class Store:
                 self._meta_writes = None
 
     def _commit(self, transaction: Transaction, meta: Mapping[str, str | None]) -> None:
-        from kubepy.storage.journal import Journal
+        from kubepy.storage.folder.commit_files import Journal
 
         journal = Journal(self._folder, self._access.boot)
 
@@ -249,7 +249,7 @@ class Store:
 
         Raises LockTimeoutError, which says who holds it, at once; FolderError.
         """
-        from kubepy.storage.locks import hold
+        from kubepy.storage.folder.locks import hold
 
         self._access.database()
         index.make_own_folder(self._folder.root)
@@ -257,6 +257,6 @@ class Store:
 
     def holder(self, name: str) -> str | None:
         """Who holds such a lock: ``process 4711 (kubepy controller --watch)``; None when nobody does."""
-        from kubepy.storage.locks import Lock
+        from kubepy.storage.folder.locks import Lock
 
         return Lock(self._access.own_path(name)).holder()

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum, auto
 
-from kubepy.storage import index
-from kubepy.storage.compare import digest_of, managers_path
-from kubepy.storage.database import DURABLE, NO_FILE, WRITTEN, Database, Row, Stamp, Version
-from kubepy.storage.folder import MANAGED, Folder, UnreadableError
-from kubepy.storage.journal import settle_managers, stage, stage_managers, tidy
-from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, encode, path_of
-from kubepy.storage.manifest import managers_of
-from kubepy.storage.survey import obstacle_before, survey
+from kubepy.storage.folder import index
+from kubepy.storage.folder.commit_files import settle_managers, stage, stage_managers, tidy
+from kubepy.storage.folder.compare import digest_of, managers_path
+from kubepy.storage.folder.database import DURABLE, NO_FILE, WRITTEN, Database, Row, Stamp, Version
+from kubepy.storage.folder.files import MANAGED, Folder, UnreadableError
+from kubepy.storage.folder.manifest import managers_of
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, encode, path_of
+from kubepy.storage.folder.scan import obstacle_before, survey
 
 
 class Content(Enum):

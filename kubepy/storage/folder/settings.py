@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubepy.quoting import printable
-from kubepy.storage.database import Database, Stamp
 from kubepy.storage.errors import FolderError, NoClusterError
-from kubepy.storage.folder import Folder, UnreadableError, is_racy
-from kubepy.storage.index import OWN, make_own_folder
-from kubepy.storage.manifest import ContentError, parse
+from kubepy.storage.folder.database import Database, Stamp
+from kubepy.storage.folder.files import Folder, UnreadableError, is_racy
+from kubepy.storage.folder.index import OWN, make_own_folder
+from kubepy.storage.folder.manifest import ContentError, parse
 from kubepy.storage.model import Object
 
 FILE = "kubepy.yaml"

@@ -11,9 +11,10 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from kubepy.storage.database import Row, Stamp
-from kubepy.storage.folder import MANAGED, Folder, parts_of, stamp_of
-from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, Key, decode, encode, folder_of, path_of
+from kubepy.storage.folder.database import Row, Stamp
+from kubepy.storage.folder.files import MANAGED, Folder, parts_of, stamp_of
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, encode, folder_of, path_of
+from kubepy.storage.model import Key
 
 LINK = "is a symbolic link"
 NO_FOLDER = "is not a folder"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.storage.database import DamagedError, Database, LogEntry
 from kubepy.storage.errors import CompactedError
-from kubepy.storage.keys import Key
-from kubepy.storage.manifest import from_json
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change
+from kubepy.storage.folder.database import DamagedError, Database, LogEntry
+from kubepy.storage.folder.manifest import from_json
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key
 
 
 def read_changes(database: Database, since: int) -> list[Change]:

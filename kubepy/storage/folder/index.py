@@ -7,8 +7,8 @@ import os
 import sqlite3
 import stat
 
-from kubepy.storage.database import DamagedError, Database, is_damage, remove_files
 from kubepy.storage.errors import FolderError
+from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
 
 OWN = ".kubepy"
 INDEX = "index.db"
@@ -117,7 +117,7 @@ def _create_at(path: str) -> None:
 
 def begin(root: str) -> None:
     """The index of a new cluster, whose revisions begin at 1. Raises FolderError."""
-    from kubepy.storage.locks import LOCK, Lock
+    from kubepy.storage.folder.locks import LOCK, Lock
 
     make_own_folder(root)
     lock = Lock(os.path.join(root, OWN, LOCK))

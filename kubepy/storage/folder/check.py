@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kubepy.storage.compare import (
+from kubepy.storage.folder.compare import (
     Edited,
     Known,
     Outcome,
@@ -23,16 +23,16 @@ from kubepy.storage.compare import (
     managers_path,
     read_managers,
 )
-from kubepy.storage.database import DURABLE, PENDING, WRITTEN, DamagedError, Database, Row
-from kubepy.storage.folder import MANAGED, PRIVATE, Folder, UnreadableError
-from kubepy.storage.index import INDEX, OWN
-from kubepy.storage.keys import Key, path_of
-from kubepy.storage.manifest import ContentError, from_json, managers_of, parse, to_json
-from kubepy.storage.model import DELETED
-from kubepy.storage.survey import survey
+from kubepy.storage.folder.database import DURABLE, PENDING, WRITTEN, DamagedError, Database, Row
+from kubepy.storage.folder.files import MANAGED, PRIVATE, Folder, UnreadableError
+from kubepy.storage.folder.index import INDEX, OWN
+from kubepy.storage.folder.manifest import ContentError, from_json, managers_of, parse, to_json
+from kubepy.storage.folder.paths import path_of
+from kubepy.storage.folder.scan import survey
+from kubepy.storage.model import DELETED, Key
 
 if TYPE_CHECKING:
-    from kubepy.storage.access import Access
+    from kubepy.storage.folder.access import Access
 
 
 def check(access: Access) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object, controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal
-from kubepy.api.values.intstr import scaled_value
+from kubepy.api.values.gonumbers import scaled_value
 from kubepy.apiserver.client import Client
 from kubepy.controllers.daemonset.pods import target_node
 from kubepy.controlplane.composition import new_reconcilers

@@ -140,7 +140,7 @@ def _selects_tables(given: Invocation) -> bool:
     """kubectl gets what files name as tables, and holds the selector against these, which have no labels."""
     if not given.selector or not (given.filename or given.kustomize):
         return True
-    from kubepy.api.selectors.labels import parse_labels
+    from kubepy.api.selectors import parse_labels
 
     return parse_labels(given.selector).matches({})
 

@@ -207,7 +207,7 @@ def _is_outdated(obj: Object, condition: Object) -> bool:
 
 
 def _jsonpath_check(text: str) -> Check:
-    from kubepy.api.jsonpath.evaluator import JSONPathError, parse, relaxed
+    from kubepy.api.jsonpath import JSONPathError, parse, relaxed
 
     parts = split_single_equals(text)
     if len(parts) > 2:

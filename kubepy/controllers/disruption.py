@@ -23,8 +23,8 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, set_condition
-from kubepy.api.selectors.labels import LabelSelector, SelectorError, from_label_selector, go_label_selector
-from kubepy.api.values.intstr import scaled_value
+from kubepy.api.selectors import LabelSelector, SelectorError, from_label_selector, go_label_selector
+from kubepy.api.values.gonumbers import scaled_value
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 

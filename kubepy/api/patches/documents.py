@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from kubepy.api.errors import Status, bad_request
 from kubepy.api.meta import Object
-from kubepy.api.patches.errors import PatchError, conflict
+from kubepy.api.patches import PatchError, conflict
 from kubepy.api.schema.openapi import Schema
 
 MAX_JSON_PATCH_OPERATIONS = 10_000

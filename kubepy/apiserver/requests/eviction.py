@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone, labels_of
 from kubepy.api.objects.pods import get_condition, is_pod_ready, set_condition
-from kubepy.api.selectors.labels import SelectorError, from_label_selector
+from kubepy.api.selectors import SelectorError, from_label_selector
 from kubepy.apiserver.admission import admit_into_namespace
 from kubepy.apiserver.requests.deletion import delete
 from kubepy.apiserver.requests.options import DeleteOptions

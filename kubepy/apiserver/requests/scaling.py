@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone
 from kubepy.api.scheme import Resource
-from kubepy.api.selectors.labels import SelectorError, from_label_selector, from_set
+from kubepy.api.selectors import SelectorError, from_label_selector, from_set
 from kubepy.api.values.goformat import quote
 from kubepy.apiserver.requests.decoding import decode_request
 from kubepy.apiserver.requests.server import Server, Target, match_name, match_namespace

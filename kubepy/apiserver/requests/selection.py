@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, labels_of
-from kubepy.api.selectors.fields import Term, parse_fields
-from kubepy.api.selectors.labels import SelectorError, parse_labels
+from kubepy.api.selectors import SelectorError, Term, parse_fields, parse_labels
 from kubepy.apiserver.strategies.strategy import Strategy
 
 

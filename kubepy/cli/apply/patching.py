@@ -20,7 +20,7 @@ from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
 
 if TYPE_CHECKING:
-    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.patches import PatchError
 
 
 class Options(NamedTuple):
@@ -83,7 +83,7 @@ def warn_if_deleting(session: Session, info: Info) -> None:
 
 def _patch(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patch:
     """The patch from what was applied last and is there now to the configuration. Raises CliError."""
-    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.patches import PatchError
     from kubepy.api.schema.openapi import schema_for
 
     schema = None if info.resource.custom else schema_for(info.resource.api_version, info.resource.kind)
@@ -102,7 +102,7 @@ def _patch(session: Session, info: Info, current: Object, modified: Object, opti
 
 def _told(error: PatchError, again: Callable[[], Patch]) -> PatchError:
     """The same error where the object has all its managers, which messages show."""
-    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.patches import PatchError
 
     try:
         again()
@@ -123,7 +123,7 @@ def _three_way(original: str, modified: Object, current: Object, schema: Schema 
 
 def _parsed(original: str, invalid: str) -> Object | None:
     """The configuration in an annotation, None if there is none. Raises PatchError for what is no JSON object."""
-    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.patches import PatchError
     from kubepy.storage.yaml import YamlError, read_json
 
     try:

@@ -12,7 +12,7 @@ from kubepy.cli.errors import CliError
 from kubepy.cli.git.files import kind_of, place_of, read_object, render
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
-from kubepy.storage.manifest import ContentError
+from kubepy.storage.folder.manifest import ContentError
 
 MAX_PACKET = 65516
 _HEADER = 4

@@ -20,7 +20,7 @@ from kubepy.cli.git.repository import run_git
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.session import Session
-from kubepy.storage.manifest import ContentError, parse
+from kubepy.storage.folder.manifest import ContentError, parse
 
 MARKER_SIZE = 7
 LABELS = ("ours", "theirs")

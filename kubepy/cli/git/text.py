@@ -12,7 +12,7 @@ from kubepy.apiserver.managedfields.typed import TypedError, child, elements, is
 from kubepy.cli.git.files import kind_of, place_of, read_object
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
-from kubepy.storage.manifest import ContentError
+from kubepy.storage.folder.manifest import ContentError
 
 
 @verb("diff-text", "diff-text FILE", examples="""

@@ -206,7 +206,7 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def _matches_labels(selector: str, labels: dict[str, str]) -> bool:
-    from kubepy.api.selectors.labels import SelectorError, parse_labels
+    from kubepy.api.selectors import SelectorError, parse_labels
 
     try:
         return not selector or parse_labels(selector).matches(labels)

@@ -72,7 +72,7 @@ def drain(session: Session, given: Invocation) -> None:
 
 
 def _check_pod_selector(given: Invocation) -> None:
-    from kubepy.api.selectors.labels import SelectorError, parse_labels
+    from kubepy.api.selectors import SelectorError, parse_labels
 
     try:
         parse_labels(given.pod_selector)

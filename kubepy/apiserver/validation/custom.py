@@ -1,4 +1,4 @@
-"""Custom resources, beyond their schemas: embedded objects, finalizers (``registry/customresource``)."""
+"""Custom resources: objects embedded in them, their finalizers, and their scale subresource."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from kubepy.api.errors import FieldError, invalid_value, required
 from kubepy.api.meta import FOREGROUND, ORPHAN, Object
 from kubepy.api.schema.structural import EMBEDDED, Schema
 from kubepy.api.types.decoder import decode_as
-from kubepy.api.types.errors import DecodeError
+from kubepy.api.types.special import DecodeError
+from kubepy.api.values.goformat import format_value, type_name
 from kubepy.api.values.names import dns1035_label, path_segment
-from kubepy.apiserver.validation.labels import label_key
+from kubepy.apiserver.validation.fields import label_key
 from kubepy.apiserver.validation.metadata import validate_object_meta
 from kubepy.quoting import quote
 
@@ -87,3 +88,54 @@ def _unsound(value: Object, path: str) -> Iterator[FieldError]:
         named = {**metadata, "name": metadata.get("name") or "fakename"}
         yield from validate_object_meta(named, namespaced=bool(metadata.get("namespace")), name_rule=path_segment,
                                         path=f"{path}.metadata")
+
+
+# --- scale subresource (apiextensions-apiserver/pkg/registry/customresource/validator.go) ---------------------------
+
+
+MAX_REPLICAS = 2**31 - 1
+FieldPath = tuple[str, ...]
+
+
+def validate_count(obj: Object, path: FieldPath) -> list[FieldError]:
+    """What is wrong with a number of replicas."""
+    count = value_at(obj, path)
+    if count is None:
+        return []
+    if problem := _accessor_problem(path, count, int, "int64"):
+        return [invalid_value(dotted(path), 0, problem)]
+    if count < 0:
+        return [invalid_value(dotted(path), count, "should be a non-negative integer")]
+    if count > MAX_REPLICAS:
+        return [invalid_value(dotted(path), count, f"should be less than or equal to {MAX_REPLICAS}")]
+    return []
+
+
+def validate_selector(obj: Object, path: FieldPath) -> list[FieldError]:
+    """What is wrong with a selector, which has to be a string; no path, no selector."""
+    selector = value_at(obj, path)
+    problem = "" if selector is None else _accessor_problem(path, selector, str, "string")
+    return [invalid_value(dotted(path), "", problem)] if problem else []
+
+
+def _accessor_problem(path: FieldPath, value: Any, wanted: type, go_type: str) -> str:
+    """How Go's accessors of unstructured objects say that a value is of another type."""
+    if type(value) is wanted:
+        return ""
+    return (f"{dotted(path)} accessor error: {format_value(value)} is of the type {type_name(value)}, expected "
+            f"{go_type}")
+
+
+def dotted(path: FieldPath) -> str:
+    """``.spec.replicas``."""
+    return "".join(f".{name}" for name in path)
+
+
+def value_at(obj: Object, path: FieldPath) -> Any:
+    """None where there is nothing, and for no path at all."""
+    found: Any = obj if path else None
+    for name in path:
+        if not isinstance(found, dict):
+            return None
+        found = found.get(name)
+    return found

@@ -1,26 +1,26 @@
-"""The schemas in CustomResourceDefinitions (``ValidateCustomResourceDefinitionOpenAPISchema``).
+"""The schemas of CustomResourceDefinitions: OpenAPI, structure and defaults.
 
-Upstream goes through properties in any order; here it is that of their names. What CEL rules cost is not estimated.
+Upstream: ``apiextensions-apiserver/pkg/apis/apiextensions/validation``, ``pkg/apiserver/schema/validation.go``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
-from kubepy.api.meta import Object
-from kubepy.api.schema.fieldpaths import find_field
-from kubepy.apiserver.validation.definitions.defaults import validate_defaults
-from kubepy.apiserver.validation.definitions.structure import unsupported_field, validate_structure
-from kubepy.apiserver.validation.fields import Errors
-from kubepy.apiserver.validation.goview import json_view
+from kubepy.api.meta import Object, clone
+from kubepy.api.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE, find_field, prune
+from kubepy.api.schema.validating import validate
+from kubepy.api.values.goregex import GoRegexError, compile_go
+from kubepy.apiserver.validation.custom import validate_embedded
+from kubepy.apiserver.validation.fields import Errors, json_view
 
 SCHEMA_TYPE = "apiextensions/v1.JSONSchemaProps"
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 LIST_TYPE, MAP_TYPE, MAP_KEYS = "x-kubernetes-list-type", "x-kubernetes-map-type", "x-kubernetes-list-map-keys"
-RULES, PRESERVE = "x-kubernetes-validations", "x-kubernetes-preserve-unknown-fields"
+RULES = "x-kubernetes-validations"
 META_FIELDS = ("metadata", "kind", "apiVersion")
 # With a status subresource only these may be at the root, in Go's names.
 ALLOWED_AT_ROOT = (
@@ -74,7 +74,7 @@ def _validate_rules(schema: Object, path: str, *, is_new: bool) -> list[FieldErr
     """Rules that do not compile or cost too much. The language is only loaded for schemas that have rules."""
     if RULES not in str(schema):
         return []
-    from kubepy.apiserver.validation.definitions.rules import validate_rules
+    from kubepy.apiserver.validation.definition_rules import validate_rules
 
     return validate_rules(schema, path, limits_each=is_new)
 
@@ -295,3 +295,247 @@ def _unrecognized(schema: Object) -> Iterator[str]:
         yield name
     for below, _, _ in _below(schema, "", _Place()):
         yield from _unrecognized(below)
+
+
+# --- structure (apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go) ------------------------------
+
+
+_JUNCTORS = ("anyOf", "allOf", "oneOf")
+_INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+# What may not stand under a junctor: field → what upstream says of it.
+_FORBIDDEN_BELOW = {
+    "type": "must be empty", "additionalProperties": "must be undefined", "default": "must be undefined",
+    "title": "must be empty", "description": "must be empty", "nullable": "must be false", PRESERVE: "must be false",
+    EMBEDDED: "must be false", INT_OR_STRING: "must be false", "x-kubernetes-list-map-keys": "must be empty",
+    "x-kubernetes-list-type": "must be undefined", "x-kubernetes-map-type": "must be undefined",
+    "x-kubernetes-validations": "must be empty",
+}
+_TYPE_WANTED = {
+    "root": "must not be empty at the root", "item": "must not be empty for specified array items",
+    "field": "must not be empty for specified object fields",
+}
+
+
+def unsupported_field(schema: Any) -> str:
+    """Why a schema cannot be read as a structural one at all, "" if it can (``NewStructural``)."""
+    if isinstance(schema, list):
+        return "OpenAPIV3Schema 'items' must be a schema, but is an array" if schema else ""
+    if not isinstance(schema, dict):
+        return ""
+    for key, shown in (("id", "id"), ("$schema", "schema"), ("$ref", "$ref"), ("patternProperties",) * 2,
+                       ("dependencies",) * 2, ("additionalItems",) * 2, ("definitions",) * 2):
+        if schema.get(key):
+            return f"OpenAPIV3Schema '{shown}' is not supported"
+    if schema.get(PRESERVE) is False:
+        return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
+    below = [schema.get("not"), schema.get("items"), schema.get("additionalProperties"),
+             *(schema.get("properties") or {}).values()]
+    for junctor in _JUNCTORS:
+        below += schema.get(junctor) or ()
+    return next((wrong for one in below if (wrong := unsupported_field(one))), "")
+
+
+def validate_structure(schema: Object, path: str) -> list[FieldError]:
+    """What keeps a schema from being structural, in order of the texts (``ValidateStructural``)."""
+    found = [*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)]
+    return sorted(found, key=str)
+
+
+# --- invariants ---------------------------------------------------------------------------------------------------
+
+
+def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
+    items, others, kind = schema.get("items"), schema.get("additionalProperties"), schema.get("type", "")
+    if kind == "array" and items is None:
+        yield required(f"{path}.items", "must be specified")
+    if items is not None:
+        yield from _invariants(items, "item", f"{path}.items")
+    properties = schema.get("properties") or {}
+    for name, property_ in properties.items():
+        yield from _invariants(property_, "field", f"{path}.properties[{name}]")
+    if others is not None and level == "root":
+        yield forbidden_field(f"{path}.additionalProperties", "must not be used at the root")
+    if isinstance(others, dict):
+        yield from _invariants(others, "field", f"{path}.additionalProperties")
+    yield from _extensions(schema, path)
+    yield from _value_validation(schema, path)
+    yield from _type(schema, level, path)
+    if level == "root" or schema.get(EMBEDDED):
+        for name in ("kind", "apiVersion"):
+            if name in properties and properties[name].get("type", "") != "string":
+                at = f"{path}.properties[{name}].type"
+                yield invalid_value(at, properties[name].get("type", ""), "must be string")
+    if "metadata" in properties:
+        yield from _metadata(properties["metadata"], level, bool(schema.get(EMBEDDED)), f"{path}.properties[metadata]")
+    if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not properties:
+        why = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
+        yield required(f"{path}.properties", why)
+
+
+def _extensions(schema: Object, path: str) -> Iterator[FieldError]:
+    for field in (PRESERVE, EMBEDDED):
+        if schema.get(INT_OR_STRING) and schema.get(field):
+            yield invalid_value(f"{path}.{field}", True, f"must be false if {INT_OR_STRING} is true")
+    if schema.get(EMBEDDED) and schema.get("additionalProperties") is not None:
+        yield forbidden_field(f"{path}.additionalProperties", f"must not be used if {EMBEDDED} is set")
+
+
+def _type(schema: Object, level: str, path: str) -> Iterator[FieldError]:
+    kind, at = schema.get("type", ""), f"{path}.type"
+    if schema.get(EMBEDDED) and kind != "object":
+        why = f"must be object if {EMBEDDED} is true"
+        yield invalid_value(at, kind, why) if kind else required(at, why)
+    elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
+        yield required(at, _TYPE_WANTED[level])
+    if level == "root" and kind and kind != "object":
+        yield invalid_value(at, kind, "must be object at the root")
+
+
+def _metadata(metadata: Object, level: str, embedded: bool, path: str) -> Iterator[FieldError]:
+    """At the root the schema of metadata may only restrict the names."""
+    if (level == "root" or embedded) and metadata.get("type", "") != "object":
+        yield invalid_value(f"{path}.type", metadata.get("type", ""), "must be object")
+    if level != "root":
+        return
+    rest = {key: value for key, value in metadata.items() if key not in ("type", "default") and value not in ("", None)}
+    if rest.get("properties", {}).keys() <= {"name", "generateName"}:
+        rest.pop("properties", None)
+    if rest:
+        yield forbidden_field(path, "must not specify anything other than name and generateName, but metadata is "
+                                    "implicitly specified")
+
+
+def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
+    """The junctors and the pattern of a schema. ``anyOf`` integer or string is what an int-or-string may say."""
+    for index, one in enumerate(schema.get("anyOf") or ()):
+        if schema["anyOf"] != _INT_OR_STRING:
+            yield from _narrowing(one, f"{path}.anyOf[{index}]")
+    for index, one in enumerate(schema.get("allOf") or ()):
+        plain = {key: value for key, value in one.items() if key != "anyOf"}
+        known = index == 0 and one.get("anyOf") == _INT_OR_STRING
+        yield from _narrowing(plain if known else one, f"{path}.allOf[{index}]")
+    for index, one in enumerate(schema.get("oneOf") or ()):
+        yield from _narrowing(one, f"{path}.oneOf[{index}]")
+    if schema.get("not") is not None:
+        yield from _narrowing(schema["not"], f"{path}.not")
+    if pattern := schema.get("pattern"):
+        try:
+            compile_go(pattern)
+        except GoRegexError as error:
+            yield invalid_value(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
+
+
+def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
+    """What stands under a junctor (``validateNestedValueValidation``)."""
+    for index, one in enumerate(schema.get("anyOf") or ()):
+        yield from _narrowing(one, f"{path}.anyOf[{index}]")
+    yield from _value_validation({key: value for key, value in schema.items() if key != "anyOf"}, path)
+    if schema.get("items") is not None:
+        yield from _narrowing(schema["items"], f"{path}.items")
+    for name, property_ in (schema.get("properties") or {}).items():
+        yield from _narrowing(property_, f"{path}.properties[{name}]")
+    for field, why in _FORBIDDEN_BELOW.items():
+        value = schema.get(field)
+        if value or (field == "default" and value is not None) or (field == "additionalProperties" and value == {}):
+            yield forbidden_field(f"{path}.{field}", f"{why} to be structural")
+    if "metadata" in (schema.get("properties") or {}):
+        yield forbidden_field(f"{path}.properties[metadata]", "must not be specified in a nested context")
+
+
+# --- completeness -------------------------------------------------------------------------------------------------
+
+
+def _completeness(narrowing: Object, schema: Object, path: str, at: str) -> Iterator[FieldError]:
+    """What a junctor speaks of is defined outside of it too. ``path``: of the schema, ``at``: of the narrowing."""
+    if narrowing.get("not") is not None:
+        yield from _nested_completeness(narrowing["not"], schema, path, f"{at}.not")
+    for junctor in ("allOf", "anyOf", "oneOf"):
+        for index, one in enumerate(narrowing.get(junctor) or ()):
+            yield from _nested_completeness(one, schema, path, f"{at}.{junctor}[{index}]")
+
+
+def _nested_completeness(narrowing: Object, schema: Object | None, path: str, at: str) -> Iterator[FieldError]:
+    if schema is None:
+        yield required(path, f"because it is defined in {at}")
+        return
+    yield from _completeness(narrowing, schema, path, at)
+    if narrowing.get("items") is not None:
+        yield from _nested_completeness(narrowing["items"], schema.get("items"), f"{path}.items", f"{at}.items")
+    properties = schema.get("properties") or {}
+    for name, property_ in (narrowing.get("properties") or {}).items():
+        below, where = f"{path}.properties[{name}]", f"{at}.properties[{name}]"
+        yield from _nested_completeness(property_, properties.get(name), below, where)
+
+
+# --- defaults (apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go) -------------------------------
+
+
+_OBJECT: Object = {"apiVersion": "validation/v1", "kind": "Validation"}
+_STANDARD = ("apiVersion", "kind", "metadata")
+
+
+class _Around(NamedTuple):
+    """Where a schema stands. ``build``: a value there → the whole object around it, ``in_meta``: of its metadata."""
+
+    build: Callable[[Any], Any]
+    in_meta: bool = False
+
+    def at(self, name: str, *, standard: bool) -> _Around:
+        return _Around(lambda value: self.build({name: value}), self.in_meta or standard)
+
+    def item(self) -> _Around:
+        return _Around(lambda value: self.build([value]), self.in_meta)
+
+
+_ROOT = _Around(lambda value: value)
+
+
+def validate_defaults(schema: Object, path: str) -> list[FieldError]:
+    """Defaults hold nothing unknown, obey their own schema and its rules, and make no unsound metadata."""
+    return list(_walk({**schema, EMBEDDED: True}, path, _ROOT))
+
+
+def _walk(schema: Object, path: str, around: _Around) -> Iterator[FieldError]:
+    embedded = bool(schema.get(EMBEDDED))
+    here = _ROOT if embedded else around
+    if (default := schema.get("default")) is not None:
+        yield from _check(schema, default, f"{path}.default", here)
+    if schema.get("items") is not None:
+        yield from _walk(schema["items"], f"{path}.items", here.item())
+    for name, property_ in (schema.get("properties") or {}).items():
+        below = here.at(name, standard=embedded and name in _STANDARD)
+        yield from _walk(property_, f"{path}.properties[{name}]", below)
+
+
+def _check(schema: Object, default: Any, path: str, around: _Around) -> Iterator[FieldError]:
+    if not around.in_meta:
+        pruned = clone(default)
+        prune(schema, pruned, is_resource=bool(schema.get(EMBEDDED)))
+        if pruned != default:
+            yield invalid_value(path, default, "must not have unknown fields")
+    yield from list(_unsound(schema, default, path, around)) or _invalid(schema, default, path) or _refused(
+        schema, default, path)
+
+
+def _unsound(schema: Object, default: Any, path: str, around: _Around) -> Iterator[FieldError]:
+    """What is wrong with the metadata that a default makes, or with objects embedded in it."""
+    if not around.in_meta:
+        yield from validate_embedded(schema, default, path)
+    elif wrong := validate_embedded({EMBEDDED: True}, {**_OBJECT, **around.build(default)}):
+        why = "; ".join(str(error).removeprefix(".") for error in wrong)
+        yield invalid_value(path, default, f"must result in valid metadata: {why}")
+
+
+def _invalid(schema: Object, default: Any, path: str) -> list[FieldError]:
+    return [error._replace(field=path + (f".{error.field}" if error.field else ""))
+            for error in validate(schema, default)]
+
+
+def _refused(schema: Object, default: Any, path: str) -> list[FieldError]:
+    """What the schema's own rules say of it, as to a new value. Nearly no schema has rules: see ``_validate_rules``."""
+    if RULES not in str(schema):
+        return []
+    from kubepy.api.cel.rules import RuleSet
+
+    return [error._replace(field=f"{path}.{error.field}" if error.field != "<nil>" else path)
+            for error in RuleSet(schema).validate(default)]

@@ -1,7 +1,6 @@
-"""CustomResourceDefinitions (``apiextensions-apiserver/pkg/apis/apiextensions/validation``).
+"""CustomResourceDefinitions except for their schemas.
 
-Upstream keeps what all versions have in common at the top of the internal spec, so that an error about the schema of a
-definition with one version is one of ``spec.validation``. CA bundles are not looked into.
+Upstream: ``apiextensions-apiserver/pkg/apis/apiextensions/validation``.
 """
 
 from __future__ import annotations
@@ -9,15 +8,14 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required, too_many
 from kubepy.api.meta import Object, name_of
+from kubepy.api.schema.structural import find_field
 from kubepy.api.values.goformat import Ordered
 from kubepy.api.values.names import dns1035_label, dns1123_subdomain
-from kubepy.apiserver.validation.definitions.fields import validate_selectable_fields
-from kubepy.apiserver.validation.definitions.schemas import validate_schema
-from kubepy.apiserver.validation.fields import Errors, semantically_equal, validate_immutable
-from kubepy.apiserver.validation.goview import json_view
-from kubepy.apiserver.validation.webhook_clients import validate_webhook_client
+from kubepy.apiserver.validation.admissionregistration import validate_webhook_client
+from kubepy.apiserver.validation.definition_schemas import validate_schema
+from kubepy.apiserver.validation.fields import Errors, json_view, semantically_equal, validate_immutable
 
 APPROVAL = "api-approved.kubernetes.io"
 REVIEW_VERSIONS = ("v1", "v1beta1")
@@ -339,3 +337,34 @@ def _approval(definition: Object) -> tuple[str, str]:
         return "given", ""
     return "invalid", (f'protected groups must have approval annotation "{APPROVAL}" with either a URL or a reason '
                        f'starting with "unapproved", {see}')
+
+
+# --- selectable fields ----------------------------------------------------------------------------------------------
+
+
+MAX_SELECTABLE_FIELDS = 8
+
+
+def validate_selectable_fields(fields: list[Object], schema: Object, path: str, errors: Errors) -> None:
+    seen = set()
+    for index, field in enumerate(fields):
+        at, json_path = f"{path}[{index}].jsonPath", field.get("jsonPath", "")
+        if not json_path:
+            errors.append(required(at))
+            continue
+        try:
+            found = find_field(schema, json_path, arrays=False).schema
+        except ValueError as error:
+            errors.append(invalid_value(at, json_path, f"is an invalid path: {error}"))
+            continue
+        if json_path.split(".")[1] == "metadata":
+            errors.append(invalid_value(at, json_path, "must not point to fields in metadata"))
+        if found.get("type") not in ("string", "boolean", "integer"):
+            why = ("must point to a field of type string, boolean or integer. Enum string fields and strings with "
+                   "formats are allowed.")
+            errors.append(invalid_value(at, json_path, why))
+        if json_path in seen:
+            errors.append(duplicate(at, json_path))
+        seen.add(json_path)
+    if len(seen) > MAX_SELECTABLE_FIELDS:
+        errors.append(too_many(path, len(seen), MAX_SELECTABLE_FIELDS))

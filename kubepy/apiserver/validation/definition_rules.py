@@ -1,8 +1,6 @@
-"""The CEL rules in the schemas of CustomResourceDefinitions: that they compile, cost not too much, name no ``oldSelf``
-where there is none.
+"""The CEL rules of CustomResourceDefinitions: they compile, and their cost stays within the limits.
 
-The estimate of what a rule can cost is multiplied by how often it can run in one object. Upstream:
-``apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go``.
+Upstream: ``apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The checks that many fields share: numbers, words, labels, selectors; and Go's view of a value in an error.
 
-Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``. A validator takes the value,
-its path (``spec.template.spec``) and the list ``errors``, to which it appends.
+Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``. A validator takes the
+value, its path (``spec.template.spec``) and the list ``errors``, to which it appends.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
 
 with lazy_imports():
+    from kubepy.api import errors as api_errors
     from kubepy.api.patches import documents
 
 

@@ -29,11 +29,11 @@ def json_patch(obj: Object, operations: Any, *, strict: bool = False) -> Object:
     """Apply an RFC 6902 patch. Raises Status: BadRequest for what is no patch, Invalid when an operation fails.
 
     ``strict``: also when it replaces, moves or copies what is not there."""
-    from kubepy.api.patches.json_patch import OperationError, Patcher, StrictPatcher
+    from kubepy.api.patches.json_patch import OperationError, Patcher
 
     _check_operations(operations)
     operations = operations or []
-    patcher = (StrictPatcher if strict else Patcher)(copy.deepcopy(obj), MAX_COPIED_BYTES)
+    patcher = Patcher(copy.deepcopy(obj), MAX_COPIED_BYTES, strict=strict)
     try:
         for operation in operations:
             patcher.apply(operation)

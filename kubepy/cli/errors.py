@@ -22,6 +22,9 @@ from kubepy.quoting import quote
 if TYPE_CHECKING:
     from kubepy.api.errors import Status
 
+# The reason why commands about containers are refused.
+NO_CONTAINERS = "no containers run here: pods are simulated"
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

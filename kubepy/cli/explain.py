@@ -9,10 +9,11 @@ from typing import Any
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string
-from kubepy.cli.runtime.resources import warn_of_short_name
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.builder import warn_of_short_name
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.runtime.wordwrap import wrap
 from kubepy.quoting import printable, quote
 
@@ -34,7 +35,7 @@ kubepy explain ds
 # All fields of its update strategy, and theirs
 kubepy explain ds.spec.updateStrategy --recursive
 """)
-def explain(session: Session, given: Invocation) -> None:
+def explain(factory: Factory, given: Invocation) -> None:
     """Describe the fields and structure of a resource.
 
     A field is named by its path: <type>.<field>[.<field>]."""
@@ -43,12 +44,12 @@ def explain(session: Session, given: Invocation) -> None:
                        "list of supported resources.\n")
     if len(given.args) > 1:
         raise CliError("We accept only this format: explain RESOURCE\n")
-    resource, path = target(session, given.args[0])
-    resource = _of_version(session, resource, given.api_version)
+    resource, path = target(factory, given.args[0])
+    resource = _of_version(factory, resource, given.api_version)
     _check_format(given.output)
-    schema = schema_of(session, resource)
-    session.print("\n".join([*_head(resource), ""]))
-    session.print(explanation(schema, path, recursive=given.recursive), end="\n\n")
+    schema = schema_of(factory, resource)
+    factory.print("\n".join([*_head(resource), ""]))
+    factory.print(explanation(schema, path, recursive=given.recursive), end="\n\n")
 
 
 def _check_format(output: str) -> None:
@@ -61,29 +62,29 @@ def _check_format(output: str) -> None:
 # --- what is asked for --------------------------------------------------------------------------------------------
 
 
-def target(session: Session, word: str) -> tuple[Resource, list[str]]:
+def target(factory: Factory, word: str) -> tuple[Resource, list[str]]:
     """The resource and the path of ``ds.spec.template``, ``daemonsets.apps.spec``. Raises CliError."""
     word = word.removesuffix(".")
     if not _SYNTAX.fullmatch(word) or word.startswith(".") or ".." in word:
         raise CliError("invalid jsonpath syntax, first node must be field node")
     name = word.partition(".")[0]
-    found = [one for one in session.scheme if name.lower() in (one.plural, one.singular_name, *one.short_names)]
+    found = [one for one in factory.scheme if name.lower() in (one.plural, one.singular_name, *one.short_names)]
     if not found:
         raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}")
-    warn_of_short_name(session, name)
+    warn_of_short_name(factory, name)
     for one in found:
         if word.startswith(one.key):
             return one, [part for part in word[len(one.key):].split(".") if part]
     return found[0], word.split(".")[1:]
 
 
-def _of_version(session: Session, resource: Resource, api_version: str) -> Resource:
+def _of_version(factory: Factory, resource: Resource, api_version: str) -> Resource:
     """The resource in the version asked for, which may be of another group. Raises CliError."""
     if not api_version:
         return resource
     group, _, version = api_version.rpartition("/")
     wanted = f"{group}/{version}, Resource={resource.plural}"
-    served = [one for one in session.scheme if one.group == group and version in (one.version, *one.other_versions)]
+    served = [one for one in factory.scheme if one.group == group and version in (one.version, *one.other_versions)]
     if not served:
         raise CliError(f"couldn't find resource for {quote(wanted)}")
     for one in served:
@@ -92,23 +93,23 @@ def _of_version(session: Session, resource: Resource, api_version: str) -> Resou
     raise CliError(f"error: GVR ({wanted}) not found in OpenAPI schema")
 
 
-def schema_of(session: Session, resource: Resource) -> Schema:
+def schema_of(factory: Factory, resource: Resource) -> Schema:
     """Raises CliError for a kind that OpenAPI says nothing of."""
     from kubepy.api.schema.openapi import schema_for
 
     if resource.custom:
-        return Schema(_custom_node(session, resource))
+        return Schema(_custom_node(factory, resource))
     schema = schema_for(resource.api_version, resource.kind)
     if schema is None:
         raise CliError(f"there is no description of {resource.kind} in {resource.api_version}")
     return schema
 
 
-def _custom_node(session: Session, resource: Resource) -> dict[str, Any]:
+def _custom_node(factory: Factory, resource: Resource) -> dict[str, Any]:
     """The schema of a custom resource, with the fields that every object has as a built-in type describes them."""
     from kubepy.api.schema.openapi import definition
 
-    found = session.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
+    found = factory.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
     version = next(one for one in found["spec"]["versions"] if one["name"] == resource.version)
     node = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     every = definition("io.k8s.api.core.v1.ConfigMap")["properties"]

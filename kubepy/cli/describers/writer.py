@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, controller_of
 from kubepy.api.values.gosort import go_sorted
-from kubepy.cli.runtime.tables import escaped
-from kubepy.cli.runtime.tabwriter import Layout, align
+from kubepy.cli.runtime.tables import Layout, align, escaped
 
 
 class Surroundings(NamedTuple):

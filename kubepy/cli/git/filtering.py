@@ -10,8 +10,8 @@ from typing import IO
 from kubepy.apiserver.threeway.written import intent_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.git.files import kind_of, place_of, read_object, render
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.storage.manifest import ContentError
 
 MAX_PACKET = 65516
@@ -26,7 +26,7 @@ kubepy git filter
 # What git would keep of a file
 git show :state/namespaces/default/deployments.apps/web.yaml
 """)
-def filter_(session: Session, given: Invocation) -> None:
+def filter_(factory: Factory, given: Invocation) -> None:
     """Answer git, which hands over files of objects to be cleaned: status, generation and everything else that the
     system writes is left out.
 

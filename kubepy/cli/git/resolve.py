@@ -14,8 +14,8 @@ from kubepy.apiserver.threeway.written import intent_of, is_made_by_controller
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import kind_of, place_of, read_object
 from kubepy.cli.git.repository import Repository
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.storage.folder import MANAGED
 from kubepy.storage.manifest import ContentError
 
@@ -43,7 +43,7 @@ kubepy git resolve && git commit --no-edit
 # In the midst of a rebase
 kubepy git resolve && git rebase --continue
 """)
-def resolve(session: Session, given: Invocation) -> None:
+def resolve(factory: Factory, given: Invocation) -> None:
     """Settle the conflicts of a merge, rebase or cherry-pick in which one side removed an object's file.
 
     An object that a controller made is removed: the controllers make it again if it is wanted. So is one that the other
@@ -51,15 +51,15 @@ def resolve(session: Session, given: Invocation) -> None:
     status is 1."""
     if given.args:
         given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
-    session.require_cluster()
-    repository = Repository(session.folder)
+    factory.require_cluster()
+    repository = Repository(factory.folder)
     unmerged = unmerged_paths(repository)
     if not unmerged:
-        session.print("nothing to resolve")
+        factory.print("nothing to resolve")
         return
-    left = [conflict for conflict in unmerged if not _settle(session, repository, conflict)]
+    left = [conflict for conflict in unmerged if not _settle(factory, repository, conflict)]
     for conflict in left:
-        session.say(f"{conflict.path}: {_complaint(conflict)}")
+        factory.say(f"{conflict.path}: {_complaint(conflict)}")
     if left:
         raise SilentExit(1)
 
@@ -75,7 +75,7 @@ def unmerged_paths(repository: Repository) -> list[Unmerged]:
     return [Unmerged(path, stages[path]) for path in sorted(stages, key=lambda path: (f"/{MANAGED}/" in path, path))]
 
 
-def _settle(session: Session, repository: Repository, unmerged: Unmerged) -> bool:
+def _settle(factory: Factory, repository: Repository, unmerged: Unmerged) -> bool:
     decision = _decide(repository, unmerged)
     if decision is None:
         return False
@@ -84,7 +84,7 @@ def _settle(session: Session, repository: Repository, unmerged: Unmerged) -> boo
         repository.run("checkout", "-q", _commit_of(repository, decision.stage), "--", path)
     else:
         repository.run("rm", "-q", "-f", "--", path)
-    session.print(f"{unmerged.path}: {'kept' if decision.stage else 'removed'}: {decision.reason}")
+    factory.print(f"{unmerged.path}: {'kept' if decision.stage else 'removed'}: {decision.reason}")
     return True
 
 

@@ -10,8 +10,8 @@ from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.fieldpath import Path, field, path_text
 from kubepy.apiserver.managedfields.typed import TypedError, child, elements, is_atomic
 from kubepy.cli.git.files import kind_of, place_of, read_object
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.storage.manifest import ContentError
 
 
@@ -22,7 +22,7 @@ kubepy git diff-text state/namespaces/default/deployments.apps/web.yaml
 # Two files, field by field
 diff <(kubepy git diff-text old.yaml) <(kubepy git diff-text new.yaml)
 """)
-def diff_text(session: Session, given: Invocation) -> None:
+def diff_text(factory: Factory, given: Invocation) -> None:
     """Print the object in a file with a line for each field: its path, and its value.
 
     A file that is no object is printed as it is."""
@@ -33,10 +33,10 @@ def diff_text(session: Session, given: Invocation) -> None:
     try:
         obj = read_object(data)
     except ContentError:
-        session.print(data.decode(errors="replace"), end="")
+        factory.print(data.decode(errors="replace"), end="")
         return
     place = place_of(os.path.relpath(given.args[0]))
-    session.print("\n".join(lines_of(obj, kind_of(obj, place).schema)))
+    factory.print("\n".join(lines_of(obj, kind_of(obj, place).schema)))
 
 
 def lines_of(value: Any, schema: Schema | None, path: Path = ()) -> Iterator[str]:

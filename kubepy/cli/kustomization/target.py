@@ -11,7 +11,6 @@ from typing import Any
 from kubepy import KUSTOMIZE_VERSION
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.values.goformat import quote
-from kubepy.cli.content_hash import content_hash
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization import transformers
 from kubepy.cli.kustomization.fieldspecs import COMMON_ANNOTATIONS, METADATA_LABELS
@@ -23,6 +22,7 @@ from kubepy.cli.kustomization.replacements import replace_all
 from kubepy.cli.kustomization.resources import Id, Resource, Resources
 from kubepy.cli.kustomization.settings import read_settings
 from kubepy.cli.kustomization.variables import declare, resolve, variables_of
+from kubepy.cli.runtime.objects import content_hash
 
 Warn = Callable[[str], None]
 

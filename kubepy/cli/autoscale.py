@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.create.objects import create_generated, metadata
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag as integer
 from kubepy.cli.runtime.flags import string_flag as string
@@ -22,7 +22,11 @@ from kubepy.cli.runtime.flagsets import (
 from kubepy.cli.runtime.infos import Info, resource_text
 from kubepy.cli.runtime.objects import record
 from kubepy.cli.runtime.verbs import Invocation, find, verb
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     integer("min", default=-1, bits=32, help="The lower limit for the number of pods that can be set by the "
@@ -73,9 +77,7 @@ def autoscale(factory: Factory, given: Invocation) -> None:
         try:
             create_generated(factory, given, lambda: _recorded(factory, given, info), "", operation,
                              strategy=strategy)
-        except Exception as error:
-            if not is_status(error):
-                raise
+        except api_errors.Status as error:
             raise _refused(given, error) from None
 
     find(factory, given).visit(autoscale_one)

@@ -53,9 +53,8 @@ with lazy_imports():
     from kubepy.cli.create import ingress as create_ingress
     from kubepy.cli.create import rbac as create_rbac
     from kubepy.cli.create import service as create_service
-    from kubepy.cli.git import filtering as git_filtering
+    from kubepy.cli.git import intent as git_intent
     from kubepy.cli.git import merging as git_merging
-    from kubepy.cli.git import refresh as git_refresh
     from kubepy.cli.git import resolve as git_resolve
     from kubepy.cli.git import setup as git_setup
     from kubepy.cli.git import text as git_text
@@ -233,11 +232,11 @@ AUTH: dict[str, Entry] = {
 GIT: dict[str, Entry] = {
     "setup": Entry(lambda: git_setup.setup, "Set up the git repository that the state folder lies in"),
     "resolve": Entry(lambda: git_resolve.resolve, "Settle conflicts over removed files of objects"),
-    "refresh": Entry(lambda: git_refresh.refresh, "Tell git of files that are as committed but for their status"),
+    "refresh": Entry(lambda: git_intent.refresh, "Tell git of files that are as committed but for their status"),
     "merge-file": Entry(lambda: git_merging.merge_file, "Merge two versions of an object's file (git's merge "
                         "driver)"),
     "diff-text": Entry(lambda: git_text.diff_text, "Print an object with the paths of fields (git's textconv)"),
-    "filter": Entry(lambda: git_filtering.filter_, "Leave out what the system writes (git's filter process)"),
+    "filter": Entry(lambda: git_intent.filter_, "Leave out what the system writes (git's filter process)"),
 }
 PLUGIN: dict[str, Entry] = {
     "list": Entry(lambda: plugins_command.list_, "List the programs on the PATH that are plugins"),

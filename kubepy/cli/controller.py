@@ -9,12 +9,12 @@ from types import FrameType
 
 from kubepy.api.clock import format_time
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.missing_nodes import note_missing_nodes
+from kubepy.cli.runtime.driver import note_missing_nodes, settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flags import duration_flag as duration
 from kubepy.cli.runtime.verbs import Invocation, verb
-from kubepy.controlplane.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
+from kubepy.controlplane.composition import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.quoting import printable
@@ -65,7 +65,7 @@ def _once(factory: Factory, given: Invocation) -> None:
             note_missing_nodes(factory.client, factory.say)
             _say_due(factory, [Due(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
             return
-        with holding(cluster) as ours, _signals() as received:
+        with manager_lock(cluster) as ours, _signals() as received:
             if ours:
                 summary = settle(factory.progress, build_manager(cluster), given.quiet_for, lambda: bool(received),
                                  skip_waits=True)
@@ -103,7 +103,7 @@ def _watch(factory: Factory, given: Invocation) -> None:
     with _signals() as received:
         manager = build_manager(cluster)
         while not received:
-            with holding(cluster) as is_lost:
+            with manager_lock(cluster) as is_lost:
                 if is_lost is None:
                     holder = cluster.store.holder(MANAGER_LOCK) or "another process"
                     raise CliError(f"the controllers of {factory.folder} are run by {holder} already")

@@ -99,8 +99,9 @@ def delete(factory: Factory, given: Invocation) -> None:
         raw_writes.delete(factory, given, given.output)
         return
     result = find(factory, given, retrieve=False, everything=given.all)
-    if given.all or given.selector or given.field_selector or given.ignore_not_found:
-        result.ignore(*(["NotFound"] if given.ignore_not_found or not given.changed("ignore-not-found") else []))
+    if given.ignore_not_found or ((given.all or given.selector or given.field_selector)
+                                  and not given.changed("ignore-not-found")):
+        result.ignore_not_found()
     validate(factory, given, options)
     if given.interactive and not _confirmed(factory, result := result.kept()):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, uid_of
 from kubepy.api.values.goformat import go_syntax, to_json
-from kubepy.cli.errors import CliError, is_status, raise_all
+from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.editing import Editing, Round, place
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag as boolean
@@ -23,6 +23,10 @@ from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.objects import annotated, configuration_of, record
 from kubepy.cli.runtime.output import printer_for, without_managers
 from kubepy.cli.runtime.verbs import Invocation, find, verb
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     *filename_flags("to use to edit the resource"),
@@ -106,9 +110,7 @@ def _patch(factory: Factory, given: Invocation, original: Info, info: Info, curr
         obj = factory.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
                                    subresource=given.subresource, field_manager=given.field_manager,
                                    field_validation=validation)
-    except Exception as error:
-        if not is_status(error):
-            raise
+    except api_errors.Status as error:
         factory.say(current.add_error(error, info))
         return
     info.refresh(obj)

@@ -36,7 +36,7 @@ FLAGS = [
     string("labels", "l", help="Labels to apply to the service. Default: those of the resource."),
     string("external-ip", help="Additional external IP address to accept for the service."),
     string("load-balancer-ip", help="IP to assign to the LoadBalancer."),
-    string("session-affinity", help="Factory affinity of the service: None or ClientIP."),
+    string("session-affinity", help="Session affinity of the service: None or ClientIP."),
     string("cluster-ip", help="ClusterIP to be assigned to the service; None for a headless service."),
     *override_flags(),
     *filename_flags("identifying the resource to expose a service"),

@@ -17,7 +17,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
 with lazy_imports():
-    from kubepy.api.selectors import labels as label_selectors
+    from kubepy.api import selectors
     from kubepy.cli import raw, watch
     from kubepy.cli.runtime import sorting
 
@@ -63,7 +63,7 @@ def get(factory: Factory, options: GetOptions) -> None:
         return
     result = Builder(factory, options, bare_types=True, latest=True).do()
     if options.ignore_not_found:
-        result.ignore("NotFound")
+        result.ignore_not_found()
     if options.wants_table:
         _print_tables(factory, options, result)
     else:
@@ -77,7 +77,7 @@ def _print_tables(factory: Factory, options: GetOptions, result: Result) -> None
     groups, errors = groups_of(factory, result)
     if options.selector and (options.filename or options.kustomize):
         # kubectl reads the objects of files as tables, and matches the selector with those, which have no labels.
-        groups = groups if label_selectors.parse_labels(options.selector).matches({}) else []
+        groups = groups if selectors.parse_labels(options.selector).matches({}) else []
     if options.sort_by and groups:
         groups = (_sorted_tables(factory, options.sort_by, groups) if options.server_print
                   else _sorted_objects(options.sort_by, groups))

@@ -41,8 +41,7 @@ from kubepy.cli.runtime.tables import Style, escaped, format_lines
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.api.jsonpath import evaluator as jsonpath
-    from kubepy.api.jsonpath import reach as jsonpath_reach
+    from kubepy.api import jsonpath
 
 GET_FORMATS = (*FORMATS, "custom-columns", "custom-columns-file", "wide")
 
@@ -163,7 +162,7 @@ def columns_printer(factory: Factory, columns: list[Column], *, headers: bool = 
         pending.clear()
         try:
             paths = [jsonpath.parse(column.path, True) for column in columns]
-            managers = any(jsonpath_reach.may_print(path, MANAGERS) for path in paths)
+            managers = any(jsonpath.may_print(path, MANAGERS) for path in paths)
             printed = shown_object(factory, obj, managers=managers)
             for item in printed["items"] if is_list(printed) else [printed]:
                 lines.append("\t".join([escaped(jsonpath.cell(path, item)) for path in paths]))

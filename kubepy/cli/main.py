@@ -53,9 +53,9 @@ class Root(Command):
         if position is not None and not self.canonical(args[position]):
             _run_plugin(args)
             raise _unknown_command(args[position])
-        if args[:1] == ["create"] and args[1:] and args[1] not in COMMANDS["create"].commands:
-            if not args[1].startswith("-"):
-                _run_plugin(args, least=2)
+        if args[:1] == ["create"] and args[1:] and not args[1].startswith("-") \
+                and args[1] not in COMMANDS["create"].commands:
+            _run_plugin(args, least=2)
         return super().parse_args(ctx, args)
 
     def help_text(self, path: str) -> str:

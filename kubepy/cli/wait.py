@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kubepy.api.meta import Object, uid_of
-from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing
+from kubepy.cli.errors import CliError, raise_all, unless_missing
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flags import duration_flag as duration
@@ -23,7 +23,11 @@ from kubepy.cli.runtime.flagsets import (
 from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.verbs import Invocation, changed_flag, find, verb
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     string_array("for", help="The condition to wait on: [create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'"
@@ -72,7 +76,7 @@ def wait(factory: Factory, given: Invocation) -> None:
         _wait_for_creation(factory, given, deadline)
     result = _found(factory, given)
     if "delete" in asked:
-        result.ignore("NotFound")
+        result.ignore_not_found()
     seen = 0
 
     def wait_for_one(info: Info) -> None:
@@ -112,7 +116,7 @@ def _wait_for_creation(factory: Factory, given: Invocation, deadline: _Deadline)
     def is_there() -> bool:
         infos, errors = _found(factory, given).infos()
         # Upstream goes on waiting for a single object that was named, and gives up where others are missing.
-        if len(errors) == 1 and is_status(errors[0], "NotFound") and not has_files:
+        if len(errors) == 1 and isinstance(errors[0], api_errors.NotFound) and not has_files:
             return False
         raise_all(errors)
         return bool(infos)
@@ -208,7 +212,7 @@ def _is_outdated(obj: Object, condition: Object) -> bool:
 
 
 def _jsonpath_check(text: str) -> Check:
-    from kubepy.api.jsonpath.evaluator import JSONPathError, parse, relaxed
+    from kubepy.api.jsonpath import JSONPathError, parse, relaxed
 
     parts = split_single_equals(text)
     if len(parts) > 2:

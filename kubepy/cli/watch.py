@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.get_flags import GetOptions, object_printer, style_for
 from kubepy.cli.runtime.builder import Builder, listed, resource_of
 from kubepy.cli.runtime.factory import Factory
@@ -18,6 +18,7 @@ from kubepy.cli.runtime.tables import Style, format_lines, lines
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
+    from kubepy.api import errors as api_errors
     from kubepy.cli.runtime import sorting
 
 POLL_SECONDS = 0.1
@@ -52,7 +53,7 @@ def watch(factory: Factory, options: GetOptions) -> None:
         infos = Result(listed(factory, scope)).all_infos()
     else:
         if options.ignore_not_found:
-            result.ignore("NotFound")
+            result.ignore_not_found()
         infos = result.all_infos()
         if not infos:
             return
@@ -165,9 +166,7 @@ def _changes(factory: Factory, scope: Scope, since: int, known: Known) -> tuple[
     """Return the events after a revision, in order, and the revision reached; brings ``known`` up to date."""
     try:
         reached, changes = factory.client.changes(since)
-    except Exception as error:
-        if not is_status(error, "Expired"):
-            raise
+    except api_errors.Expired:
         reached, keys = factory.client.revision(), []
     else:
         keys = [(change.key.namespace, change.key.name, change.old if change.new is None else None)

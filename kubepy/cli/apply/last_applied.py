@@ -6,7 +6,7 @@ Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
 from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
-from kubepy.cli.errors import CliError, is_status, prefixed
+from kubepy.cli.errors import CliError, prefixed
 from kubepy.cli.runtime.editing import without_comments
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag as boolean
@@ -32,7 +32,11 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.objects import LAST_APPLIED, original_configuration, serialized
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.verbs import Invocation, find, verb
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 VIEW_FLAGS = [
     string("output", "o", default="yaml", help="Output format. Must be one of (yaml, json)."),
@@ -118,7 +122,7 @@ def _plan(factory: Factory, given: Invocation, info: Info, planned: list[tuple[I
     try:
         current = info.get(factory)
     except Exception as error:
-        raise error if is_status(error, "NotFound") else prefixed(error, action) from None
+        raise error if isinstance(error, api_errors.NotFound) else prefixed(error, action) from None
     original = original_configuration(current)
     if original is None and not given.create_annotation:
         raise CliError(f"no last-applied-configuration annotation found on resource: {info.name}, to create the "

@@ -10,13 +10,13 @@ from kubepy.api.meta import Object
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_bytes
+from kubepy.cli.kustomization.generators import content_hash
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag
 from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flags import string_array_flag as string_array
 from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flags import string_slice_flag as strings
-from kubepy.cli.runtime.objects import content_hash
 from kubepy.cli.runtime.verbs import Invocation
 from kubepy.quoting import printable, quote
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag
@@ -28,6 +28,10 @@ from kubepy.cli.runtime.flagsets import (
 from kubepy.cli.runtime.objects import LAST_APPLIED
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.verbs import Invocation, options_class_of
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 COMMON = [*output_flags(), dry_run_flag(), validate_flag(), field_manager_flag("kubectl-create"), save_config_flag()]
 
@@ -96,7 +100,7 @@ def _create(factory: Factory, given: Invocation, obj: Object, failure: str, vali
         return factory.client.create(resource.key, obj, namespace=factory.namespace if resource.namespaced else "",
                                      dry_run=dry_run, field_manager=given.field_manager, field_validation=validation)
     except Exception as error:
-        if not failure or not is_status(error):
+        if not failure or not isinstance(error, api_errors.Status):
             raise
         raise CliError(f"{failure}{error}") from None
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import labels_of
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import AggregateError, CliError, is_expected, is_status, prefixed, raise_all
+from kubepy.cli.errors import AggregateError, CliError, is_expected, prefixed, raise_all
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Found, Info, Result, Scope, info_of, resource_text
 from kubepy.cli.runtime.options import (
@@ -27,8 +27,9 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
+    from kubepy.api import errors as api_errors
+    from kubepy.api import selectors
     from kubepy.api import types as go_types
-    from kubepy.api.selectors import labels as label_selectors
     from kubepy.cli.runtime import manifests, objects
 
 MISSING_RESOURCE = """You must provide one or more resources by argument or filename.
@@ -208,8 +209,8 @@ def _matcher(selector: str) -> Callable[[Info], bool]:
     if not selector:
         return lambda info: True
     try:
-        parsed = label_selectors.parse_labels(selector)
-    except label_selectors.SelectorError as error:
+        parsed = selectors.parse_labels(selector)
+    except selectors.SelectorError as error:
         raise CliError(f"the provided selector {quote(selector)} is not valid: {error}") from None
     return lambda info: parsed.matches(labels_of(info.content))
 
@@ -267,7 +268,8 @@ def warn_of_short_name(factory: Factory, word: str) -> None:
 
 
 def _types(factory: Factory, words: str) -> list[Resource]:
-    return list({resource.key: resource for resource in (resource_of(factory, word) for word in _split(words))}.values())
+    resources = (resource_of(factory, word) for word in _split(words))
+    return list({resource.key: resource for resource in resources}.values())
 
 
 def listed(factory: Factory, scope: Scope) -> Iterator[Found]:
@@ -276,10 +278,8 @@ def listed(factory: Factory, scope: Scope) -> Iterator[Found]:
     try:
         found = factory.client.list(resource.address, namespace=scope.namespace if resource.namespaced else None,
                                     label_selector=selector, field_selector=fields)
-    except Exception as error:
-        if not is_status(error):
-            raise
-        if not is_status(error, "BadRequest", "NotFound"):
+    except api_errors.Status as error:
+        if not isinstance(error, (api_errors.BadRequest, api_errors.NotFound)):
             yield error
         elif selector or fields:
             yield prefixed(error, f"Unable to find {quote(resource_text(resource))} that match label selector "

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from kubepy.cli.errors import CliError, FlagError, SilentExit, UsageError
+from kubepy.cli.errors import FlagError, SilentExit, UsageError
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, Parsed, Parser
 from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status
+from kubepy.cli.errors import CliError, SilentExit, is_expected
 from kubepy.cli.files import create_file, read_string
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Info, Result
@@ -21,6 +21,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
+    from kubepy.api import errors as api_errors
     from kubepy.cli.runtime import validation as manifest_validation
     from kubepy.storage import yaml
 
@@ -66,11 +67,11 @@ class Round:
     def add_error(self, error: Exception, info: Info) -> str:
         """Add an error that the cluster answered with; returns the message for it."""
         subject = f"{info.resource.key} {quote(info.name)}"
-        if is_status(error, "Invalid"):
-            causes = [f"{cause.field}: {cause.message}" for cause in error.causes]  # type: ignore[attr-defined]
+        if isinstance(error, api_errors.Invalid):
+            causes = [f"{cause.field}: {cause.message}" for cause in error.causes]
             self.reasons.append(Reason(f"{subject} was not valid", causes))
             return f"error: {subject} is invalid"
-        if is_status(error, "NotFound"):
+        if isinstance(error, api_errors.NotFound):
             self.not_found += 1
             return f"error: {subject} could not be found on the server"
         self.retryable += 1

@@ -21,9 +21,9 @@ with lazy_imports():
     from kubepy.api import scheme as schemes
     from kubepy.apiserver import client as clients
     from kubepy.apiserver import cluster as clusters
+    from kubepy.cli.runtime import driver as drivers
     from kubepy.cli.runtime import kubeconfig as kubeconfigs
     from kubepy.cli.runtime import progress as progresses
-    from kubepy.controlplane import driver as drivers
     from kubepy.storage import errors as storage_errors
 
 if TYPE_CHECKING:

@@ -188,7 +188,8 @@ def parse_duration(text: str) -> float:
         if not word:
             raise ValueError(f"time: missing unit in duration {goformat.quote_bytes(text)}")
         if word not in UNITS:
-            raise ValueError(f"time: unknown unit {goformat.quote_bytes(word)} in duration {goformat.quote_bytes(text)}")
+            raise ValueError(f"time: unknown unit {goformat.quote_bytes(word)} in duration "
+                             f"{goformat.quote_bytes(text)}")
         total += float(number[0]) * UNITS[word]
         rest = rest[number.end() + len(word):]
     if rest or not unsigned or total > MAX_DURATION:

@@ -1,6 +1,6 @@
 """Objects as kubectl sends them: as Go types write them, annotated, and as the patch from one to another.
 
-Upstream: ``kubectl/pkg/util/apply.go``, ``cli-runtime/pkg/genericclioptions/record_flags.go``, ``kubectl/pkg/util/hash``.
+Upstream: ``kubectl/pkg/util/apply.go``, ``cli-runtime/pkg/genericclioptions/record_flags.go``.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
+    from kubepy.api import patches
     from kubepy.api import types as go_types
-    from kubepy.api.patches import documents as patches
-    from kubepy.api.patches import errors as patch_errors
+    from kubepy.api.patches import documents as patch_documents
     from kubepy.api.schema import openapi
     from kubepy.api.values import goformat
     from kubepy.apiserver import client as clients
@@ -52,19 +52,11 @@ def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
     """
     schema = openapi.schema_for(after["apiVersion"], after["kind"])
     if schema is None:
-        return patches.create_merge_patch(before, after), clients.MERGE_PATCH
+        return patch_documents.create_merge_patch(before, after), clients.MERGE_PATCH
     try:
-        return patches.two_way_strategic(before, after, schema), clients.STRATEGIC_MERGE_PATCH
-    except patch_errors.PatchError as error:
+        return patch_documents.two_way_strategic(before, after, schema), clients.STRATEGIC_MERGE_PATCH
+    except patches.PatchError as error:
         raise CliError(str(error)) from None
-
-
-def content_hash(content: Object) -> str:
-    """Return the suffix of a generated name: ten characters that change with the content."""
-    import hashlib
-
-    digest = hashlib.sha256(goformat.to_json(content).encode()).hexdigest()
-    return digest[:10].translate(str.maketrans("013ae", "ghkmt"))
 
 
 # --- the last-applied annotation, in which apply keeps the manifest -------------------------------------------------

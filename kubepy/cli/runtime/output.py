@@ -18,11 +18,9 @@ from kubepy.cli.runtime.options import PrintFlags
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
+    from kubepy.api import jsonpath
     from kubepy.api import types as go_types
-    from kubepy.api.jsonpath import evaluator as jsonpath
-    from kubepy.api.jsonpath import reach as jsonpath_reach
     from kubepy.cli import gotemplate
-    from kubepy.cli.gotemplate import reach as gotemplate_reach
     from kubepy.cli.runtime import kyaml
     from kubepy.storage import yaml
 
@@ -189,7 +187,7 @@ def _jsonpath_printer(factory: Factory, template: str, missing_ok: bool, *, as_j
         path = jsonpath.parse(template, missing_ok)
     except jsonpath.JSONPathError as error:
         raise CliError(printable(f"error parsing jsonpath {template}, {error}")) from None
-    managers = jsonpath_reach.may_print(path, MANAGERS)
+    managers = jsonpath.may_print(path, MANAGERS)
 
     def input_of(obj: Object, *, managers: bool) -> Object:
         shown = shown_object(factory, obj, managers=managers)
@@ -220,7 +218,7 @@ def _template_printer(factory: Factory, template: str, missing_ok: bool, *, type
         parsed = gotemplate.Template(template)
     except gotemplate.TemplateError as error:
         raise CliError(f"error parsing template {template}, {error}") from None
-    managers = gotemplate_reach.may_print(parsed, MANAGERS)
+    managers = parsed.may_print(MANAGERS)
 
     def print_template(obj: Object) -> None:
         try:

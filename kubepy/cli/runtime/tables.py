@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object, labels_of, namespace_of
 from kubepy.api.scheme import Resource
-from kubepy.api.selectors.labels import format_labels
+from kubepy.api.selectors import format_labels
 from kubepy.cli.runtime.infos import printed_kind
 from kubepy.lazy import lazy_imports
 

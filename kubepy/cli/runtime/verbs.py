@@ -37,7 +37,8 @@ def options_class_of(flags: Sequence[Flag]) -> type[Options]:
         return next((getattr(self, flag.name) for flag in self.flags if flag.long == name), default)
 
     methods: dict[str, Any] = {"flag": flag, "output": "", "template": "", "allow_missing_template_keys": True,
-                               "show_managed_fields": False, "windows_line_endings": False, "path": property(lambda self: self.line.path),  # type: ignore
+                               "show_managed_fields": False, "windows_line_endings": False,
+                               "path": property(lambda self: self.line.path),
                                "dash": property(lambda self: self.line.dash),
                                "typed": property(lambda self: self.line.typed)}
     return type("VerbOptions", (*bases, Options), {**methods, **{flag.name: flag for flag in flags}})

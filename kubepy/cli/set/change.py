@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
-from kubepy.cli.errors import CliError, is_status, raise_all
+from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag
 from kubepy.cli.runtime.flags import bool_flag as boolean
@@ -26,6 +26,10 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.objects import record, two_way_patch, type_name, typed
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.verbs import Invocation, find
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 LOCAL_RESOURCE = """error: you must specify resources by --filename when --local is set.
 Example resource specifications include:
@@ -122,9 +126,7 @@ def change_each(factory: Factory, given: Invocation, infos: Sequence[Info], chan
             continue
         try:
             send(factory, given, info, changed, reply, always=always)
-        except Exception as error:
-            if not is_status(error):
-                raise
+        except api_errors.Status as error:
             errors.append(CliError(f"{failed}{error}"))
     raise_all(errors)
 

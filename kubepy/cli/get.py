@@ -86,7 +86,7 @@ def get(session: Session, given: Invocation) -> None:
         return
     result = find(session, given, bare_types=True, latest=True)
     if given.ignore_not_found:
-        result.ignore("NotFound")
+        result.ignore_not_found()
     if is_table(given):
         _print_tables(session, given, result)
     else:
@@ -140,7 +140,7 @@ def _selects_tables(given: Invocation) -> bool:
     """kubectl gets what files name as tables, and holds the selector against these, which have no labels."""
     if not given.selector or not (given.filename or given.kustomize):
         return True
-    from kubepy.api.selectors.labels import parse_labels
+    from kubepy.api.selectors import parse_labels
 
     return parse_labels(given.selector).matches({})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubepy.api.meta import Object, labels_of, name_of
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.apiserver.client import APPLY_PATCH
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kubepy.api.selectors.labels import NOTHING, LabelSelector, from_label_selector
+from kubepy.api.selectors import NOTHING, LabelSelector, from_label_selector
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

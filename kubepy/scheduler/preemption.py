@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.objects.pods import get_condition
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.fit import Cycle, Diagnosis, fit_message
 from kubepy.scheduler.framework import Rejection

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kubepy.api.meta import Object, controller_of
 from kubepy.api.objects.nodes import PREFER_NO_SCHEDULE, node_selector_term_matches, tolerates
-from kubepy.api.selectors.labels import LabelSelector, Requirement, from_label_selector, from_set
+from kubepy.api.selectors import LabelSelector, Requirement, from_label_selector, from_set
 from kubepy.scheduler.affinity import PREFERRED, Terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import View

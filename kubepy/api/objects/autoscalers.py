@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.values.goformat import to_json
 
 V1, V2 = "autoscaling/v1", "autoscaling/v2"
@@ -33,7 +33,7 @@ _PARTS: dict[str, tuple[str, tuple[tuple[tuple[str, ...], str], ...]]] = {
 _TARGET_TYPES = {"averageUtilization": "Utilization", "averageValue": "AverageValue", "value": "Value"}
 
 
-def to_v1(obj: Object) -> Object:
+def to_v1(obj: AnyObject) -> Object:
     """An autoscaler of ``autoscaling/v2`` as v1 shows it; ``obj`` is not changed."""
     spec, status, annotations = dict(obj.get("spec") or {}), dict(obj.get("status") or {}), {}
     metrics, behavior = spec.pop("metrics", None) or [], spec.pop("behavior", None)
@@ -50,7 +50,7 @@ def to_v1(obj: Object) -> Object:
             "status": {"currentReplicas": 0, "desiredReplicas": 0, **status}}
 
 
-def to_v2(obj: Object) -> Object:
+def to_v2(obj: AnyObject) -> Object:
     """An autoscaler of v1 as v2 writes it; its status, which only the server's own writes are about, is left out."""
     metadata, spec = obj["metadata"], dict(obj.get("spec") or {})
     annotations = metadata.get("annotations") or {}
@@ -67,13 +67,13 @@ def to_v2(obj: Object) -> Object:
             else _annotated({**metadata, "annotations": {}}, kept), "spec": spec}
 
 
-def _is_cpu_use(metric: Object) -> bool:
+def _is_cpu_use(metric: AnyObject) -> bool:
     resource = metric.get("resource") or {}
     return (metric.get("type"), resource.get("name")) == ("Resource", "cpu") and (
         (resource.get("target") or {}).get("averageUtilization") is not None)
 
 
-def _annotated(metadata: Object, annotations: dict[str, str]) -> Object:
+def _annotated(metadata: AnyObject, annotations: dict[str, str]) -> Object:
     merged = {**(metadata.get("annotations") or {}), **annotations}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
     return {**rest, "annotations": merged} if merged else rest
@@ -90,7 +90,7 @@ def _read(annotations: dict[str, str], key: str, nothing: Any) -> Any:
     return found if isinstance(found, type(nothing)) else nothing
 
 
-def _metric_to_v1(metric: Object) -> Object:
+def _metric_to_v1(metric: AnyObject) -> Object:
     key, parts = _PARTS.get(metric.get("type", ""), ("", ()))
     source = metric.get(key) or {}
     shown = {name: found for path, name in parts if (found := _at(source, path)) is not None}
@@ -109,7 +109,7 @@ def _metric_to_v2(metric: Any) -> Object:
     return {**({key: source} if key else {}), "type": kind}
 
 
-def _at(source: Object, path: tuple[str, ...]) -> Any:
+def _at(source: AnyObject, path: tuple[str, ...]) -> Any:
     for step in path:
         source = source.get(step) or {}
     return source or None

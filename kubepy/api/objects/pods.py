@@ -6,24 +6,25 @@ Pure functions over plain dicts, on the hot paths of controllers and scheduler. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import format_time, later, parse_time
-from kubepy.api.meta import Object
-from kubepy.api.objects.podresources import Amounts, aggregate
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.values.quantity import Quantity
 
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")  # as upstream visits them
 TERMINAL_PHASES = frozenset(("Failed", "Succeeded"))
+Amounts = dict[str, Quantity]
+
 QOS_RESOURCES = ("cpu", "memory")
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------
 
 
-def get_condition(pod: Mapping[str, Any], condition_type: str) -> Object | None:
+def get_condition(pod: AnyObject, condition_type: str) -> Object | None:
     """The condition of that type, or None (``GetPodCondition``). Works for any object with ``status.conditions``."""
     if status := pod.get("status"):
         conditions: list[Object] = status.get("conditions") or []
@@ -33,7 +34,7 @@ def get_condition(pod: Mapping[str, Any], condition_type: str) -> Object | None:
     return None
 
 
-def set_condition(conditions: list[Object], condition: Object, now: datetime) -> bool:
+def set_condition(conditions: list[Object], condition: AnyObject, now: datetime) -> bool:
     """Put a condition into the list, in place of the one of its type or at the end (``UpdatePodCondition``).
 
     ``lastTransitionTime`` is now, or stays as it was when the status did not change. Changes the list, never the
@@ -50,12 +51,12 @@ def set_condition(conditions: list[Object], condition: Object, now: datetime) ->
     return True
 
 
-def is_pod_ready(pod: Mapping[str, Any]) -> bool:
+def is_pod_ready(pod: AnyObject) -> bool:
     condition = get_condition(pod, "Ready")
     return condition is not None and condition.get("status") == "True"
 
 
-def pod_ready_time(pod: Mapping[str, Any]) -> datetime | None:
+def pod_ready_time(pod: AnyObject) -> datetime | None:
     """Since when the pod is Ready, or None when it is not (or its condition bears no time)."""
     condition = get_condition(pod, "Ready")
     if condition is None or condition.get("status") != "True":
@@ -64,7 +65,7 @@ def pod_ready_time(pod: Mapping[str, Any]) -> datetime | None:
     return parse_time(time) if time else None
 
 
-def is_pod_available(pod: Mapping[str, Any], min_ready_seconds: int, now: datetime) -> bool:
+def is_pod_available(pod: AnyObject, min_ready_seconds: int, now: datetime) -> bool:
     """Whether the pod has been Ready for ``min_ready_seconds`` (``IsPodAvailable``)."""
     if min_ready_seconds == 0:
         return is_pod_ready(pod)
@@ -75,31 +76,31 @@ def is_pod_available(pod: Mapping[str, Any], min_ready_seconds: int, now: dateti
 # --- life ---------------------------------------------------------------------------------------------------------
 
 
-def phase_of(pod: Mapping[str, Any]) -> str:
+def phase_of(pod: AnyObject) -> str:
     return str((pod.get("status") or {}).get("phase", ""))
 
 
-def is_pod_terminal(pod: Mapping[str, Any]) -> bool:
+def is_pod_terminal(pod: AnyObject) -> bool:
     """Whether the pod has ended: Failed or Succeeded."""
     return phase_of(pod) in TERMINAL_PHASES
 
 
-def is_pod_active(pod: Mapping[str, Any]) -> bool:
+def is_pod_active(pod: AnyObject) -> bool:
     """Whether the pod has neither ended nor is being deleted (``controller.IsPodActive``)."""
     return not pod["metadata"].get("deletionTimestamp") and phase_of(pod) not in TERMINAL_PHASES
 
 
-def is_pod_terminating(pod: Mapping[str, Any]) -> bool:
+def is_pod_terminating(pod: AnyObject) -> bool:
     """Whether the pod is being deleted and has not ended (``controller.IsPodTerminating``)."""
     return bool(pod["metadata"].get("deletionTimestamp")) and phase_of(pod) not in TERMINAL_PHASES
 
 
-def node_name(pod: Mapping[str, Any]) -> str:
+def node_name(pod: AnyObject) -> str:
     """The node that the pod is bound to, or ""."""
     return str(pod["spec"].get("nodeName", ""))
 
 
-def priority(pod: Mapping[str, Any]) -> int:
+def priority(pod: AnyObject) -> int:
     return int(pod["spec"].get("priority") or 0)
 
 
@@ -120,7 +121,7 @@ class HostPort(NamedTuple):
         return self.ip == other.ip or "0.0.0.0" in (self.ip, other.ip)
 
 
-def host_ports(pod: Mapping[str, Any]) -> list[HostPort]:
+def host_ports(pod: AnyObject) -> list[HostPort]:
     """The host ports of the containers and of the init containers that keep running (``util.GetHostPorts``)."""
     return [
         HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])
@@ -130,21 +131,21 @@ def host_ports(pod: Mapping[str, Any]) -> list[HostPort]:
     ]
 
 
-def containers_with_paths(spec: Mapping[str, Any], path: str) -> Iterator[tuple[Object, str]]:
+def containers_with_paths(spec: AnyObject, path: str) -> Iterator[tuple[Object, str]]:
     """Every container of a pod spec with its path: init, regular, ephemeral (``VisitContainersWithPath``)."""
     for field in CONTAINER_LISTS:
         for index, container in enumerate(spec.get(field) or ()):
             yield container, f"{path}.{field}[{index}]"
 
 
-def _lasting_containers(spec: Mapping[str, Any]) -> Iterator[Object]:
+def _lasting_containers(spec: AnyObject) -> Iterator[Object]:
     yield from spec.get("containers") or ()
     for container in spec.get("initContainers") or ():
         if is_restartable_init_container(container):
             yield container
 
 
-def is_restartable_init_container(container: Mapping[str, Any]) -> bool:
+def is_restartable_init_container(container: AnyObject) -> bool:
     """Whether an init container is a sidecar: started in its turn, then kept running."""
     return container.get("restartPolicy") == "Always"
 
@@ -152,7 +153,7 @@ def is_restartable_init_container(container: Mapping[str, Any]) -> bool:
 # --- resources ----------------------------------------------------------------------------------------------------
 
 
-def pod_requests(pod: Mapping[str, Any]) -> Amounts:
+def pod_requests(pod: AnyObject) -> Amounts:
     """What the pod asks for in all, overhead included (``resource.PodRequests``)."""
     requests = aggregate(pod["spec"], "requests")
     if pod["spec"].get("resources"):
@@ -160,7 +161,7 @@ def pod_requests(pod: Mapping[str, Any]) -> Amounts:
     return _sum(requests, pod["spec"].get("overhead"))
 
 
-def pod_limits(pod: Mapping[str, Any]) -> Amounts:
+def pod_limits(pod: AnyObject) -> Amounts:
     """What the pod may use in all; overhead counts only where there is a limit (``resource.PodLimits``)."""
     limits = aggregate(pod["spec"], "limits")
     if pod["spec"].get("resources"):
@@ -169,7 +170,7 @@ def pod_limits(pod: Mapping[str, Any]) -> Amounts:
     return _sum(limits, {name: one for name, one in overhead.items() if name in limits and not limits[name].is_zero()})
 
 
-def _pod_level(spec: Mapping[str, Any], kind: str) -> Amounts:
+def _pod_level(spec: AnyObject, kind: str) -> Amounts:
     """``spec.resources`` stands for the containers' together where it names cpu, memory or huge pages."""
     own = spec["resources"].get(kind) or {}
     return {
@@ -179,7 +180,7 @@ def _pod_level(spec: Mapping[str, Any], kind: str) -> Amounts:
     }
 
 
-def _sum(amounts: Amounts, more: Mapping[str, Any] | None) -> Amounts:
+def _sum(amounts: Amounts, more: AnyObject | None) -> Amounts:
     if not more:
         return amounts
     total = dict(amounts)
@@ -189,7 +190,7 @@ def _sum(amounts: Amounts, more: Mapping[str, Any] | None) -> Amounts:
     return total
 
 
-def qos_class(pod: Mapping[str, Any]) -> str:
+def qos_class(pod: AnyObject) -> str:
     """Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``); what the API server puts into the status."""
     spec = pod["spec"]
     holders = [spec] if spec.get("resources") else [
@@ -209,10 +210,57 @@ def qos_class(pod: Mapping[str, Any]) -> str:
     return "Guaranteed" if guaranteed and requests == limits else "Burstable"
 
 
-def _positive(quantities: Mapping[str, Any] | None) -> dict[str, Any]:
+def _positive(quantities: AnyObject | None) -> dict[str, Any]:
     """Cpu and memory where they are more than nothing."""
     return {
         name: quantities[name]
         for name in QOS_RESOURCES
         if quantities and name in quantities and Quantity.parse(quantities[name]).nanos > 0
     }
+
+
+
+def aggregate(spec: AnyObject, field: str) -> Amounts:
+    """The sum of the containers, or what the largest init container needs; by name. ``field``: requests or limits.
+
+    Init containers run one after another, but sidecars among them go on (``AggregateContainerRequests``). Overhead and
+    the pod's own ``resources`` are not in it.
+    """
+    total = _sum_of(spec.get("containers") or (), field)
+    sidecars: Amounts = {}
+    largest: Amounts = {}
+    for container in spec.get("initContainers") or ():
+        own = amounts_of(container, field)
+        if container.get("restartPolicy") == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            needed = dict(sidecars)
+        else:
+            needed = dict(own)
+            _add(needed, sidecars)
+        _raise_to(largest, needed)
+    _raise_to(total, largest)
+    return dict(sorted(total.items()))
+
+
+def amounts_of(container: AnyObject, field: str) -> Amounts:
+    given = (container.get("resources") or {}).get(field) or {}
+    return {name: Quantity.parse(amount) for name, amount in given.items()}
+
+
+def _sum_of(containers: Iterable[AnyObject], field: str) -> Amounts:
+    total: Amounts = {}
+    for container in containers:
+        _add(total, amounts_of(container, field))
+    return total
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total[name] + amount if name in total else amount
+
+
+def _raise_to(total: Amounts, least: Amounts) -> None:
+    for name, amount in least.items():
+        if name not in total or total[name] < amount:
+            total[name] = amount

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.values.goformat import quote
 
 LATEST = 36  # the minor version of the cluster, which "latest" means
@@ -59,7 +59,7 @@ class Pod(NamedTuple):
     """What is looked at: of a pod, or of the template of one. ``minor``: the version of the standard."""
 
     annotations: Mapping[str, str]
-    spec: Object
+    spec: AnyObject
     minor: int
 
     @property
@@ -81,7 +81,7 @@ class Pod(NamedTuple):
         return self.spec.get("hostUsers") is False and self.minor >= 35
 
 
-def violations(policy: LevelVersion, metadata: Object, spec: Object) -> list[Violation]:
+def violations(policy: LevelVersion, metadata: AnyObject, spec: AnyObject) -> list[Violation]:
     """All that a level forbids a pod, in upstream's order."""
     minor = LATEST if policy.minor is None else min(policy.minor, LATEST)
     pod = Pod(metadata.get("annotations") or {}, spec, minor)
@@ -132,11 +132,11 @@ def _setters(of_pod: bool, names: list[str]) -> str:
     return " and ".join([*(["pod"] if of_pod else []), *([_named(names)] if names else [])])
 
 
-def _context(container: Object) -> Object:
+def _context(container: AnyObject) -> Object:
     return container.get("securityContext") or {}
 
 
-def _where(pod: Pod, is_bad: Callable[[Object], Any]) -> list[str]:
+def _where(pod: Pod, is_bad: Callable[[AnyObject], Any]) -> list[str]:
     return [container["name"] for container in pod.containers if is_bad(container)]
 
 
@@ -144,7 +144,7 @@ def _where(pod: Pod, is_bad: Callable[[Object], Any]) -> list[str]:
 
 
 def _app_armor(pod: Pod) -> Violation | None:
-    def kind(context: Object) -> str:
+    def kind(context: AnyObject) -> str:
         return str((context.get("appArmorProfile") or {}).get("type", "RuntimeDefault"))
 
     bad = _where(pod, lambda container: kind(_context(container)) not in _SAFE_PROFILES)
@@ -161,7 +161,7 @@ def _app_armor(pod: Pod) -> Violation | None:
                      f"{setters} must not set AppArmor profile type to {_quoted(shown)}")
 
 
-def _added(container: Object) -> list[str]:
+def _added(container: AnyObject) -> list[str]:
     return (_context(container).get("capabilities") or {}).get("add") or []
 
 
@@ -183,7 +183,7 @@ def _host_paths(pod: Pod) -> Violation | None:
 
 
 def _host_ports(pod: Pod) -> Violation | None:
-    def ports(container: Object) -> list[str]:
+    def ports(container: AnyObject) -> list[str]:
         return [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
 
     bad = _where(pod, ports)
@@ -193,7 +193,7 @@ def _host_ports(pod: Pod) -> Violation | None:
 
 
 def _hosts_of_probes(pod: Pod) -> Violation | None:
-    def hosts(container: Object) -> list[str]:
+    def hosts(container: AnyObject) -> list[str]:
         lifecycle = container.get("lifecycle") or {}
         handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
         handlers += [lifecycle.get(hook) for hook in ("postStart", "preStop")]
@@ -217,7 +217,7 @@ def _proc_mount(pod: Pod) -> Violation | None:
 
 
 def _any_proc_mount(pod: Pod) -> Violation | None:
-    def mount(container: Object) -> str:
+    def mount(container: AnyObject) -> str:
         return str(_context(container).get("procMount") or "Default")
 
     bad = _where(pod, lambda container: mount(container) != "Default")
@@ -229,10 +229,10 @@ def _any_proc_mount(pod: Pod) -> Violation | None:
 def _selinux(pod: Pod) -> Violation | None:
     allowed = (*_SELINUX_TYPES, *(("container_engine_t",) if pod.minor >= 31 else ()))
 
-    def options(context: Object) -> Object:
+    def options(context: AnyObject) -> Object:
         return context.get("seLinuxOptions") or {}
 
-    def is_bad(context: Object) -> bool:
+    def is_bad(context: AnyObject) -> bool:
         found = options(context)
         return bool(found.get("type", "") not in allowed or found.get("user") or found.get("role"))
 
@@ -246,7 +246,7 @@ def _selinux(pod: Pod) -> Violation | None:
     return Violation("seLinuxOptions", f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}")
 
 
-def _seccomp_type(context: Object) -> str:
+def _seccomp_type(context: AnyObject) -> str:
     return str((context.get("seccompProfile") or {}).get("type", ""))
 
 
@@ -280,7 +280,7 @@ def _sysctls(pod: Pod) -> Violation | None:
 
 
 def _windows_host_process(pod: Pod) -> Violation | None:
-    def is_bad(context: Object) -> bool:
+    def is_bad(context: AnyObject) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
     setters = _setters(is_bad(pod.context), _where(pod, lambda container: is_bad(_context(container))))
@@ -305,7 +305,7 @@ def _privilege_escalation(pod: Pod) -> Violation | None:
 
 
 def _dropped_capabilities(pod: Pod) -> Violation | None:
-    def keeps_some(container: Object) -> bool:
+    def keeps_some(container: AnyObject) -> bool:
         return "ALL" not in ((_context(container).get("capabilities") or {}).get("drop") or ())
 
     keeping = _where(pod, keeps_some)

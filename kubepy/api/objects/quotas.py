@@ -6,18 +6,17 @@ API server charges for a request with these functions, the quota controller adds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kubepy.api.clock import later, parse_time
-from kubepy.api.meta import Object
-from kubepy.api.objects.podresources import Amounts
-from kubepy.api.objects.pods import pod_limits, pod_requests, qos_class
+from kubepy.api.meta import AnyObject, Object
+from kubepy.api.objects.pods import Amounts, pod_limits, pod_requests, qos_class
 from kubepy.api.objects.volumes import class_of
 from kubepy.api.values.quantity import NANO, Quantity
 
-ResourceList = Mapping[str, Any]
+ResourceList = AnyObject
 
 ONE, ZERO = Quantity.of(1), Quantity.of(0)
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
@@ -38,8 +37,8 @@ class Evaluator(NamedTuple):
 
     resource: str
     measures: Callable[[str], bool]
-    usage: Callable[[Object, datetime], Amounts]
-    in_scope: Callable[[Object, Object], bool]
+    usage: Callable[[AnyObject, datetime], Amounts]
+    in_scope: Callable[[AnyObject, AnyObject], bool]
     counts_updates: bool = False
 
 
@@ -61,23 +60,23 @@ def measured_resources(name: str, served: Iterable[str]) -> list[str]:
     return [resource for resource in served if evaluator_for(resource).measures(name)]
 
 
-def matches(quota: Object, evaluator: Evaluator, obj: Object) -> bool:
+def matches(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool:
     """Whether a quota restricts an object: by one of its resources, and all its scopes."""
     hard = (quota.get("status") or {}).get("hard") or {}
     return any(evaluator.measures(name) for name in hard) and is_in_scopes(quota, evaluator, obj)
 
 
-def is_in_scopes(quota: Object, evaluator: Evaluator, obj: Object) -> bool:
+def is_in_scopes(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool:
     return all(evaluator.in_scope(requirement, obj) for requirement in _scopes(quota["spec"]))
 
 
-def _scopes(spec: Object) -> Iterator[Object]:
+def _scopes(spec: AnyObject) -> Iterator[Object]:
     for scope in spec.get("scopes") or ():
         yield {"scopeName": scope, "operator": "Exists"}
     yield from (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
 
 
-def total_usage(quota: Object, evaluator: Evaluator, objects: Iterable[Object], now: datetime) -> Amounts:
+def total_usage(quota: AnyObject, evaluator: Evaluator, objects: Iterable[AnyObject], now: datetime) -> Amounts:
     """What all objects of a resource in the quota's scopes use of it, 0 for what none of them uses."""
     names = [name for name in quota["spec"].get("hard") or {} if evaluator.measures(name)]
     total = dict.fromkeys(names, ZERO)
@@ -87,7 +86,7 @@ def total_usage(quota: Object, evaluator: Evaluator, objects: Iterable[Object], 
     return total
 
 
-def observed_status(quota: Object, served: Iterable[str], list_objects: Callable[[str], Iterable[Object]],
+def observed_status(quota: AnyObject, served: Iterable[str], list_objects: Callable[[str], Iterable[AnyObject]],
                     now: datetime) -> Object:
     """The status of a quota: its limits, and what there is of them. What nothing served is about keeps its usage.
 
@@ -138,13 +137,13 @@ def _is_extended(name: str) -> bool:
     return name.startswith("requests.") and "/" in name and "kubernetes.io/" not in name
 
 
-def pod_usage(pod: Object, now: datetime) -> Amounts:
+def pod_usage(pod: AnyObject, now: datetime) -> Amounts:
     """A pod that has ended, or whose grace period is over, only counts as an object."""
     counted = {"count/pods": ONE}
     return counted if _is_over(pod, now) else {**counted, **_compute_usage(pod_requests(pod), pod_limits(pod))}
 
 
-def _is_over(pod: Object, now: datetime) -> bool:
+def _is_over(pod: AnyObject, now: datetime) -> bool:
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return True
     metadata = pod["metadata"]
@@ -169,7 +168,7 @@ def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
     return usage
 
 
-def unnamed_resources(pod: Object, restricted: Iterable[str]) -> dict[str, list[str]]:
+def unnamed_resources(pod: AnyObject, restricted: Iterable[str]) -> dict[str, list[str]]:
     """The resources under quota that containers do not name, with those containers."""
     wanted = sorted(_WANTED_OF_CONTAINERS.intersection(restricted))
     missing: dict[str, set[str]] = {}
@@ -182,7 +181,7 @@ def unnamed_resources(pod: Object, restricted: Iterable[str]) -> dict[str, list[
     return {name: sorted(missing[name]) for name in sorted(missing)}
 
 
-def _pod_in_scope(requirement: Object, pod: Object) -> bool:
+def _pod_in_scope(requirement: AnyObject, pod: AnyObject) -> bool:
     spec = pod["spec"]
     match requirement["scopeName"]:
         case "Terminating":
@@ -200,7 +199,7 @@ def _pod_in_scope(requirement: Object, pod: Object) -> bool:
     return False
 
 
-def _selects(requirement: Object, values: list[str]) -> bool:
+def _selects(requirement: AnyObject, values: list[str]) -> bool:
     """A scope selector about a label whose value is one of these; without any the label is not there."""
     wanted = requirement.get("values") or ()
     match requirement["operator"]:
@@ -214,7 +213,7 @@ def _selects(requirement: Object, values: list[str]) -> bool:
             return not values or any(value not in wanted for value in values)
 
 
-def _affinity_terms(spec: Object) -> Iterator[Object]:
+def _affinity_terms(spec: AnyObject) -> Iterator[Object]:
     for field in ("podAffinity", "podAntiAffinity"):
         affinity = (spec.get("affinity") or {}).get(field) or {}
         yield from affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
@@ -222,7 +221,7 @@ def _affinity_terms(spec: Object) -> Iterator[Object]:
             yield weighted["podAffinityTerm"]
 
 
-def _crosses_namespaces(term: Object) -> bool:
+def _crosses_namespaces(term: AnyObject) -> bool:
     return bool(term.get("namespaces")) or term.get("namespaceSelector") is not None
 
 
@@ -234,7 +233,7 @@ def _measures_claims(name: str) -> bool:
     return name in ("count/persistentvolumeclaims", *_CLAIM_NAMES) or name.endswith(suffixes)
 
 
-def _claim_usage(claim: Object, now: datetime) -> Amounts:
+def _claim_usage(claim: AnyObject, now: datetime) -> Amounts:
     usage = dict.fromkeys(("persistentvolumeclaims", "count/persistentvolumeclaims"), ONE)
     storage, storage_class = _storage_of(claim), class_of(claim)
     if storage is not None:
@@ -244,7 +243,7 @@ def _claim_usage(claim: Object, now: datetime) -> Amounts:
     return usage
 
 
-def _storage_of(claim: Object) -> Quantity | None:
+def _storage_of(claim: AnyObject) -> Quantity | None:
     """The larger of what is asked for and what is set aside, in whole bytes."""
     asked = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
     if asked is None:
@@ -255,7 +254,7 @@ def _storage_of(claim: Object) -> Quantity | None:
     return largest if largest.nanos % NANO == 0 else Quantity.of(largest.value(), largest.format)
 
 
-def _claim_in_scope(requirement: Object, claim: Object) -> bool:
+def _claim_in_scope(requirement: AnyObject, claim: AnyObject) -> bool:
     if requirement["scopeName"] != "VolumeAttributesClass":
         return False
     status = claim.get("status") or {}
@@ -264,7 +263,7 @@ def _claim_in_scope(requirement: Object, claim: Object) -> bool:
     return _selects(requirement, [name for name in named if name])
 
 
-def _service_usage(service: Object, now: datetime) -> Amounts:
+def _service_usage(service: AnyObject, now: datetime) -> Amounts:
     spec = service["spec"]
     ports, kind = spec.get("ports") or [], spec.get("type")
     usage = {"count/services": ONE, "services": ONE, "services.loadbalancers": ZERO, "services.nodeports": ZERO}
@@ -277,5 +276,5 @@ def _service_usage(service: Object, now: datetime) -> Amounts:
     return usage
 
 
-def _in_no_scope(requirement: Object, obj: Object) -> bool:
+def _in_no_scope(requirement: AnyObject, obj: AnyObject) -> bool:
     return False

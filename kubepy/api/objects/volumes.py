@@ -5,23 +5,25 @@ Upstream: ``component-helpers/storage/volume/pv_helpers.go`` and ``pkg/controlle
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kubepy.api.meta import (
+    AnyObject,
     Object,
+    ObjectT,
     annotations_of,
     is_being_deleted,
     is_controlled_by,
     labels_of,
     name_of,
     namespace_of,
+    object_reference,
     uid_of,
 )
 from kubepy.api.objects.nodes import node_selector_matches
-from kubepy.api.objects.references import reference
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.quantity import Quantity
 from kubepy.quoting import quote
 
@@ -44,7 +46,7 @@ SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "
 # --- classes ------------------------------------------------------------------------------------------------------
 
 
-def class_of(obj: Object) -> str:
+def class_of(obj: AnyObject) -> str:
     """The name of a claim's or volume's class; "" for none."""
     beta = annotations_of(obj).get(BETA_CLASS)
     return str(beta if beta is not None else (obj.get("spec") or {}).get("storageClassName") or "")
@@ -55,23 +57,23 @@ def access_modes(modes: Sequence[str] | None) -> str:
     return ",".join(short for mode, short in SHORT_MODES.items() if mode in (modes or ()))
 
 
-def has_class(claim: Object) -> bool:
+def has_class(claim: AnyObject) -> bool:
     """Whether somebody decided on a class, even on none."""
     return BETA_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
 
-def default_class(classes: Iterable[Object]) -> Object | None:
+def default_class(classes: Iterable[ObjectT]) -> ObjectT | None:
     """The class marked as the default; of several the newest, of those the first by name (``GetDefaultClass``)."""
     marked = sorted((one for one in classes if is_default_class(one)), key=name_of)
     return max(marked, key=lambda one: str(one["metadata"].get("creationTimestamp")), default=None)
 
 
-def is_default_class(storage_class: Object) -> bool:
+def is_default_class(storage_class: AnyObject) -> bool:
     annotations = annotations_of(storage_class)
     return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(BETA_DEFAULT_CLASS))
 
 
-def waits_for_consumer(storage_class: Object | None) -> bool:
+def waits_for_consumer(storage_class: AnyObject | None) -> bool:
     """Whether claims of the class are bound only when a pod that uses them has a node."""
     return storage_class is not None and storage_class.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
 
@@ -79,12 +81,12 @@ def waits_for_consumer(storage_class: Object | None) -> bool:
 # --- a claim and a volume -----------------------------------------------------------------------------------------
 
 
-def is_bound(claim: Object) -> bool:
+def is_bound(claim: AnyObject) -> bool:
     """Whether the binding of a claim was completed."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
 
 
-def is_bound_to(volume: Object, claim: Object) -> bool:
+def is_bound_to(volume: AnyObject, claim: AnyObject) -> bool:
     """Whether the volume is bound to the claim, or reserved for one of its name (``IsVolumeBoundToClaim``)."""
     wanted = volume["spec"].get("claimRef")
     if not wanted or (wanted.get("namespace"), wanted.get("name")) != (namespace_of(claim), name_of(claim)):
@@ -92,13 +94,13 @@ def is_bound_to(volume: Object, claim: Object) -> bool:
     return wanted.get("uid") in (None, "", uid_of(claim))
 
 
-def with_claim(volume: Object, claim: Object) -> Object:
+def with_claim(volume: Object, claim: AnyObject) -> Object:
     """The volume bound to the claim; the same object if it is so already (``GetBindVolumeToClaim``)."""
     wanted = volume["spec"].get("claimRef") or {}
     spec, metadata = volume["spec"], volume["metadata"]
     if [wanted.get(field) for field in ("name", "namespace", "uid")] != [
             name_of(claim), namespace_of(claim), uid_of(claim)]:
-        spec = {**spec, "claimRef": reference(claim)}
+        spec = {**spec, "claimRef": object_reference(claim)}
     if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
         metadata = {**metadata, "annotations": {**annotations_of(volume), BOUND_BY_CONTROLLER: "yes"}}
     if spec is volume["spec"] and metadata is volume["metadata"]:
@@ -106,35 +108,35 @@ def with_claim(volume: Object, claim: Object) -> Object:
     return {**volume, "metadata": metadata, "spec": spec}
 
 
-def reaches(volume: Object, node: Object) -> bool:
+def reaches(volume: AnyObject, node: AnyObject) -> bool:
     """Whether the volume's node affinity allows the node."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return required is None or node_selector_matches(required, node)
 
 
-def requested_size(claim: Object) -> Quantity:
+def requested_size(claim: AnyObject) -> Quantity:
     return Quantity.parse(((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0"))
 
 
-def capacity(volume: Object) -> Quantity:
+def capacity(volume: AnyObject) -> Quantity:
     return Quantity.parse((volume["spec"].get("capacity") or {}).get("storage", "0"))
 
 
-def modes_match(claim: Object, volume: Object) -> bool:
+def modes_match(claim: AnyObject, volume: AnyObject) -> bool:
     """Whether both are file systems, or both blocks."""
     return bool(claim["spec"].get("volumeMode", "Filesystem") == volume["spec"].get("volumeMode", "Filesystem"))
 
 
-def offers_access(volume: Object, claim: Object) -> bool:
+def offers_access(volume: AnyObject, claim: AnyObject) -> bool:
     return set(claim["spec"].get("accessModes") or ()) <= set(volume["spec"].get("accessModes") or ())
 
 
-def attributes_match(claim: Object, volume: Object) -> bool:
+def attributes_match(claim: AnyObject, volume: AnyObject) -> bool:
     return (claim["spec"].get("volumeAttributesClassName") or "") == (
         volume["spec"].get("volumeAttributesClassName") or "")
 
 
-def mismatch(volume: Object, claim: Object) -> str:
+def mismatch(volume: AnyObject, claim: AnyObject) -> str:
     """Why a volume that a claim names cannot serve it, in upstream's words; "" if it can (``checkVolumeSatisfyClaim``).
     """
     if is_being_deleted(volume):
@@ -160,7 +162,7 @@ class Use(NamedTuple):
     ephemeral: bool
 
 
-def uses_of(pod: Mapping[str, Any]) -> Iterator[Use]:
+def uses_of(pod: AnyObject) -> Iterator[Use]:
     for volume in pod["spec"].get("volumes") or ():
         if source := volume.get("persistentVolumeClaim"):
             yield Use(source["claimName"], False)
@@ -168,11 +170,11 @@ def uses_of(pod: Mapping[str, Any]) -> Iterator[Use]:
             yield Use(ephemeral_claim_name(pod, volume), True)
 
 
-def ephemeral_claim_name(pod: Mapping[str, Any], volume: Mapping[str, Any]) -> str:
+def ephemeral_claim_name(pod: AnyObject, volume: AnyObject) -> str:
     return f"{name_of(pod)}-{volume['name']}"
 
 
-def not_made_for(claim: Object, pod: Mapping[str, Any]) -> str:
+def not_made_for(claim: AnyObject, pod: AnyObject) -> str:
     """That a claim of an ephemeral volume's name is not the pod's own, in upstream's words; "" if it is
     (``VolumeIsForPod``)."""
     if is_controlled_by(claim, pod):
@@ -181,7 +183,7 @@ def not_made_for(claim: Object, pod: Mapping[str, Any]) -> str:
             "(pod is not owner)")
 
 
-def mounts(pod: Mapping[str, Any], claim: Object) -> bool:
+def mounts(pod: AnyObject, claim: AnyObject) -> bool:
     """Whether a pod of the claim's namespace mounts it; one made for another pod under the same name is not its own."""
     return any(use.claim == name_of(claim) and not (use.ephemeral and not_made_for(claim, pod)) for use in uses_of(pod))
 
@@ -189,7 +191,7 @@ def mounts(pod: Mapping[str, Any], claim: Object) -> bool:
 # --- choosing -----------------------------------------------------------------------------------------------------
 
 
-def find_volume(claim: Object, volumes: Iterable[Object], *, only_reserved: bool) -> Object | None:
+def find_volume(claim: AnyObject, volumes: Iterable[ObjectT], *, only_reserved: bool) -> ObjectT | None:
     """The volume to bind a claim to: one reserved for it, else the smallest free one of the fewest access modes.
 
     ``only_reserved``: the claim waits for its consumer, and the scheduler chooses among the free ones.
@@ -202,18 +204,18 @@ def find_volume(claim: Object, volumes: Iterable[Object], *, only_reserved: bool
     return None
 
 
-def open_to(claims: Collection[Object], volumes: Iterable[Object]) -> list[Object]:
+def open_to(claims: Collection[AnyObject], volumes: Iterable[ObjectT]) -> list[ObjectT]:
     """Those that belong to no other claim, nor are kept for one: few, where most are in use."""
     return [one for one in volumes if not one["spec"].get("claimRef") or any(is_bound_to(one, it) for it in claims)]
 
 
-def _modes(volume: Object) -> tuple[int, list[str]]:
+def _modes(volume: AnyObject) -> tuple[int, list[str]]:
     modes = [mode for mode in SHORT_MODES if mode in (volume["spec"].get("accessModes") or ())]
     return len(modes), modes
 
 
-def best_match(claim: Object, volumes: Iterable[Object], node: Object | None, *, taken: Collection[str] = (),
-               reserved_only: bool = False) -> Object | None:
+def best_match(claim: AnyObject, volumes: Iterable[ObjectT], node: AnyObject | None, *, taken: Collection[str] = (),
+               reserved_only: bool = False) -> ObjectT | None:
     """``FindMatchingVolume``: one reserved for the claim, if the node reaches it, else the smallest that fits.
 
     ``taken``: the names of volumes that are given away already.
@@ -229,14 +231,14 @@ def best_match(claim: Object, volumes: Iterable[Object], node: Object | None, *,
     return min(fitting, key=capacity, default=None)
 
 
-def _could_serve(volume: Object, claim: Object) -> bool:
+def _could_serve(volume: AnyObject, claim: AnyObject) -> bool:
     """What even a volume that is reserved for the claim must fulfil."""
     return ((not volume["spec"].get("claimRef") or is_bound_to(volume, claim))
             and capacity(volume) >= requested_size(claim) and modes_match(claim, volume)
             and attributes_match(claim, volume) and not is_being_deleted(volume))
 
 
-def _is_free_for(volume: Object, claim: Object) -> bool:
+def _is_free_for(volume: AnyObject, claim: AnyObject) -> bool:
     if (volume.get("status") or {}).get("phase") != "Available" or class_of(volume) != class_of(claim):
         return False
     selector = claim["spec"].get("selector")

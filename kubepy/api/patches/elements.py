@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.api.patches.errors import PatchError, bad_argument
+from kubepy.api.patches import PatchError, bad_argument
 from kubepy.api.values.goformat import format_value
 
 MARKER = "$patch"

@@ -12,6 +12,7 @@ import copy
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.api.patches import PatchError, bad_argument
 from kubepy.api.patches.elements import (
     MARKER,
     SET_ORDER,
@@ -25,7 +26,6 @@ from kubepy.api.patches.elements import (
     places,
     same,
 )
-from kubepy.api.patches.errors import PatchError, bad_argument
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.values.goformat import format_value
 from kubepy.quoting import quote

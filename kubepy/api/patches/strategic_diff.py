@@ -10,6 +10,7 @@ import copy
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.api.patches import PatchError, conflict
 from kubepy.api.patches.elements import (
     MARKER,
     SET_ORDER,
@@ -20,7 +21,6 @@ from kubepy.api.patches.elements import (
     key_value,
     same,
 )
-from kubepy.api.patches.errors import PatchError, conflict
 from kubepy.api.patches.strategic import DELETE_FROM, RETAIN_KEYS, PatchMeta, lookup, merge
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.values.goformat import format_value

@@ -1,4 +1,4 @@
-"""Integers in texts, read as Go's ``strconv`` reads them.
+"""Integers in texts, read as Go's ``strconv`` reads them, and ``intstr.IntOrString``.
 
 Python refuses to read integers of more than 4,300 digits with an error of its own; here a number that does not fit
 into its bits is out of range however long it is. Digits are ASCII; Python's ``int`` takes others, blanks and ``_``.
@@ -7,6 +7,8 @@ into its bits is out of range however long it is. Digits are ASCII; Python's ``i
 from __future__ import annotations
 
 import re
+
+from kubepy.quoting import quote
 
 _DECIMAL = re.compile(r"[+-]?[0-9]+")
 _MOST_DIGITS = 20  # of 64 bits
@@ -58,6 +60,19 @@ def _bounded(text: str) -> int | None:
 
 
 def number_error(text: str, function: str, why: str) -> NumberError:
-    from kubepy.api.values.goformat import quote
-
     return NumberError(f"strconv.{function}: parsing {quote(text)}: {why}")
+
+
+def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
+    """A number as it is, ``"30%"`` of ``total``; None is 0. Raises ValueError for anything else."""
+    if value is None:
+        return 0
+    if isinstance(value, int):
+        return value
+    if not value.endswith("%"):
+        raise ValueError("invalid value for IntOrString: invalid type: string is not a percentage")
+    try:
+        product = atoi(value[:-1]) * total
+    except NumberError as error:
+        raise ValueError(f"invalid value for IntOrString: invalid value {quote(value)}: {error}") from None
+    return -(-product // 100) if round_up else product // 100

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kubepy.api import selectors
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object
-from kubepy.api.selectors import labels as selectors
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.apiserver.validation.fields import (
     IMMUTABLE,

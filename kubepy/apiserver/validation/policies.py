@@ -71,14 +71,13 @@ def _validate_validation(validation: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_expression(expression: str, path: str, wanted: str, errors: Errors) -> None:
-    from kubepy.api.cel.admission import compiled
-    from kubepy.api.cel.checker import CompileError
+    from kubepy.api.cel.checker import CompileError, compile_policy_expression
 
     if not expression.strip():
         errors.append(required(path, "expression is not specified"))
         return
     try:
-        found: Any = compiled(expression.strip()).type
+        found: Any = compile_policy_expression(expression.strip()).type
     except CompileError as error:
         errors.append(invalid_value(path, expression.strip(), f"compilation failed: {error}"))
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError, required
 from kubepy.api.meta import Object
-from kubepy.api.selectors.labels import from_set
+from kubepy.api.selectors import from_set
 from kubepy.apiserver.validation.apps import template_options
 from kubepy.apiserver.validation.fields import Errors, validate_nonnegative
 from kubepy.apiserver.validation.pods.options import PodOptions, options_for_update

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, required
 from kubepy.api.meta import Object
-from kubepy.api.selectors.labels import LabelSelector
+from kubepy.api.selectors import LabelSelector
 from kubepy.api.values.names import dns1123_label
 from kubepy.apiserver.validation.apps import (
     TOLERANT_OF_NOTHING,

@@ -13,14 +13,18 @@ from kubepy.api.schema.openapi import Schema
 from kubepy.api.values.goformat import to_json
 from kubepy.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, DeleteOptions
 from kubepy.cli.delete import is_gone
-from kubepy.cli.errors import CliError, is_expected, is_status, with_source
+from kubepy.cli.errors import CliError, is_expected, with_source
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 if TYPE_CHECKING:
-    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.patches import PatchError
 
 
 class Options(NamedTuple):
@@ -83,7 +87,7 @@ def warn_if_deleting(session: Session, info: Info) -> None:
 
 def _patch(session: Session, info: Info, current: Object, modified: Object, options: Options) -> Patch:
     """The patch from what was applied last and is there now to the configuration. Raises CliError."""
-    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.patches import PatchError
     from kubepy.api.schema.openapi import schema_for
 
     schema = None if info.resource.custom else schema_for(info.resource.api_version, info.resource.kind)
@@ -102,7 +106,7 @@ def _patch(session: Session, info: Info, current: Object, modified: Object, opti
 
 def _told(error: PatchError, again: Callable[[], Patch]) -> PatchError:
     """The same error where the object has all its managers, which messages show."""
-    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.patches import PatchError
 
     try:
         again()
@@ -123,7 +127,7 @@ def _three_way(original: str, modified: Object, current: Object, schema: Schema 
 
 def _parsed(original: str, invalid: str) -> Object | None:
     """The configuration in an annotation, None if there is none. Raises PatchError for what is no JSON object."""
-    from kubepy.api.patches.errors import PatchError
+    from kubepy.api.patches import PatchError
     from kubepy.storage.yaml import YamlError, read_json
 
     try:
@@ -163,7 +167,7 @@ def _patched(session: Session, info: Info, current: Object, modified: Object, op
         patch = _patch(session, info, current, modified, options)
         return Patched(patch.content, _send(session, info, patch, options) if patch.content else current)
     except Exception as error:
-        if options.force and is_status(error, "Conflict", "Invalid"):
+        if options.force and isinstance(error, (api_errors.Conflict, api_errors.Invalid)):
             return _replaced(session, info, current, modified, options)
         raise _failed(with_source(error, "patching", info.source), patch) from None
 

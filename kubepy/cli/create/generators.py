@@ -230,7 +230,7 @@ def poddisruptionbudget(session: Session, given: Invocation, name: str) -> Objec
 
 
 def _selector(text: str) -> Object:
-    from kubepy.api.selectors.labels import SelectorError, parse_to_label_selector
+    from kubepy.api.selectors import SelectorError, parse_to_label_selector
 
     try:
         return parse_to_label_selector(text)

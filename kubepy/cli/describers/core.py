@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 
 from kubepy.api.meta import Object, name_of, namespace_of
-from kubepy.api.selectors.labels import format_labels
+from kubepy.api.selectors import format_labels
 from kubepy.cli.describers.endpoints import endpoints_of
 from kubepy.cli.describers.quotas import limits_of_namespace, quotas_of_namespace
 from kubepy.cli.describers.writer import (

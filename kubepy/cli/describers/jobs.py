@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
-from kubepy.api.selectors.labels import format_label_selector
+from kubepy.api.selectors import format_label_selector
 from kubepy.cli.describers.pods import template
 from kubepy.cli.describers.writer import (
     Surroundings,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
-from kubepy.api.selectors.labels import format_label_selector
+from kubepy.api.selectors import format_label_selector
 from kubepy.cli.describers.writer import Surroundings, Writer, format_time, heading, labels_and_annotations
 
 PAD = "    "

@@ -144,7 +144,7 @@ def _toleration(one: Object) -> str:
 
 
 def spread_constraints(writer: Writer, found: list[Object] | None, indent: str = "") -> None:
-    from kubepy.api.selectors.labels import format_label_selector
+    from kubepy.api.selectors import format_label_selector
 
     if not found:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object
-from kubepy.api.selectors.labels import format_label_selector, format_labels
+from kubepy.api.selectors import format_label_selector, format_labels
 from kubepy.cli.describers.writer import Surroundings, Writer, events, go_value, heading
 
 

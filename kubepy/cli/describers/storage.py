@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.api.objects.volumes import access_modes, class_of
-from kubepy.api.selectors.labels import format_labels
+from kubepy.api.selectors import format_labels
 from kubepy.cli.describers.claims import phase
 from kubepy.cli.describers.volumes import volume_source
 from kubepy.cli.describers.writer import (

@@ -6,7 +6,7 @@ from collections import Counter
 
 from kubepy.api.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
-from kubepy.api.selectors.labels import (
+from kubepy.api.selectors import (
     LabelSelector,
     format_label_selector,
     format_labels,

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.apiserver.threeway.objects import Kind
 from kubepy.lazy import lazy_imports
-from kubepy.storage.folder import MANAGED
-from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, Key, decode, path_of
-from kubepy.storage.manifest import ContentError, parse
+from kubepy.storage import Key
+from kubepy.storage.folder.files import MANAGED
+from kubepy.storage.folder.manifest import ContentError, parse
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, path_of
 
 with lazy_imports():
     from kubepy.api import scheme

@@ -15,7 +15,7 @@ from kubepy.cli.git.files import kind_of, object_file_at, read_object, render
 from kubepy.cli.git.repository import Repository
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
-from kubepy.storage.manifest import ContentError
+from kubepy.storage.folder.manifest import ContentError
 
 MAX_PACKET = 65516
 _HEADER = 4

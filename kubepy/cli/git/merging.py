@@ -21,7 +21,7 @@ from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.session import Session
 from kubepy.lazy import lazy_imports
-from kubepy.storage.manifest import ContentError, parse
+from kubepy.storage.folder.manifest import ContentError, parse
 
 with lazy_imports():
     from kubepy.apiserver.threeway import managers

@@ -16,8 +16,8 @@ from kubepy.cli.git.files import kind_of, object_file_at, read_object
 from kubepy.cli.git.repository import Repository
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
-from kubepy.storage.folder import MANAGED
-from kubepy.storage.manifest import ContentError
+from kubepy.storage.folder.files import MANAGED
+from kubepy.storage.folder.manifest import ContentError
 
 BASE, OURS, THEIRS = "1", "2", "3"
 

@@ -14,7 +14,7 @@ from kubepy.cli.git.files import kind_of, object_file_at, read_object
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.session import Session
 from kubepy.lazy import lazy_imports
-from kubepy.storage.manifest import ContentError
+from kubepy.storage.folder.manifest import ContentError
 
 with lazy_imports():
     from kubepy.storage import yaml

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubepy.api.meta import Object, clone
 from kubepy.api.schema.openapi import schema_for
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import FileLoader, parse
 from kubepy.cli.kustomization.resources import KustomizedResource, ResMap
 from kubepy.lazy import lazy_imports
@@ -20,6 +20,7 @@ from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
 
 with lazy_imports():
+    from kubepy.api import errors as api_errors
     from kubepy.api.patches import documents
 
 
@@ -180,6 +181,6 @@ def _apply_operations(resource: KustomizedResource, operations: list[Any]) -> No
 
 def _patch_error(error: Exception) -> Exception:
     """Return a CliError with the cause of an API error; other exceptions as they are."""
-    if not is_status(error):
+    if not isinstance(error, api_errors.Status):
         return error
     return CliError(str(error.__cause__ or f"a patch cannot be applied: {error}"))

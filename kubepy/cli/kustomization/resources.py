@@ -15,8 +15,7 @@ from kubepy.cli.errors import CliError
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.api import scheme
-    from kubepy.api.selectors import labels as label_selectors
+    from kubepy.api import scheme, selectors
 
 
 class ResId(NamedTuple):
@@ -227,6 +226,6 @@ def _matches(pattern: str, text: str) -> bool:
 
 def _matches_labels(selector: str, labels: dict[str, str]) -> bool:
     try:
-        return not selector or label_selectors.parse_labels(selector).matches(labels)
-    except label_selectors.SelectorError as error:
+        return not selector or selectors.parse_labels(selector).matches(labels)
+    except selectors.SelectorError as error:
         raise CliError(f"unable to parse selector {selector}: {error}") from None

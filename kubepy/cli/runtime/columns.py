@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kubepy.api.jsonpath.evaluator import JSONPathError, cell, parse, relaxed
-from kubepy.api.jsonpath.reach import may_print
+from kubepy.api.jsonpath import JSONPathError, cell, may_print, parse, relaxed
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import printable
 from kubepy.cli.errors import CliError

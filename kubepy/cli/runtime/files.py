@@ -76,7 +76,7 @@ def _require_fit(info: Info) -> None:
 def _matcher(selector: str | None) -> Callable[[Info], bool]:
     if not selector:
         return lambda info: True
-    from kubepy.api.selectors.labels import SelectorError, parse_labels
+    from kubepy.api.selectors import SelectorError, parse_labels
 
     try:
         parsed = parse_labels(selector)

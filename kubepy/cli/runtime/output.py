@@ -183,8 +183,7 @@ def _read_template(path: str) -> str:
 
 
 def _jsonpath_printer(session: Session, given: Invocation, style: str, template: str, typed: bool) -> Printer:
-    from kubepy.api.jsonpath.evaluator import JSONPathError, parse
-    from kubepy.api.jsonpath.reach import may_print
+    from kubepy.api.jsonpath import JSONPathError, may_print, parse
 
     if style == "jsonpath-file":
         template = _read_template(template)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kubepy.api.jsonpath.evaluator import JSONPath, JSONPathError, parse, relaxed
+from kubepy.api.jsonpath import JSONPath, JSONPathError, parse, relaxed
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import type_name
 from kubepy.api.values.gosort import go_sorted

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.meta import Object, labels_of, namespace_of
 from kubepy.api.scheme import Resource
-from kubepy.api.selectors.labels import format_labels
+from kubepy.api.selectors import format_labels
 from kubepy.cli.runtime.infos import printed_kind
 from kubepy.cli.runtime.tabwriter import Layout, align
 

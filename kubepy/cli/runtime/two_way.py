@@ -12,8 +12,8 @@ def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
 
     Raises CliError where that cannot be compared.
     """
+    from kubepy.api.patches import PatchError
     from kubepy.api.patches.documents import create_merge_patch, two_way_strategic
-    from kubepy.api.patches.errors import PatchError
     from kubepy.api.schema.openapi import schema_for
 
     schema = schema_for(after["apiVersion"], after["kind"])

@@ -52,7 +52,7 @@ def selector(session: Session, given: Invocation) -> None:
 
 def parse_selector(text: str) -> Object:
     """A LabelSelector. Raises CliError."""
-    from kubepy.api.selectors.labels import SelectorError, parse_to_label_selector
+    from kubepy.api.selectors import SelectorError, parse_to_label_selector
 
     try:
         return parse_to_label_selector(text)

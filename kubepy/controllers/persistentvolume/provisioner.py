@@ -19,11 +19,11 @@ from kubepy.api.meta import (
     labels_of,
     name_of,
     namespace_of,
+    object_reference,
     uid_of,
     with_finalizer,
     without_finalizer,
 )
-from kubepy.api.objects.references import reference
 from kubepy.api.objects.volumes import (
     BETA_STORAGE_PROVISIONER,
     CLAIMS,
@@ -160,7 +160,7 @@ def new_volume(claim: Object, storage_class: Object, node: Object | None) -> Obj
     spec: dict[str, Any] = {
         "accessModes": wanted.get("accessModes") or [],
         "capacity": {"storage": wanted["resources"]["requests"]["storage"]},
-        "claimRef": reference(claim),
+        "claimRef": object_reference(claim),
         "csi": {"driver": DRIVER, "volumeHandle": name},
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
         "storageClassName": name_of(storage_class),

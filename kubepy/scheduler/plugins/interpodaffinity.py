@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kubepy.api.meta import Object, labels_of, namespace_of, uid_of
-from kubepy.api.selectors.labels import NOTHING
+from kubepy.api.selectors import NOTHING
 from kubepy.scheduler.affinity import Term, Terms, pod_terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (

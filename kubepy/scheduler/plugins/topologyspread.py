@@ -12,7 +12,7 @@ from kubepy.api.objects.nodes import (
     required_node_selector,
     taints_of,
 )
-from kubepy.api.selectors.labels import EQUALS, LabelSelector, Requirement, from_label_selector
+from kubepy.api.selectors import EQUALS, LabelSelector, Requirement, from_label_selector
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
     NODE_ADD,

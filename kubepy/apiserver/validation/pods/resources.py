@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.errors import forbidden_field, invalid_value
 from kubepy.api.meta import Object
-from kubepy.api.objects.podresources import aggregate
+from kubepy.api.objects.pods import aggregate
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import Errors
 from kubepy.apiserver.validation.resources import (

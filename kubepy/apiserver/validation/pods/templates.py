@@ -6,7 +6,7 @@ from typing import Any
 
 from kubepy.api.errors import forbidden_field, invalid_value, not_supported
 from kubepy.api.meta import Object
-from kubepy.api.selectors.labels import LabelSelector
+from kubepy.api.selectors import LabelSelector
 from kubepy.apiserver.validation.fields import Errors
 from kubepy.apiserver.validation.labels import validate_labels
 from kubepy.apiserver.validation.pods.annotations import validate_pod_annotations, validate_profiles_match

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.cli.describers import describer_for
-from kubepy.cli.describers.writer import Surroundings, Writer
+from kubepy.cli.describers.writer import DescribeContext, PrefixWriter
 from kubepy.cli.errors import CliError, raise_together
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
@@ -72,9 +72,9 @@ def description(session: Session, info: Info, with_events: bool) -> str:
         return session.client.list(resource, namespace=namespace).items
 
     found = _events_about(session, info.content) if with_events else None
-    writer = Writer()
+    writer = PrefixWriter()
     describer_for(info.resource.key)(writer, info.content,
-                                     Surroundings(session.cluster.clock.now(), found, list_objects))
+                                     DescribeContext(session.cluster.clock.now(), found, list_objects))
     return writer.text()
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, controller_of
-from kubepy.api.values.gosort import go_sorted
 from kubepy.cli.runtime.tables import escaped
 from kubepy.cli.runtime.tabwriter import Layout, align
 
@@ -142,7 +141,7 @@ def events(writer: Writer, around: Surroundings) -> None:
         writer.line(0, "Events:\t<none>")
         return
     writer.line(0, "Events:")
-    in_order = go_sorted(found, lambda one, other: _last(one) < _last(other))
+    in_order = sorted(found, key=_last)
     writer.line(1, "Type\tReason\tAge\tFrom\tMessage")
     writer.line(1, "----\t------\t----\t----\t-------")  # one more than Age has letters, as kubectl has it
     for event in in_order:

@@ -1,8 +1,8 @@
 """Label and field selectors (``apimachinery/pkg/labels/selector.go``, ``apimachinery/pkg/fields/selector.go``).
 
 ``parse_labels`` reads the value of ``-l`` (``app in (a,b),!track``); ``from_label_selector`` reads an object's
-``LabelSelector``. Both return a :class:`LabelSelector`, whose ``str`` is what kubectl prints. ``parse_fields`` reads the
-value of ``--field-selector``.
+``LabelSelector``. Both return a :class:`LabelSelector`, whose ``str`` is what kubectl prints. ``parse_fields`` reads
+the value of ``--field-selector``.
 """
 
 from __future__ import annotations

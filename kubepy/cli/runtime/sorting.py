@@ -33,13 +33,14 @@ def sort_path(field: str) -> JSONPath:
 
 
 def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
-    """Objects in the order of a field, those without it first. Raises CliError if none has it, UnsortableError.
+    """Sort objects by a field. Raises CliError if no object has it, UnsortableError if its values have no order.
 
-    An absent value is less than any other, another absent one included, so that few of them are turned around.
+    Objects without the field come first, in reverse: upstream's comparison calls an absent value less than any other,
+    another absent one included.
     """
     path = sort_path(field)
     found = [_Valued(_first(path, obj), obj) for obj in objects]
-    if objects and not any(one.values for one in found):
+    if objects and not any(valued.values for valued in found):
         raise no_such_field(field)
 
     def compare(left: _Valued, right: _Valued) -> int:

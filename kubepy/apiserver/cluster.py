@@ -13,7 +13,7 @@ from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.requests.server import Server
 from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
-from kubepy.storage.keys import encode, path_of
+from kubepy.storage.folder.paths import encode, path_of
 
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need

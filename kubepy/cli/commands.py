@@ -171,11 +171,11 @@ AUTH: dict[str, Entry] = {
 GIT: dict[str, Entry] = {
     "setup": Entry("kubepy.cli.git.setup:setup", "Set up the git repository that the state folder lies in"),
     "resolve": Entry("kubepy.cli.git.resolve:resolve", "Settle conflicts over removed files of objects"),
-    "refresh": Entry("kubepy.cli.git.refresh:refresh", "Tell git of files that are as committed but for their status"),
+    "refresh": Entry("kubepy.cli.git.intent:refresh", "Tell git of files that are as committed but for their status"),
     "merge-file": Entry("kubepy.cli.git.merging:merge_file", "Merge two versions of an object's file (git's merge "
                         "driver)"),
     "diff-text": Entry("kubepy.cli.git.text:diff_text", "Print an object with the paths of fields (git's textconv)"),
-    "filter": Entry("kubepy.cli.git.filtering:filter_", "Leave out what the system writes (git's filter process)"),
+    "filter": Entry("kubepy.cli.git.intent:filter_", "Leave out what the system writes (git's filter process)"),
 }
 PLUGIN: dict[str, Entry] = {
     "list": Entry("kubepy.cli.plugins.command:list_", "List the programs on the PATH that are plugins"),

@@ -9,11 +9,11 @@ from types import FrameType
 
 from kubepy.api.clock import format_time
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.missing_nodes import note_missing_nodes
 from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.driver import note_missing_nodes, settle
 from kubepy.cli.runtime.flags import boolean, duration
 from kubepy.cli.runtime.session import Session
-from kubepy.controlplane.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
+from kubepy.controlplane.composition import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.quoting import printable
@@ -64,7 +64,7 @@ def _once(session: Session, given: Invocation) -> None:
             note_missing_nodes(session.client, session.say)
             _say_due(session, [Due(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
             return
-        with holding(cluster) as ours, _signals() as received:
+        with manager_lock(cluster) as ours, _signals() as received:
             if ours:
                 summary = settle(session.progress, build_manager(cluster), given.quiet_for, lambda: bool(received),
                                  skip_waits=True)
@@ -102,7 +102,7 @@ def _watch(session: Session, given: Invocation) -> None:
     with _signals() as received:
         manager = build_manager(cluster)
         while not received:
-            with holding(cluster) as is_lost:
+            with manager_lock(cluster) as is_lost:
                 if is_lost is None:
                     holder = cluster.store.holder(MANAGER_LOCK) or "another process"
                     raise CliError(f"the controllers of {session.folder} are run by {holder} already")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import Cluster
 from kubepy.cli.errors import CliError, unless_missing
-from kubepy.cli.missing_nodes import REMEDY
 from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.driver import REMEDY, settle
 from kubepy.cli.runtime.flags import integer
 from kubepy.cli.runtime.session import Session
-from kubepy.controlplane.driver import build_manager, holding, settle
+from kubepy.controlplane.composition import build_manager, manager_lock
 from kubepy.quoting import printable, quote
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
@@ -81,6 +81,6 @@ def standard_class() -> Object:
 
 def _settle(session: Session) -> None:
     """Let the kubelets register and the taints of new nodes go, so that the cluster begins ready."""
-    with holding(session.cluster) as ours:
+    with manager_lock(session.cluster) as ours:
         if ours:
             settle(session.progress, build_manager(session.cluster))

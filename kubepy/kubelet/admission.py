@@ -19,7 +19,7 @@ from kubepy.api.objects.pods import get_condition
 from kubepy.apiserver.validation.resources import is_extended
 from kubepy.scheduler.cache import NodeInfo, PodInfo, pod_info
 from kubepy.scheduler.plugins.nodes import NodeAffinity, NodePorts
-from kubepy.scheduler.plugins.resources import lacking
+from kubepy.scheduler.plugins.resources import insufficient_resources
 
 OS_LABEL = "kubernetes.io/os"
 SYSTEM = "linux"
@@ -65,7 +65,7 @@ def _rejections(pod: PodInfo, info: NodeInfo) -> Iterator[Rejection]:
 def _of_resources(pod: PodInfo, info: NodeInfo) -> Iterator[Rejection]:
     """Extended resources that the node knows nothing of may be the cluster's, and count for nothing."""
     known = {name: one for name, one in pod.requests.items() if name in info.allocatable or not is_extended(name)}
-    for short in lacking(known, info):
+    for short in insufficient_resources(known, info):
         yield Rejection(f"OutOf{short.resource}", (
             f"Node didn't have enough resource: {short.resource}, requested: {short.requested}, used: {short.used}, "
             f"capacity: {short.capacity}"))

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from kubepy.storage.database import PENDING, Database, Row
+from kubepy.storage.folder.database import PENDING, Database, Row
 from tests.storage.conftest import key
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage import ConflictError, FolderError, Key, Store, reader
-from kubepy.storage.locks import Lock
+from kubepy.storage import ConflictError, FolderError, Key, Store
+from kubepy.storage.folder import reader
+from kubepy.storage.folder.locks import Lock
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key, names

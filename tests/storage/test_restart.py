@@ -11,7 +11,8 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage import Store, index, journal
+from kubepy.storage import Store
+from kubepy.storage.folder import commit_files, index
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key, names
@@ -48,7 +49,7 @@ def close(store: Store, sync: bool) -> None:
     if sync:
         store.close()
     else:
-        with mock.patch.object(journal, "sync_written"):
+        with mock.patch.object(commit_files, "sync_written"):
             store.close()
 
 
@@ -262,7 +263,7 @@ def test_command_syncs_and_marks_its_files_before_it_ends(folder: Path) -> None:
 
 
 def test_large_commit_is_synced_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubepy.storage.folder import Folder
+    from kubepy.storage.folder.files import Folder
 
     synced: list[str] = []
     fsync = os.fsync
@@ -279,15 +280,15 @@ def test_content_is_synced_before_the_commit_is_recorded(folder: Path, monkeypat
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda descriptor: (events.append("sync"), fsync(descriptor))[1])
     monkeypatch.setattr(os, "replace", lambda *paths: (events.append("replace"), replace(*paths))[1])
-    record = journal.Journal._record
-    monkeypatch.setattr(journal.Journal, "_record", lambda *args: (events.append("record"), record(*args))[1])
+    record = commit_files.Journal._record
+    monkeypatch.setattr(commit_files.Journal, "_record", lambda *args: (events.append("record"), record(*args))[1])
     write(folder, "1")
     assert events[:3] == ["sync", "record", "replace"]
     assert set(events[3:]) == {"sync"}
 
 
 def test_rebuilt_index_syncs_the_files_that_it_trusts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubepy.storage.folder import Folder
+    from kubepy.storage.folder.files import Folder
 
     write(folder, "1", sync=False)
     shutil.rmtree(folder / ".kubepy")
@@ -306,7 +307,7 @@ def test_many_writes_of_one_object_do_not_pile_up_versions(store: Store) -> None
                 transaction.create(key("a"), config_map("a"))
     row = store._access.database().row(key("a"))
     assert row is not None
-    assert len(row.replaces) <= 2 * journal.MAX_REPLACES
+    assert len(row.replaces) <= 2 * commit_files.MAX_REPLACES
     assert names(store.list("configmaps").objects) == ["a"]
 
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kubepy.storage import Store
-from kubepy.storage.folder import Folder
+from kubepy.storage.folder.files import Folder
 
 KILLED = 137
 FAILED = 3

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.storage.folder import Folder
+from kubepy.storage.folder.files import Folder
 
 FOLDER = -1  # the node of every folder
 BEFORE = -1  # when what was there at the start was done

@@ -9,11 +9,13 @@ from kubepy.api.values.quantity import NANO, Quantity
 from kubepy.apiserver.validation.fields import (
     NOT_POSITIVE,
     Errors,
+    label_key,
     semantically_equal,
     validate_format,
+    validate_label_selector,
+    validate_labels,
     validate_optional_choice,
 )
-from kubepy.apiserver.validation.labels import label_key, validate_label_selector, validate_labels
 from kubepy.quoting import quote
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -115,7 +117,7 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     munged, before = _without_mutable_fields(claim, old)
     _validate_annotation_kept(claim, old, errors)
     if not semantically_equal(munged, before):
-        from kubepy.apiserver.validation.godiff import go_diff
+        from kubepy.apiserver.validation.fields import go_diff
 
         difference = go_diff("core.PersistentVolumeClaimSpec", before, munged)
         errors.append(forbidden_field("spec", f"{SPEC_KEPT}\n{difference}"))

@@ -1,14 +1,24 @@
-"""Namespaces, config maps and secrets (``pkg/apis/core/validation/validation.go``)."""
+"""Namespaces, ConfigMaps, Secrets, Nodes and Events (``pkg/apis/core/validation/{validation,events}.go``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.api.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required, too_long
-from kubepy.api.meta import Object
-from kubepy.apiserver.validation.fields import Errors, validate_format, validate_immutable
-from kubepy.apiserver.validation.formats import config_map_key
+from kubepy.api.errors import WHOLE_OBJECT, FieldError, duplicate, forbidden_field, invalid_value, required, too_long
+from kubepy.api.meta import Object, namespace_of
+from kubepy.api.values.names import dns1123_subdomain, qualified_name
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    label_value,
+    validate_format,
+    validate_immutable,
+    validate_label_name,
+    validate_optional_choice,
+)
+from kubepy.apiserver.validation.formats import config_map_key, is_ipv6, validate_cidr
+from kubepy.apiserver.validation.pods.scheduling import TAINT_EFFECTS
+from kubepy.apiserver.validation.resources import validate_resource_quantity
 
 MAX_DATA_BYTES = 1024 * 1024
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -163,3 +173,130 @@ def secret_warnings(secret: Object) -> list[str]:
         if b"-----BEGIN " not in b64decode(data.get(key, "")):
             return [f"tls: failed to find any PEM data in {found} input"]
     return []
+
+
+# --- events: the rules of the group "" ------------------------------------------------------------------------------
+
+
+LIMITS = (("reportingInstance", 128), ("action", 128), ("reason", 128))
+NAMESPACE_DIFFERS = "does not match event.namespace"
+
+
+def validate_event(event: Object) -> list[FieldError]:
+    errors: Errors = []
+    namespace = namespace_of(event)
+    involved = (event.get("involvedObject") or {}).get("namespace", "")
+    if event.get("eventTime") is None:
+        if namespace not in ((involved,) if involved else ("", "default")):
+            errors.append(invalid_value("involvedObject.namespace", involved, NAMESPACE_DIFFERS))
+    else:
+        if not involved and namespace not in ("default", "kube-system"):
+            errors.append(invalid_value("involvedObject.namespace", involved, NAMESPACE_DIFFERS))
+        _validate_reporter(event, errors)
+    validate_format(namespace, dns1123_subdomain(namespace), "namespace", errors)
+    return errors
+
+
+def _validate_reporter(event: Object, errors: Errors) -> None:
+    """What an event of the new kind must say: who reports what was done, and why."""
+    controller = event.get("reportingComponent", "")
+    if not controller:
+        errors.append(required("reportingComponent"))
+    validate_format(controller, qualified_name(controller), "reportingComponent", errors)
+    for field, limit in LIMITS:
+        value = event.get(field, "")
+        if not value:
+            errors.append(required(field))
+        if len(value.encode()) > limit:
+            errors.append(invalid_value(field, "", f"can have at most {limit} characters"))
+    if len(event.get("message", "").encode()) > 1024:
+        errors.append(invalid_value("message", "", "can have at most 1024 characters"))
+
+
+# --- nodes ----------------------------------------------------------------------------------------------------------
+
+
+POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'
+
+
+def validate_node(node: Object) -> list[FieldError]:
+    errors: Errors = []
+    spec, status = node.get("spec") or {}, node.get("status") or {}
+    # Upstream hangs the taints under the path of metadata.
+    validate_taints(spec.get("taints") or (), "metadata.taints", errors)
+    _validate_amounts(status, errors)
+    networks = spec.get("podCIDRs") or []
+    for index, network in enumerate(networks):
+        validate_cidr(network, f"spec.podCIDRs[{index}]", errors)
+    if len(networks) > 1 and (len(networks) > 2 or is_ipv6(networks[0]) == is_ipv6(networks[1])):
+        errors.append(invalid_value("spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family"))
+    return errors
+
+
+def _validate_amounts(status: Object, errors: Errors) -> None:
+    for field in ("capacity", "allocatable"):
+        amounts = status.get(field) or {}
+        for name in sorted(amounts):
+            validate_resource_quantity(name, amounts[name], f"status.{field}.{name}", errors)
+
+
+def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors) -> None:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        at, key, effect = f"{path}[{index}]", taint.get("key", ""), taint.get("effect", "")
+        validate_label_name(key, f"{at}.key", errors)
+        if complaints := label_value(taint.get("value", "")):
+            errors.append(invalid_value(f"{at}.value", taint.get("value", ""), ";".join(complaints)))
+        if not effect:
+            errors.append(required(f"{at}.effect"))
+        else:
+            validate_optional_choice(effect, TAINT_EFFECTS, f"{at}.effect", errors)
+        if (key, effect) in seen:
+            errors.append(_repeated(taint, at))
+        seen.add((key, effect))
+
+
+def _repeated(taint: Object, path: str) -> FieldError:
+    from kubepy.apiserver.validation.fields import go_view
+
+    text = duplicate(path, go_view("core.Taint", taint)).text
+    return FieldError("FieldValueDuplicate", path, f"{text}: taints must be unique by key and effect pair")
+
+
+def validate_node_update(node: Object, old: Object) -> list[FieldError]:
+    """An update, of the status too."""
+    errors: Errors = []
+    spec, old_spec, status = node.get("spec") or {}, old.get("spec") or {}, node.get("status") or {}
+    _validate_amounts(status, errors)
+    _validate_addresses(status.get("addresses") or (), errors)
+    networks, old_networks = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []
+    if old_networks and networks != old_networks:
+        errors.append(forbidden_field("spec.podCIDRs", POD_CIDR_KEPT))
+    provider = old_spec.get("providerID", "")
+    if provider and provider != spec.get("providerID", ""):
+        why = 'node updates may not change providerID except from "" to valid'
+        errors.append(forbidden_field("spec.providerID", why))
+    validate_taints(spec.get("taints") or (), "metadata.taints", errors)
+    if spec.get("externalID", "") != old_spec.get("externalID", ""):
+        errors.append(forbidden_field("spec.externalID", "may not be updated"))
+    return errors
+
+
+def _validate_addresses(addresses: list[Object] | tuple[()], errors: Errors) -> None:
+    from kubepy.apiserver.validation.fields import go_view
+
+    seen: list[Object] = []
+    for index, address in enumerate(addresses):
+        if address in seen:
+            errors.append(duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address)))
+        seen.append(address)
+
+
+def node_warnings(node: Object) -> list[str]:
+    spec = node.get("spec") or {}
+    warnings = []
+    if spec.get("configSource") is not None:
+        warnings.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    return warnings

@@ -13,14 +13,17 @@ from kubepy.apiserver.validation.fields import (
     IMMUTABLE,
     NEGATIVE,
     Errors,
+    go_view,
+    has_invalid_label_value,
+    label_key,
+    selector_view,
     semantically_equal,
     validate_format,
     validate_immutable,
+    validate_label_selector,
     validate_nonnegative,
     validate_optional_choice,
 )
-from kubepy.apiserver.validation.goview import go_view, selector_view
-from kubepy.apiserver.validation.labels import has_invalid_label_value, label_key, validate_label_selector
 from kubepy.apiserver.validation.pods.warnings import DEPRECATED_LABELS
 from kubepy.apiserver.validation.storage_sources import validate_csi_driver_name
 

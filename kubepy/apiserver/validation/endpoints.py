@@ -7,13 +7,14 @@ from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain, qualified_name
 from kubepy.apiserver.validation.fields import (
     Errors,
+    label_value,
     semantically_equal,
     validate_choice,
     validate_format,
     validate_immutable,
+    validate_labels,
 )
 from kubepy.apiserver.validation.formats import ip_address, ip_warnings, is_ipv6, port_number
-from kubepy.apiserver.validation.labels import label_value, validate_labels
 from kubepy.apiserver.validation.services import validate_endpoint_ip
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")

@@ -1,14 +1,20 @@
-"""The checks that many fields share; each appends what it finds to ``errors`` (``apimachinery/pkg/api/validation``).
+"""The checks that many fields share: numbers, words, labels, selectors; and Go's view of a value in an error.
 
-A validator takes the value, the path of the value (``spec.template.spec``) and the list of errors found so far.
+Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``. A validator takes the
+value, its path (``spec.template.spec``) and the list ``errors``, to which it appends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.values import names
+from kubepy.api.values.goformat import Ordered
 
 Errors = list[FieldError]
 
@@ -117,3 +123,112 @@ def forbid(obj: dict[str, Any], names: Iterable[str], why: str, path: str, error
     for name in names:
         if obj.get(name) is not None:
             errors.append(forbidden_field(f"{path}.{name}", why))
+
+
+# --- labels and selectors -------------------------------------------------------------------------------------------
+
+
+# The same few label keys and values come with every pod of a workload.
+label_key = lru_cache(maxsize=4096)(names.qualified_name)
+label_value = lru_cache(maxsize=4096)(names.label_value)
+
+NOT_AN_OPERATOR = "not a valid selector operator"
+
+
+def validate_label_name(key: str, path: str, errors: Errors) -> None:
+    validate_format(key, label_key(key), path, errors)
+
+
+def validate_labels(labels: Mapping[str, str] | None, path: str, errors: Errors) -> None:
+    for key in sorted(labels or ()):
+        validate_label_name(key, path, errors)
+        value = labels[key]  # type: ignore[index]  # the loop runs only over labels that are there
+        validate_format(value, label_value(value), path, errors)
+
+
+def validate_label_selector(selector: Mapping[str, Any] | None, path: str, errors: Errors, *,
+                            allow_invalid_values: bool = False) -> None:
+    """``allow_invalid_values``: tolerate values that are no label values, as an update of an old object does."""
+    if selector is None:
+        return
+    validate_labels(selector.get("matchLabels"), f"{path}.matchLabels", errors)
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        at = f"{path}.matchExpressions[{index}]"
+        _validate_requirement(expression, at, errors)
+        if not allow_invalid_values:
+            validate_label_values(expression.get("values"), f"{at}.values", errors)
+
+
+def _validate_requirement(expression: Mapping[str, Any], path: str, errors: Errors) -> None:
+    validate_operator(expression, path, errors)
+    validate_label_name(expression.get("key", ""), f"{path}.key", errors)
+
+
+def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) -> None:
+    """How many values the operator of a requirement takes."""
+    operator, values = expression.get("operator", ""), expression.get("values")
+    match operator:
+        case "In" | "NotIn":
+            if not values:
+                errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+        case "Exists" | "DoesNotExist":
+            if values:
+                why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                errors.append(forbidden_field(f"{path}.values", why))
+        case _:
+            errors.append(invalid_value(f"{path}.operator", operator, NOT_AN_OPERATOR))
+
+
+def validate_label_values(values: list[str] | None, path: str, errors: Errors) -> None:
+    for index, value in enumerate(values or ()):
+        validate_format(value, label_value(value), f"{path}[{index}]", errors)
+
+
+def is_empty_selector(selector: Mapping[str, Any]) -> bool:
+    return not selector.get("matchLabels") and not selector.get("matchExpressions")
+
+
+def has_invalid_label_value(selector: Mapping[str, Any] | None) -> bool:
+    expressions = (selector or {}).get("matchExpressions") or ()
+    return any(label_value(value) for one in expressions for value in one.get("values") or ())
+
+
+# --- Go's view of a value -------------------------------------------------------------------------------------------
+
+
+def go_view(type_name: str, value: Any) -> Any:
+    """A value as ``json.Marshal`` prints the internal type ``type_name`` (``apps.DaemonSetUpdateStrategy``).
+
+    Imported and looked up only when there is an error to print: the tables of types are large.
+    """
+    from kubepy.api.types import go_fields
+
+    return _ordered(go_fields(type_name, value))
+
+
+def json_view(type_name: str, value: Any) -> Any:
+    """A value as ``json.Marshal`` prints a type with JSON names (``meta/v1.OwnerReference``)."""
+    from kubepy.api.types import go_order
+
+    return _ordered(go_order(type_name, value))
+
+
+def selector_view(selector: Any) -> Any:
+    """A label selector as ``json.Marshal`` prints it."""
+    return json_view("meta/v1.LabelSelector", selector)
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    return Ordered(value) if isinstance(value, dict) else value
+
+
+# --- the difference of two objects (apimachinery/pkg/util/diff) -----------------------------------------------------
+
+
+def go_diff(type_name: str, old: Any, new: Any) -> str:
+    """A unified diff of the two internal structs printed as indented JSON, without file names."""
+    before, after = (json.dumps(go_view(type_name, one), indent=1, ensure_ascii=False) for one in (old, new))
+    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), n=3, lineterm="")
+    return "".join(f"{line}\n" for line in list(lines)[2:])

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError, duplicate, invalid_value, required
 from kubepy.api.meta import Object
-from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, semantically_equal, validate_nonnegative
-from kubepy.apiserver.validation.goview import go_view
-from kubepy.apiserver.validation.job_policies import count_indexes, first_common_index
+from kubepy.apiserver.validation.batch import count_indexes, first_common_index
+from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, go_view, semantically_equal, validate_nonnegative
 
 COUNTS = ("active", "succeeded", "failed", "ready", "terminating")
 FINISHED = "Complete or Failed"

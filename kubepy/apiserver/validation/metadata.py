@@ -14,8 +14,7 @@ from kubepy.api.values.names import (
     path_segment,
     path_segment_prefix,
 )
-from kubepy.apiserver.validation.goview import json_view
-from kubepy.apiserver.validation.labels import label_key, validate_labels
+from kubepy.apiserver.validation.fields import json_view, label_key, validate_labels
 from kubepy.quoting import quote
 
 IMMUTABLE = "field is immutable"

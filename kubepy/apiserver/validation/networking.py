@@ -7,7 +7,14 @@ from typing import Any
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain, path_segment
-from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, validate_format, validate_immutable
+from kubepy.apiserver.validation.fields import (
+    IMMUTABLE,
+    Errors,
+    has_invalid_label_value,
+    validate_format,
+    validate_immutable,
+    validate_label_selector,
+)
 from kubepy.apiserver.validation.formats import (
     cidr,
     cidr_warnings,
@@ -20,7 +27,6 @@ from kubepy.apiserver.validation.formats import (
     validate_ip,
     wildcard_subdomain,
 )
-from kubepy.apiserver.validation.labels import has_invalid_label_value, validate_label_selector
 from kubepy.quoting import quote
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
@@ -339,7 +345,7 @@ def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> li
 
 
 def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
-    from kubepy.apiserver.validation.goview import go_view
+    from kubepy.apiserver.validation.fields import go_view
 
     if not networks:
         return [required(path, "at least one CIDR required")]

@@ -7,13 +7,14 @@ from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.validation.apps import validate_at_most_100_percent, validate_int_or_percent
 from kubepy.apiserver.validation.fields import (
     Errors,
+    go_view,
+    has_invalid_label_value,
     validate_choice,
     validate_immutable,
+    validate_label_selector,
     validate_nonnegative,
     validate_optional_choice,
 )
-from kubepy.apiserver.validation.goview import go_view
-from kubepy.apiserver.validation.labels import has_invalid_label_value, validate_label_selector
 
 HIGHEST_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}

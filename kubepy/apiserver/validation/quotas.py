@@ -81,7 +81,7 @@ def _validate_scopes(spec: Object, errors: Errors) -> None:
 
 
 def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> None:
-    from kubepy.apiserver.validation.goview import go_view
+    from kubepy.apiserver.validation.fields import go_view
 
     path, scopes = "spec.scopeSelector.matchExpressions", []
     for expression in selector.get("matchExpressions") or ():

@@ -1,4 +1,4 @@
-"""Services (``validateService``, ``ValidateServiceUpdate`` in ``pkg/apis/core/validation/validation.go``)."""
+"""Services (``ValidateService*`` in ``pkg/apis/core/validation/validation.go``, ``pkg/api/service/warnings.go``)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.services import is_headless, needs_health_check
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.defaults.services import is_externally_accessible
-from kubepy.apiserver.validation.fields import Errors, validate_choice, validate_format, validate_optional_choice
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    go_view,
+    label_key,
+    validate_choice,
+    validate_format,
+    validate_labels,
+    validate_optional_choice,
+)
 from kubepy.apiserver.validation.formats import (
+    cidr_warnings,
     ip_address,
+    ip_warnings,
     is_ipv6,
     port_number,
     port_number_or_name,
@@ -17,8 +27,6 @@ from kubepy.apiserver.validation.formats import (
     validate_ip,
     without_leading_zeros,
 )
-from kubepy.apiserver.validation.goview import go_view
-from kubepy.apiserver.validation.labels import label_key, validate_labels
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -380,3 +388,37 @@ def _validate_ingress(ingress: Object, path: str, errors: Errors) -> None:
         validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
         if not ip_address(host) or without_leading_zeros(host):
             errors.append(invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
+
+
+# --- warnings (pkg/api/service/warnings.go) -------------------------------------------------------------------------
+
+
+def service_warnings(service: Object) -> list[str]:
+    spec = service["spec"]
+    warnings = []
+    external_ips, kind = spec.get("externalIPs") or [], spec.get("type")
+    headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
+    if TOPOLOGY_HINTS in annotations_of(service):
+        warnings.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
+    if not headless and kind != "ExternalName":
+        for index, ip in enumerate(spec.get("clusterIPs") or ()):
+            warnings += ip_warnings(ip, f"spec.clusterIPs[{index}]")
+    if headless:
+        ignored = (("spec.loadBalancerIP", spec.get("loadBalancerIP")), ("spec.externalIPs", external_ips),
+                   ("spec.SessionAffinity", spec.get("sessionAffinity") != "None"))
+        warnings += [f"{field} is ignored for headless services" for field, given in ignored if given]
+    for index, ip in enumerate(external_ips):
+        warnings += ip_warnings(ip, f"spec.externalIPs[{index}]")
+    if spec.get("loadBalancerIP"):
+        warnings += ip_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
+    for index, network in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        warnings += cidr_warnings(network, f"spec.loadBalancerSourceRanges[{index}]")
+    if external_ips and not headless and kind != "ExternalName":
+        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if kind == "ExternalName" and external_ips:
+        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if kind != "ExternalName" and spec.get("externalName"):
+        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("trafficDistribution") == "PreferClose":
+        warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return warnings

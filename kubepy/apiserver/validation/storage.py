@@ -20,12 +20,13 @@ from kubepy.apiserver.validation.claims import VOLUME_MODES, validate_access_mod
 from kubepy.apiserver.validation.fields import (
     NOT_POSITIVE,
     Errors,
+    label_key,
     semantically_equal,
     validate_format,
     validate_immutable,
+    validate_label_name,
     validate_optional_choice,
 )
-from kubepy.apiserver.validation.labels import label_key, validate_label_name
 from kubepy.apiserver.validation.pods.scheduling import validate_node_selector
 from kubepy.apiserver.validation.pods.warnings import DEPRECATED_LABELS
 
@@ -144,7 +145,7 @@ def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
     if "csi" in new_source and "csi" in old_source and old_source["csi"].get("controllerExpandSecretRef") is None:
         new_source["csi"] = {**new_source["csi"], "controllerExpandSecretRef": None}
     if not semantically_equal(new_source, old_source):
-        from kubepy.apiserver.validation.godiff import go_diff
+        from kubepy.apiserver.validation.fields import go_diff
 
         difference = go_diff("core.PersistentVolumeSource", old_source, new_source)
         why = f"spec.persistentvolumesource is immutable after creation\n{difference}"
@@ -164,7 +165,7 @@ def _source(spec: Object) -> Object:
 def _validate_node_affinity_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
     new, old = spec.get("nodeAffinity"), old_spec.get("nodeAffinity")
     if old is not None and not semantically_equal(new, old):
-        from kubepy.apiserver.validation.goview import go_view
+        from kubepy.apiserver.validation.fields import go_view
 
         why = "field is immutable, except for updating from beta label to GA"
         errors.append(invalid_value("nodeAffinity", go_view("*core.VolumeNodeAffinity", new), why))

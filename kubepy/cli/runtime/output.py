@@ -220,7 +220,6 @@ def with_floats(value: Any) -> Any:
 
 def _template_printer(session: Session, given: Invocation, style: str, template: str, typed: bool) -> Printer:
     from kubepy.cli.gotemplate import ExecutionError, Template, TemplateError
-    from kubepy.cli.gotemplate.reach import may_print
 
     if style in ("go-template-file", "templatefile"):
         template = _read_template(template)
@@ -229,7 +228,7 @@ def _template_printer(session: Session, given: Invocation, style: str, template:
     except TemplateError as error:
         raise CliError(f"error parsing template {template}, {error}") from None
 
-    managers = may_print(parsed, MANAGERS)
+    managers = parsed.may_print(MANAGERS)
 
     def print_template(obj: Object) -> None:
         asked = told(session, obj, managers=managers)

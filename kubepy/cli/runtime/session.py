@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from kubepy.apiserver.client import Client
     from kubepy.apiserver.cluster import Cluster
     from kubepy.cli.runtime.command import Invocation
+    from kubepy.cli.runtime.driver import Driver
     from kubepy.cli.runtime.kubeconfig import Kubeconfig, Target
     from kubepy.cli.runtime.progress import Progress
-    from kubepy.controlplane.driver import Driver
 
 OWN_FLAGS: tuple[Flag, ...] = (
     string("state", help="The state folder, whose contexts count. Default: $KUBEPY_STATE, or ./state."),
@@ -259,7 +259,7 @@ class Session:
     @cached_property
     def driver(self) -> Driver:
         """Runs the controllers while a command waits (``driver.wait_until``)."""
-        from kubepy.controlplane.driver import Driver
+        from kubepy.cli.runtime.driver import Driver
 
         return Driver(self.cluster, self.progress, self.say, reconciles=self.reconciles)
 

@@ -1,7 +1,4 @@
-"""Containers of a pod: names, images, ports, mounts, policies (``validateContainers`` and its like upstream).
-
-Upstream: ``pkg/apis/core/validation/validation.go``. The order of the checks is the order of the messages.
-"""
+"""Containers, their probes, environment and resources (``pkg/apis/core/validation/validation.go``)."""
 
 from __future__ import annotations
 
@@ -18,13 +15,26 @@ from kubepy.api.errors import (
     too_many,
 )
 from kubepy.api.meta import Object
+from kubepy.api.objects.pods import aggregate
 from kubepy.api.values.names import dns1123_label
-from kubepy.apiserver.validation.fields import Errors, validate_choice, validate_format, validate_optional_choice
-from kubepy.apiserver.validation.formats import port_name, port_number
-from kubepy.apiserver.validation.pods import env, mounts, probes
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.validation.fields import (
+    NEGATIVE,
+    Errors,
+    validate_choice,
+    validate_format,
+    validate_local_descending_path,
+    validate_optional_choice,
+)
+from kubepy.apiserver.validation.formats import http_header_name, port_name, port_number, port_number_or_name
+from kubepy.apiserver.validation.pods import env
 from kubepy.apiserver.validation.pods.options import PodOptions
 from kubepy.apiserver.validation.pods.security import validate_security_context
-from kubepy.apiserver.validation.resources import validate_resource_requirements
+from kubepy.apiserver.validation.resources import (
+    is_huge_page,
+    validate_pod_resource_name,
+    validate_resource_requirements,
+)
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -67,7 +77,7 @@ def _validate_container(container: Object, names: set[str], context: PodContext,
     if name in names:
         errors.append(duplicate(f"{path}.name", name))
     names.add(name)
-    probes.validate_lifecycle_and_probes(container, context.grace_period, path, errors)
+    validate_lifecycle_and_probes(container, context.grace_period, path, errors)
     if "restartPolicy" in container or "restartPolicyRules" in container:
         _validate_restart_policy(container, path, errors)
 
@@ -83,7 +93,7 @@ def _validate_common(container: Object, context: PodContext, path: str, errors: 
         env.validate_env(variables, f"{path}.env", errors)
     if sources := container.get("envFrom"):
         env.validate_env_from(sources, f"{path}.envFrom", errors)
-    mounts.validate_mounts_and_devices(container, context.volumes, path, errors)
+    validate_mounts_and_devices(container, context.volumes, path, errors)
     validate_choice(container.get("imagePullPolicy", ""), PULL_POLICIES, f"{path}.imagePullPolicy", errors)
     if resources := container.get("resources"):
         validate_resource_requirements(resources, context.claim_names, f"{path}.resources", errors,
@@ -218,7 +228,7 @@ def _validate_init_restart_policy(container: Object, path: str, errors: Errors) 
 
 def _validate_init_handlers(container: Object, context: PodContext, path: str, errors: Errors) -> None:
     if container.get("restartPolicy") == "Always":  # a sidecar
-        probes.validate_lifecycle_and_probes(container, context.grace_period, path, errors)
+        validate_lifecycle_and_probes(container, context.grace_period, path, errors)
         return
     for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
         if container.get(field) is not None:
@@ -264,3 +274,244 @@ def validate_image_padding(container: Object, path: str, errors: Errors) -> None
     image = container.get("image", "")
     if image != image.strip():
         errors.append(invalid_value(f"{path}.image", image, "must not have leading or trailing whitespace"))
+
+
+# --- probes and lifecycle handlers ----------------------------------------------------------------------------------
+
+
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+PROBE_HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
+LIFECYCLE_HANDLERS = ("exec", "httpGet", "tcpSocket", "sleep")
+COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+
+
+def validate_lifecycle_and_probes(container: Object, grace_period: int | None, path: str, errors: Errors) -> None:
+    """``stopSignal`` is behind a gate that is off in v1.36 and dropped before."""
+    for event in ("postStart", "preStop"):
+        handler = (container.get("lifecycle") or {}).get(event)
+        if handler is not None:
+            _validate_handler(handler, LIFECYCLE_HANDLERS, grace_period, f"{path}.lifecycle.{event}", errors)
+    for kind in PROBES:
+        if container.get(kind) is not None:
+            _validate_probe(kind, container[kind], f"{path}.{kind}", errors)
+
+
+def _validate_probe(kind: str, probe: Object, path: str, errors: Errors) -> None:
+    _validate_handler(probe, PROBE_HANDLERS, None, path, errors)
+    for count in COUNTS:
+        value = probe.get(count, 0)
+        if value < 0:
+            errors.append(invalid_value(f"{path}.{count}", value, NEGATIVE))
+    period = probe.get("terminationGracePeriodSeconds")
+    if period is not None and period <= 0:
+        errors.append(invalid_value(f"{path}.terminationGracePeriodSeconds", period, "must be greater than 0"))
+    if kind == "readinessProbe":
+        if period is not None:
+            why = "must not be set for readinessProbes"
+            errors.append(invalid_value(f"{path}.terminationGracePeriodSeconds", period, why))
+    elif probe.get("successThreshold", 0) != 1:
+        errors.append(invalid_value(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
+
+
+def _validate_handler(handler: Object, kinds: tuple[str, ...], grace_period: int | None, path: str,
+                      errors: Errors) -> None:
+    found = [kind for kind in kinds if handler.get(kind) is not None]
+    if not found:
+        errors.append(required(path, "must specify a handler type"))
+        return
+    _validate_action(found[0], handler[found[0]], grace_period, f"{path}.{found[0]}", errors)
+    for kind in found[1:]:
+        errors.append(forbidden_field(f"{path}.{kind}", "may not specify more than 1 handler type"))
+
+
+def _validate_action(kind: str, action: Object, grace_period: int | None, path: str, errors: Errors) -> None:
+    match kind:
+        case "exec":
+            if not action.get("command"):
+                errors.append(required(f"{path}.command"))
+        case "httpGet":
+            _validate_http_get(action, path, errors)
+        case "tcpSocket":
+            _validate_port(action.get("port", 0), f"{path}.port", errors)
+        case "grpc":
+            validate_format(action.get("port", 0), port_number(action.get("port", 0)), f"{path}.port", errors)
+        case "sleep":
+            _validate_sleep(action.get("seconds", 0), grace_period, path, errors)
+
+
+def _validate_http_get(action: Object, path: str, errors: Errors) -> None:
+    if not action.get("path"):
+        errors.append(required(f"{path}.path"))
+    _validate_port(action.get("port", 0), f"{path}.port", errors)
+    if action.get("scheme", "") not in ("HTTP", "HTTPS"):
+        errors.append(not_supported(f"{path}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS")))
+    for header in action.get("httpHeaders") or ():
+        name = header.get("name", "")
+        validate_format(name, http_header_name(name), f"{path}.httpHeaders", errors)
+
+
+def _validate_port(port: int | str, path: str, errors: Errors) -> None:
+    validate_format(port, port_number_or_name(port), path, errors)
+
+
+def _validate_sleep(seconds: int, grace_period: int | None, path: str, errors: Errors) -> None:
+    if grace_period is not None and not 0 <= seconds <= grace_period:
+        why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
+        errors.append(invalid_value(path, seconds, why))
+
+
+# --- resources of a pod (validatePodResources) ----------------------------------------------------------------------
+
+
+def validate_pod_resources(spec: Object, claim_names: list[str], path: str, errors: Errors) -> None:
+    resources = spec["resources"]
+    if (spec.get("os") or {}).get("name") == "windows":
+        errors.append(forbidden_field(path, "may not be set for a windows pod"))
+        return
+    if resources.get("claims") is not None:
+        errors.append(forbidden_field(f"{path}.claims", "claims may not be set for Resources at pod-level"))
+    validate_resource_requirements(resources, claim_names, path, errors, validate_name=validate_pod_resource_name)
+    _validate_requests(spec, path, errors)
+    _validate_limits(spec, path, errors)
+
+
+def _validate_requests(spec: Object, path: str, errors: Errors) -> None:
+    own = spec["resources"].get("requests") or {}
+    for name, total in aggregate(spec, "requests").items():
+        if name in own and total > Quantity.parse(own[name]):
+            why = f"must be greater than or equal to aggregate container requests of {total}"
+            errors.append(invalid_value(f"{path}.requests[{name}]", own[name], why))
+
+
+def _validate_limits(spec: Object, path: str, errors: Errors) -> None:
+    own = spec["resources"].get("limits") or {}
+    for name, total in aggregate(spec, "limits").items():
+        if is_huge_page(name) and name in own and total > Quantity.parse(own[name]):
+            why = f"must be greater than or equal to aggregate container limits of {total}"
+            errors.append(invalid_value(f"{path}.limits[{name}]", own[name], why))
+    for index, container in enumerate(spec.get("containers") or ()):
+        limits = (container.get("resources") or {}).get("limits") or {}
+        for name in sorted(limits):
+            if name in own and Quantity.parse(limits[name]) > Quantity.parse(own[name]):
+                why = f"must be less than or equal to pod limits of {own[name]}"
+                errors.append(invalid_value(f"{path}.containers[{index}][{name}].limits", limits[name], why))
+
+
+# --- volume mounts and devices (ValidateVolumeMounts, ValidateVolumeDevices) ----------------------------------------
+
+
+PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
+RECURSIVE_READ_ONLY = ("Disabled", "Enabled", "IfPossible")
+
+
+def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], path: str, errors: Errors) -> None:
+    mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
+    if not mounts and not devices:
+        return
+    device_paths = {one.get("name", ""): one.get("devicePath", "") for one in devices}
+    mount_paths = {one.get("name", ""): one.get("mountPath", "") for one in mounts}
+    seen: set[str] = set()
+    for index, mount in enumerate(mounts):
+        _validate_target(mount, volumes, seen, f"{path}.volumeMounts[{index}]", errors)
+        _validate_against_devices(mount, device_paths, f"{path}.volumeMounts[{index}]", errors)
+        _validate_mount_options(mount, container, index, f"{path}.volumeMounts", errors)
+    _validate_devices(devices, mount_paths, volumes, f"{path}.volumeDevices", errors)
+
+
+def _validate_target(mount: Object, volumes: dict[str, Object], seen: set[str], path: str, errors: Errors) -> None:
+    name, target = mount.get("name", ""), mount.get("mountPath", "")
+    if not name:
+        errors.append(required(f"{path}.name"))
+    if name not in volumes:
+        errors.append(field_not_found(f"{path}.name", name))
+    if not target:
+        errors.append(required(f"{path}.mountPath"))
+    if target in seen:
+        errors.append(invalid_value(f"{path}.mountPath", target, "must be unique"))
+    seen.add(target)
+
+
+def _validate_against_devices(mount: Object, device_paths: dict[str, str], path: str, errors: Errors) -> None:
+    name, target = mount.get("name", ""), mount.get("mountPath", "")
+    if name in device_paths:
+        errors.append(invalid_value(f"{path}.name", name, "must not already exist in volumeDevices"))
+    if target in device_paths.values():
+        errors.append(invalid_value(f"{path}.mountPath", target, "must not already exist as a path in volumeDevices"))
+
+
+def _validate_mount_options(mount: Object, container: Object, index: int, path: str, errors: Errors) -> None:
+    """Upstream names these fields without the mount's index: ``volumeMounts.subPath``."""
+    sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
+    if sub_path:
+        validate_local_descending_path(sub_path, f"{path}.subPath", errors)
+    if expression:
+        if sub_path:
+            why = "subPathExpr and subPath are mutually exclusive"
+            errors.append(invalid_value(f"{path}[{index}].subPathExpr", expression, why))
+        validate_local_descending_path(expression, f"{path}.subPathExpr", errors)
+    if mount.get("mountPropagation") is not None:
+        _validate_propagation(mount["mountPropagation"], container, f"{path}.mountPropagation", errors)
+    if mount.get("recursiveReadOnly") is not None:
+        _validate_recursive_read_only(mount, f"{path}.recursiveReadOnly", errors)
+
+
+def _validate_propagation(propagation: str, container: Object, path: str, errors: Errors) -> None:
+    if propagation not in PROPAGATIONS:
+        errors.append(not_supported(path, propagation, PROPAGATIONS))
+    privileged = (container.get("securityContext") or {}).get("privileged")
+    if propagation == "Bidirectional" and not privileged:
+        why = "Bidirectional mount propagation is available only to privileged containers"
+        errors.append(forbidden_field(path, why))
+
+
+def _validate_recursive_read_only(mount: Object, path: str, errors: Errors) -> None:
+    mode = mount["recursiveReadOnly"]
+    if mode not in RECURSIVE_READ_ONLY:
+        errors.append(not_supported(path, mode, RECURSIVE_READ_ONLY))
+    elif mode != "Disabled":
+        if not mount.get("readOnly"):
+            errors.append(forbidden_field(path, "may only be specified when readOnly is true"))
+        if mount.get("mountPropagation") not in (None, "None"):
+            why = "may only be specified when mountPropagation is None or not specified"
+            errors.append(forbidden_field(path, why))
+
+
+def _validate_devices(devices: list[Object] | tuple[()], mount_paths: dict[str, str], volumes: dict[str, Object],
+                      path: str, errors: Errors) -> None:
+    names: set[str] = set()
+    paths: set[str] = set()
+    for index, device in enumerate(devices):
+        at = f"{path}[{index}]"
+        _validate_device_name(device.get("name", ""), names, volumes, at, errors)
+        _validate_device_path(device.get("devicePath", ""), paths, at, errors)
+        if device.get("name", "") in mount_paths:
+            errors.append(invalid_value(f"{at}.name", device["name"], "must not already exist in volumeMounts"))
+        if device.get("devicePath", "") in mount_paths.values():
+            why = "must not already exist as a path in volumeMounts"
+            errors.append(invalid_value(f"{at}.devicePath", device["devicePath"], why))
+
+
+def _validate_device_name(name: str, names: set[str], volumes: dict[str, Object], path: str, errors: Errors) -> None:
+    volume = volumes.get(name)
+    if not name:
+        errors.append(required(f"{path}.name"))
+    if name in names:
+        errors.append(invalid_value(f"{path}.name", name, "must be unique"))
+    if volume is None:
+        errors.append(field_not_found(f"{path}.name", name))
+    elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
+        why = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        errors.append(invalid_value(f"{path}.name", name, why))
+    if name:
+        names.add(name)
+
+
+def _validate_device_path(target: str, paths: set[str], path: str, errors: Errors) -> None:
+    if not target:
+        errors.append(required(f"{path}.devicePath"))
+    if target in paths:
+        errors.append(invalid_value(f"{path}.devicePath", target, "must be unique"))
+    if ".." in target.split("/"):
+        errors.append(invalid_value(f"{path}.devicePath", target, "can not contain backsteps ('..')"))
+    else:
+        paths.add(target)

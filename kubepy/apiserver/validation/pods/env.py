@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from kubepy.api.errors import invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
-from kubepy.apiserver.validation.fields import Errors, validate_format, validate_no_backsteps
+from kubepy.apiserver.validation.fields import Errors, label_key, validate_format, validate_no_backsteps
 from kubepy.apiserver.validation.formats import config_map_key, env_var_name
-from kubepy.apiserver.validation.labels import label_key
 from kubepy.quoting import printable
 
 ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.apiserver.validation.labels import has_invalid_label_value, label_value
+from kubepy.apiserver.validation.fields import has_invalid_label_value, label_value
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -79,7 +79,7 @@ def _has_invalid_node_affinity_value(spec: Object) -> bool:
 
 
 def _has_invalid_spread_selector(spec: Object) -> bool:
-    from kubepy.apiserver.validation.labels import validate_label_selector
+    from kubepy.apiserver.validation.fields import validate_label_selector
 
     errors: list[Any] = []
     for constraint in spec.get("topologySpreadConstraints") or ():

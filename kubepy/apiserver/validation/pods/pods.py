@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from kubepy.api.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required
 from kubepy.api.meta import Object, name_of
-from kubepy.apiserver.validation.fields import Errors, between, semantically_equal
-from kubepy.apiserver.validation.goview import go_view
-from kubepy.apiserver.validation.pods.annotations import (
-    MIRROR,
-    validate_annotation_changes,
-    validate_pod_annotations,
-    validate_profiles_match,
-)
+from kubepy.apiserver.validation.fields import Errors, between, go_view, semantically_equal
 from kubepy.apiserver.validation.pods.containers import validate_image_padding
 from kubepy.apiserver.validation.pods.options import PodOptions, options_for_update
 from kubepy.apiserver.validation.pods.scheduling import REQUIRED, validate_tolerations
-from kubepy.apiserver.validation.pods.spec import validate_pod_spec
+from kubepy.apiserver.validation.pods.spec import (
+    MIRROR,
+    validate_annotation_changes,
+    validate_pod_annotations,
+    validate_pod_spec,
+    validate_profiles_match,
+)
 from kubepy.quoting import quote
 
 UPDATABLE = ("`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -135,7 +134,7 @@ def _validate_unchanged(spec: Object, old_spec: Object, errors: Errors) -> None:
     if old_spec.get("schedulingGates"):
         _validate_gated_scheduling(munged, old_spec, errors)
     if not semantically_equal(munged, old_spec):
-        from kubepy.apiserver.validation.godiff import go_diff
+        from kubepy.apiserver.validation.fields import go_diff
 
         difference = go_diff("core.PodSpec", old_spec, munged)
         why = f"pod updates may not change fields other than {UPDATABLE}\n{difference}"
@@ -223,7 +222,7 @@ def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[Field
             why = f"existing ephemeral containers {quote(name)} may not be removed\n"
             errors.append(forbidden_field("spec.ephemeralContainers", why))
         elif not semantically_equal(new[name], container):
-            from kubepy.apiserver.validation.godiff import go_diff
+            from kubepy.apiserver.validation.fields import go_diff
 
             difference = go_diff("core.EphemeralContainer", container, new[name])
             why = f"existing ephemeral containers {quote(name)} may not be changed\n{difference}"

@@ -7,14 +7,17 @@ from functools import lru_cache
 from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
-from kubepy.apiserver.validation.fields import Errors, validate_format, validate_optional_choice, validate_positive
-from kubepy.apiserver.validation.labels import (
+from kubepy.apiserver.validation.fields import (
     NOT_AN_OPERATOR,
+    Errors,
     label_value,
+    validate_format,
     validate_label_name,
     validate_label_selector,
     validate_label_values,
     validate_operator,
+    validate_optional_choice,
+    validate_positive,
 )
 from kubepy.apiserver.validation.pods.options import PodOptions
 

@@ -52,7 +52,7 @@ def validate_security_context(context: Object, path: str, errors: Errors, *, hos
 
 
 def _validate_no_escalation(context: Object, path: str, errors: Errors) -> None:
-    from kubepy.apiserver.validation.goview import go_view
+    from kubepy.apiserver.validation.fields import go_view
 
     if context.get("privileged"):
         why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
@@ -138,7 +138,7 @@ def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) 
         errors.append(not_supported(f"{path}.type", kind, PROFILE_TYPES))
     if kind != "Localhost":
         if local is not None:
-            from kubepy.apiserver.validation.goview import go_view
+            from kubepy.apiserver.validation.fields import go_view
 
             why = "can only be set when seccomp type is Localhost"
             errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), why))

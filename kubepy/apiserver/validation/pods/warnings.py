@@ -8,8 +8,8 @@ from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.names import label_value
 from kubepy.apiserver.validation.formats import ip_warnings
-from kubepy.apiserver.validation.pods.annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from kubepy.apiserver.validation.pods.scheduling import PREFERRED, REQUIRED
+from kubepy.apiserver.validation.pods.spec import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from kubepy.quoting import quote
 
 DEPRECATED_LABELS = {
@@ -159,7 +159,7 @@ def _of_volumes(volumes: list[Object], path: str) -> Iterator[str]:
 
             at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
             yield from claim_spec_warnings(template.get("spec") or {}, at)
-    from kubepy.apiserver.validation.pods.volume_paths import overlapping_paths
+    from kubepy.apiserver.validation.pods.volumes import overlapping_paths
 
     yield from overlapping_paths(volumes)
 

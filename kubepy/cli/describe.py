@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.cli.describers import describer_for
-from kubepy.cli.describers.writer import Surroundings, Writer
+from kubepy.cli.describers.writer import DescribeContext, PrefixWriter
 from kubepy.cli.errors import CliError, raise_together
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag as boolean
@@ -71,9 +71,9 @@ def description(factory: Factory, info: Info, with_events: bool) -> str:
         return factory.client.list(resource, namespace=namespace).items
 
     found = _events_about(factory, info.content) if with_events else None
-    writer = Writer()
+    writer = PrefixWriter()
     describer_for(info.resource.key)(writer, info.content,
-                                     Surroundings(factory.cluster.clock.now(), found, list_objects))
+                                     DescribeContext(factory.cluster.clock.now(), found, list_objects))
     return writer.text()
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kubepy.api import selectors
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object
-from kubepy.api.selectors import LabelSelector, from_set
+from kubepy.api.selectors import from_set
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.api.values.names import dns1123_label
 from kubepy.apiserver.validation.claims import validate_claim_spec
@@ -139,36 +139,31 @@ def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
     validate_restart_policy(template, ("Always",), "spec.template", errors)
     forbid_active_deadline(template, "DaemonSet", "spec.template", errors)
     validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
-    _validate_daemon_set_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy", errors)
-    validate_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
-    return errors
-
-
-def _validate_daemon_set_strategy(strategy: Object, path: str, errors: Errors) -> None:
+    strategy = spec.get("updateStrategy") or {}
     match strategy.get("type", ""):
         case "OnDelete":
             pass
         case "RollingUpdate":
             if strategy.get("rollingUpdate") is None:
-                errors.append(required(f"{path}.rollingUpdate"))
+                errors.append(required("spec.updateStrategy.rollingUpdate"))
             else:
-                _validate_daemon_set_rolling_update(strategy["rollingUpdate"], f"{path}.rollingUpdate", errors)
+                rolling = strategy["rollingUpdate"]
+                rolling_update_path = "spec.updateStrategy.rollingUpdate"
+                unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+                limits = ((unavailable, f"{rolling_update_path}.maxUnavailable"), (surge, f"{rolling_update_path}.maxSurge"))
+                for check in (validate_int_or_percent, validate_at_most_100_percent):
+                    for value, at in limits:
+                        check(value, at, errors)
+                has_unavailable, has_surge = int_or_percent_value(unavailable) != 0, int_or_percent_value(surge) != 0
+                if has_unavailable and has_surge:
+                    errors.append(invalid_value(f"{rolling_update_path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+                elif not has_unavailable and not has_surge:
+                    errors.append(required(f"{rolling_update_path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
         case _:
             shown = go_view("apps.DaemonSetUpdateStrategy", strategy)
-            errors.append(not_supported(path, shown, ("RollingUpdate", "OnDelete")))
-
-
-def _validate_daemon_set_rolling_update(rolling: Object, path: str, errors: Errors) -> None:
-    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    limits = ((unavailable, f"{path}.maxUnavailable"), (surge, f"{path}.maxSurge"))
-    for check in (validate_int_or_percent, validate_at_most_100_percent):
-        for value, at in limits:
-            check(value, at, errors)
-    has_unavailable, has_surge = int_or_percent_value(unavailable) != 0, int_or_percent_value(surge) != 0
-    if has_unavailable and has_surge:
-        errors.append(invalid_value(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
-    elif not has_unavailable and not has_surge:
-        errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+            errors.append(not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete")))
+    validate_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
+    return errors
 
 
 def validate_daemon_set_status_update(daemon_set: Object, old: Object) -> list[FieldError]:
@@ -218,7 +213,27 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
     validate_nonnegative(spec.get("replicas"), "spec.replicas", errors)
     validate_workload_selector(spec, "deployment", "spec", errors)
     _validate_replicated_template(spec, options, errors)
-    _validate_deployment_strategy(spec.get("strategy") or {}, "spec.strategy", errors)
+    strategy = spec.get("strategy") or {}
+    rolling = strategy.get("rollingUpdate")
+    match strategy.get("type", ""):
+        case "Recreate":
+            if rolling is not None:
+                errors.append(forbidden_field("spec.strategy.rollingUpdate",
+                                              "may not be specified when strategy `type` is 'Recreate'"))
+        case "RollingUpdate":
+            if rolling is None:
+                errors.append(required("spec.strategy.rollingUpdate", "this should be defaulted and never be nil"))
+            else:
+                rolling_update_path = "spec.strategy.rollingUpdate"
+                unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+                validate_int_or_percent(unavailable, f"{rolling_update_path}.maxUnavailable", errors)
+                validate_int_or_percent(surge, f"{rolling_update_path}.maxSurge", errors)
+                if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
+                    errors.append(invalid_value(f"{rolling_update_path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
+                validate_at_most_100_percent(unavailable, f"{rolling_update_path}.maxUnavailable", errors)
+        case _:
+            shown = go_view("apps.DeploymentStrategy", strategy)
+            errors.append(not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate")))
     validate_nonnegative(spec.get("minReadySeconds"), "spec.minReadySeconds", errors)
     validate_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
     deadline = spec.get("progressDeadlineSeconds")
@@ -241,32 +256,6 @@ def _validate_replicated_template(spec: Object, options: PodOptions, errors: Err
     validate_pod_template(template, options, "spec.template", errors)
     validate_restart_policy(template, ("Always",), "spec.template", errors)
     forbid_active_deadline(template, "ReplicaSet", "spec.template", errors)
-
-
-def _validate_deployment_strategy(strategy: Object, path: str, errors: Errors) -> None:
-    rolling = strategy.get("rollingUpdate")
-    match strategy.get("type", ""):
-        case "Recreate":
-            if rolling is not None:
-                errors.append(forbidden_field(f"{path}.rollingUpdate",
-                                              "may not be specified when strategy `type` is 'Recreate'"))
-        case "RollingUpdate":
-            if rolling is None:
-                errors.append(required(f"{path}.rollingUpdate", "this should be defaulted and never be nil"))
-            else:
-                _validate_deployment_rolling_update(rolling, f"{path}.rollingUpdate", errors)
-        case _:
-            shown = go_view("apps.DeploymentStrategy", strategy)
-            errors.append(not_supported(path, shown, ("Recreate", "RollingUpdate")))
-
-
-def _validate_deployment_rolling_update(rolling: Object, path: str, errors: Errors) -> None:
-    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    validate_int_or_percent(unavailable, f"{path}.maxUnavailable", errors)
-    validate_int_or_percent(surge, f"{path}.maxSurge", errors)
-    if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
-        errors.append(invalid_value(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
-    validate_at_most_100_percent(unavailable, f"{path}.maxUnavailable", errors)
 
 
 def validate_deployment_status_update(deployment: Object, old: Object) -> list[FieldError]:
@@ -358,9 +347,19 @@ def _without_mutable(spec: Object) -> Object:
 
 def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> Errors:
     errors: Errors = []
-    _validate_management_policy(spec.get("podManagementPolicy", ""), errors)
+    policy = spec.get("podManagementPolicy", "")
+    if not policy:
+        errors.append(required("spec.podManagementPolicy"))
+    elif policy not in ("OrderedReady", "Parallel"):
+        errors.append(invalid_value("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
     _validate_strategy(spec.get("updateStrategy") or {}, "spec.updateStrategy", errors)
-    _validate_claims(spec, errors, is_update=tolerance.is_update)
+    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for when in ("whenDeleted", "whenScaled"):
+        at = f"spec.persistentVolumeClaimRetentionPolicy.{when}"
+        validate_optional_choice(retention.get(when), ("Retain", "Delete"), at, errors)
+    if not tolerance.is_update:
+        for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+            validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", errors)
     for field in ("replicas", "minReadySeconds"):
         validate_nonnegative(spec.get(field), f"spec.{field}", errors)
     validate_nonnegative((spec.get("ordinals") or {}).get("start"), "spec.ordinals.start", errors)
@@ -371,18 +370,15 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
     if selector is None:
         errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), ""))
     else:
-        _validate_template(spec, selector, options, tolerance, errors)
+        template = _with_claims(spec)
+        if not selector.is_empty():
+            validate_selected(template, selector, "spec.template", errors)
+        if not tolerance.skips_template:
+            validate_pod_template(template, options, "spec.template", errors)
     template = spec.get("template") or {}
     validate_restart_policy(template, ("Always",), "spec.template", errors)
     forbid_active_deadline(template, "StatefulSet", "spec.template", errors)
     return errors
-
-
-def _validate_management_policy(policy: str, errors: Errors) -> None:
-    if not policy:
-        errors.append(required("spec.podManagementPolicy"))
-    elif policy not in ("OrderedReady", "Parallel"):
-        errors.append(invalid_value("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'"))
 
 
 def _validate_strategy(strategy: Object, path: str, errors: Errors) -> None:
@@ -410,26 +406,6 @@ def _validate_rolling_update(rolling: Object, path: str, errors: Errors) -> None
         if int_or_percent_value(unavailable) == 0:
             errors.append(invalid_value(at, unavailable, "cannot be 0"))
         validate_at_most_100_percent(unavailable, at, errors)
-
-
-def _validate_claims(spec: Object, errors: Errors, *, is_update: bool) -> None:
-    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
-    for when in ("whenDeleted", "whenScaled"):
-        at = f"spec.persistentVolumeClaimRetentionPolicy.{when}"
-        validate_optional_choice(retention.get(when), ("Retain", "Delete"), at, errors)
-    if is_update:
-        return
-    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", errors)
-
-
-def _validate_template(spec: Object, selector: LabelSelector, options: PodOptions, tolerance: _Tolerance,
-                       errors: Errors) -> None:
-    template = _with_claims(spec)
-    if not selector.is_empty():
-        validate_selected(template, selector, "spec.template", errors)
-    if not tolerance.skips_template:
-        validate_pod_template(template, options, "spec.template", errors)
 
 
 def _with_claims(spec: Object) -> Object:

@@ -48,7 +48,20 @@ def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
             options = options._replace(allow_invalid_selector_values=True)
         errors = _validate_job(job, options, old)
     if old is not None:
-        errors += _validate_update(job, old)
+        spec, old_spec = job["spec"], old["spec"]
+        new, kept_old = spec.get("completions"), old_spec.get("completions")
+        if new != kept_old:
+            if spec.get("completionMode") != "Indexed":
+                errors.append(invalid_value("spec.completions", new, IMMUTABLE))
+            elif new is not None and new != spec.get("parallelism"):
+                errors.append(invalid_value("spec.completions", new, "can only be modified in tandem with spec.parallelism"))
+        if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
+            errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
+        _validate_template_kept(job, old, errors)
+        for field, kind in KEPT:
+            if not semantically_equal(spec.get(field), old_spec.get(field)):
+                shown = go_view(kind, spec.get(field)) if kind else spec.get(field)
+                errors.append(invalid_value(f"spec.{field}", shown, IMMUTABLE))
     return errors
 
 
@@ -56,9 +69,31 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
     errors: Errors = []
     spec = job["spec"]
     before = template_labels((old or job)["spec"].get("template") or {}) or {}
-    _validate_generated_selector(job, errors, with_prefix=old is None or all(key in before for key in LABELS))
+    # The server makes selector and labels from the job's uid; a client may not bring others.
+    with_prefix = old is None or all(key in before for key in LABELS)
+    selector_spec = job["spec"]
+    if not selector_spec.get("manualSelector") and selector_spec.get("selector") is not None:
+        expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
+        if with_prefix:
+            expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
+        labels = template_labels(selector_spec.get("template") or {}) or {}
+        for name, value in expected.items():
+            at = f"spec.template.metadata.labels[{name}]"
+            if name not in labels:
+                errors.append(required(at, f"must be '{value}'"))
+            elif labels[name] != value:
+                errors.append(invalid_value(at, labels, f"must be '{value}'"))
+        selector = selector_of(selector_spec)
+        if selector is not None and not selector.matches(expected):
+            errors.append(invalid_value("spec.selector", selector_view(selector_spec["selector"]), "`selector` not auto-generated"))
     validate_job_spec(spec, options, "spec", errors)
-    _validate_selector(spec, options, errors)
+    if spec.get("selector") is None:
+        errors.append(required("spec.selector"))
+    else:
+        validate_label_selector(spec["selector"], "spec.selector", errors,
+                                allow_invalid_values=options.allow_invalid_selector_values)
+    if (selector := selector_of(spec)) is not None:
+        validate_selected(spec.get("template") or {}, selector, "spec.template", errors)
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         last = f"{name_of(job)}-{spec['completions'] - 1}"
         if dns1123_label(last):
@@ -68,36 +103,6 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
 
 
 # --- selector -----------------------------------------------------------------------------------------------------
-
-
-def _validate_generated_selector(job: Object, errors: Errors, *, with_prefix: bool) -> None:
-    """The server makes selector and labels from the job's uid; a client may not bring others."""
-    spec = job["spec"]
-    if spec.get("manualSelector") or spec.get("selector") is None:
-        return
-    expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
-    if with_prefix:
-        expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
-    labels = template_labels(spec.get("template") or {}) or {}
-    for key, value in expected.items():
-        at = f"spec.template.metadata.labels[{key}]"
-        if key not in labels:
-            errors.append(required(at, f"must be '{value}'"))
-        elif labels[key] != value:
-            errors.append(invalid_value(at, labels, f"must be '{value}'"))
-    selector = selector_of(spec)
-    if selector is not None and not selector.matches(expected):
-        errors.append(invalid_value("spec.selector", selector_view(spec["selector"]), "`selector` not auto-generated"))
-
-
-def _validate_selector(spec: Object, options: PodOptions, errors: Errors) -> None:
-    if spec.get("selector") is None:
-        errors.append(required("spec.selector"))
-    else:
-        validate_label_selector(spec["selector"], "spec.selector", errors,
-                                allow_invalid_values=options.allow_invalid_selector_values)
-    if (selector := selector_of(spec)) is not None:
-        validate_selected(spec.get("template") or {}, selector, "spec.template", errors)
 
 
 # --- spec ---------------------------------------------------------------------------------------------------------
@@ -110,7 +115,9 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
     if (manager := spec.get("managedBy")) is not None:
-        _validate_manager(manager, f"{path}.managedBy", errors)
+        errors.extend(domain_prefixed_path(manager, f"{path}.managedBy"))
+        if len(manager.encode()) > 63:
+            errors.append(too_long(f"{path}.managedBy", 63))
     mode = spec.get("completionMode")
     validate_optional_choice(mode, ("NonIndexed", "Indexed"), f"{path}.completionMode", errors)
     if mode == "Indexed":
@@ -118,15 +125,23 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     elif mode in (None, "NonIndexed"):
         errors.extend(invalid_value(f"{path}.{field}", spec[field], NEEDS_INDEXES)
                       for field in ("backoffLimitPerIndex", "maxFailedIndexes") if spec.get(field) is not None)
-    _validate_policies(spec, path, errors)
+    if spec.get("podFailurePolicy") is not None or spec.get("successPolicy") is not None:
+
+        if spec.get("podFailurePolicy") is not None:
+            validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
+        if spec.get("successPolicy") is not None:
+            validate_success_policy(spec, f"{path}.successPolicy", errors)
+    replacement = spec.get("podReplacementPolicy")
+    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
+    validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
     validate_pod_template(spec.get("template") or {}, options, f"{path}.template", errors)
-    _validate_restart_policy(spec, f"{path}.template.spec.restartPolicy", errors)
-
-
-def _validate_manager(manager: str, path: str, errors: Errors) -> None:
-    errors.extend(domain_prefixed_path(manager, path))
-    if len(manager.encode()) > 63:
-        errors.append(too_long(path, 63))
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
+    if policy in ("", "Always"):
+        errors.append(required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
+    elif policy not in ("OnFailure", "Never"):
+        errors.append(not_supported(f"{path}.template.spec.restartPolicy", policy, ("OnFailure", "Never")))
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        errors.append(invalid_value(f"{path}.template.spec.restartPolicy", policy, 'only "Never" is supported when podFailurePolicy is specified'))
 
 
 def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
@@ -142,41 +157,15 @@ def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
     if failed is not None and failed > MANY:
         errors.append(invalid_value(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {MANY}"))
     if (completions or 0) > MANY and spec.get("backoffLimitPerIndex") is not None:
-        _validate_many_indexes(parallelism, failed, path, errors)
-
-
-def _validate_many_indexes(parallelism: int, failed: int | None, path: str, errors: Errors) -> None:
-    tail = f"when completions are above {MANY} and used with backoff limit per index"
-    if failed is None:
-        errors.append(required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {MANY}"))
-    if parallelism > MANY_PARALLEL:
-        why = f"must be less than or equal to {MANY_PARALLEL} {tail}"
-        errors.append(invalid_value(f"{path}.parallelism", parallelism, why))
-    if (failed or 0) > MANY_FAILED:
-        errors.append(invalid_value(f"{path}.maxFailedIndexes", failed,
-                                    f"must be less than or equal to {MANY_FAILED} {tail}"))
-
-
-def _validate_policies(spec: Object, path: str, errors: Errors) -> None:
-    if spec.get("podFailurePolicy") is not None or spec.get("successPolicy") is not None:
-
-        if spec.get("podFailurePolicy") is not None:
-            validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
-        if spec.get("successPolicy") is not None:
-            validate_success_policy(spec, f"{path}.successPolicy", errors)
-    replacement = spec.get("podReplacementPolicy")
-    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
-    validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
-
-
-def _validate_restart_policy(spec: Object, path: str, errors: Errors) -> None:
-    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
-    if policy in ("", "Always"):
-        errors.append(required(path, 'valid values: "OnFailure", "Never"'))
-    elif policy not in ("OnFailure", "Never"):
-        errors.append(not_supported(path, policy, ("OnFailure", "Never")))
-    elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        errors.append(invalid_value(path, policy, 'only "Never" is supported when podFailurePolicy is specified'))
+        tail = f"when completions are above {MANY} and used with backoff limit per index"
+        if failed is None:
+            errors.append(required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {MANY}"))
+        if parallelism > MANY_PARALLEL:
+            why = f"must be less than or equal to {MANY_PARALLEL} {tail}"
+            errors.append(invalid_value(f"{path}.parallelism", parallelism, why))
+        if (failed or 0) > MANY_FAILED:
+            errors.append(invalid_value(f"{path}.maxFailedIndexes", failed,
+                                        f"must be less than or equal to {MANY_FAILED} {tail}"))
 
 
 # --- update -------------------------------------------------------------------------------------------------------
@@ -186,30 +175,6 @@ KEPT = (("completionMode", ""), ("podFailurePolicy", "*batch.PodFailurePolicy"),
         ("managedBy", ""), ("successPolicy", "*batch.SuccessPolicy"))
 
 
-def _validate_update(job: Object, old: Object) -> Errors:
-    errors: Errors = []
-    spec, old_spec = job["spec"], old["spec"]
-    _validate_completions_kept(spec, old_spec, errors)
-    if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
-        errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
-    _validate_template_kept(job, old, errors)
-    for field, kind in KEPT:
-        if not semantically_equal(spec.get(field), old_spec.get(field)):
-            shown = go_view(kind, spec.get(field)) if kind else spec.get(field)
-            errors.append(invalid_value(f"spec.{field}", shown, IMMUTABLE))
-    return errors
-
-
-def _validate_completions_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
-    new, old = spec.get("completions"), old_spec.get("completions")
-    if new == old:
-        return
-    if spec.get("completionMode") != "Indexed":
-        errors.append(invalid_value("spec.completions", new, IMMUTABLE))
-    elif new is not None and new != spec.get("parallelism"):
-        errors.append(invalid_value("spec.completions", new, "can only be modified in tandem with spec.parallelism"))
-
-
 def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
     """The template stays, but for where pods run and what they ask for while the job is suspended."""
     new_template, old_template = job["spec"].get("template") or {}, old["spec"].get("template") or {}
@@ -217,7 +182,20 @@ def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
         return
     suspended = bool(old["spec"].get("suspend"))
     if suspended and _is_idle(old):
-        expected = _with_new_resources(_with_new_scheduling(old_template, new_template), new_template)
+        spec, new_spec = dict(old_template.get("spec") or {}), new_template.get("spec") or {}
+        for field in ("nodeSelector", "tolerations", "schedulingGates"):
+            spec[field] = new_spec.get(field)
+        affinity = {**(spec.get("affinity") or {}), "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity")}
+        kept = {kind: value for kind, value in affinity.items() if value is not None}
+        spec["affinity"] = kept or new_spec.get("affinity")
+        old = {**old_template, "spec": {field: value for field, value in spec.items() if value is not None}}
+        spec, new_spec = dict(old.get("spec") or {}), new_template.get("spec") or {}
+        for field in ("containers", "initContainers"):
+            before, after = spec.get(field) or [], new_spec.get(field) or []
+            if before and len(before) == len(after):
+                spec[field] = [{**one, "resources": other.get("resources", {})} if one.get("name") == other.get("name")
+                               else one for one, other in zip(before, after, strict=True)]
+        expected = {**old, "spec": spec}
         if not semantically_equal(new_template.get("spec"), expected.get("spec")):
             shown = go_view("core.PodSpec", new_template.get("spec"))
             errors.append(invalid_value("spec.template.spec", shown, IMMUTABLE))
@@ -230,26 +208,6 @@ def _is_idle(job: Object) -> bool:
     stopped = any(one.get("type") == "Suspended" and one.get("status") == "True"
                   for one in status.get("conditions") or ())
     return (status.get("startTime") is None or stopped) and not status.get("active")
-
-
-def _with_new_scheduling(old: Object, new: Object) -> Object:
-    spec, new_spec = dict(old.get("spec") or {}), new.get("spec") or {}
-    for field in ("nodeSelector", "tolerations", "schedulingGates"):
-        spec[field] = new_spec.get(field)
-    affinity = {**(spec.get("affinity") or {}), "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity")}
-    kept = {kind: value for kind, value in affinity.items() if value is not None}
-    spec["affinity"] = kept or new_spec.get("affinity")
-    return {**old, "spec": {field: value for field, value in spec.items() if value is not None}}
-
-
-def _with_new_resources(old: Object, new: Object) -> Object:
-    spec, new_spec = dict(old.get("spec") or {}), new.get("spec") or {}
-    for field in ("containers", "initContainers"):
-        before, after = spec.get(field) or [], new_spec.get(field) or []
-        if before and len(before) == len(after):
-            spec[field] = [{**one, "resources": other.get("resources", {})} if one.get("name") == other.get("name")
-                           else one for one, other in zip(before, after, strict=True)]
-    return {**old, "spec": spec}
 
 
 # --- cron jobs ----------------------------------------------------------------------------------------------------
@@ -272,7 +230,21 @@ def _job_spec(spec: Object) -> Object:
 def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -> Errors:
     errors: Errors = []
     old_spec: Object = (old or {}).get("spec") or {}
-    _validate_schedule(spec, old_spec, errors)
+    from kubepy.api.values import cron
+    schedule, path = spec.get("schedule", ""), "spec.schedule"
+    if not schedule:
+        errors.append(required(path))
+    else:
+        try:
+            cron.parse(schedule)
+        except cron.CronError as error:
+            errors.append(invalid_value(path, schedule, str(error)))
+        if "TZ" in schedule:
+            if "TZ" not in old_spec.get("schedule", ""):
+                why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+                errors.append(invalid_value(path, schedule, why))
+            elif spec.get("timeZone") is not None:
+                errors.append(invalid_value(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
     validate_nonnegative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors)
     zone = spec.get("timeZone")
     if zone is not None and zone != old_spec.get("timeZone"):
@@ -289,26 +261,6 @@ def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -
     for field in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         validate_nonnegative(spec.get(field), f"spec.{field}", errors)
     return errors
-
-
-def _validate_schedule(spec: Object, old_spec: Object, errors: Errors) -> None:
-    from kubepy.api.values import cron
-
-    schedule, path = spec.get("schedule", ""), "spec.schedule"
-    if not schedule:
-        errors.append(required(path))
-        return
-    try:
-        cron.parse(schedule)
-    except cron.CronError as error:
-        errors.append(invalid_value(path, schedule, str(error)))
-    if "TZ" not in schedule:
-        return
-    if "TZ" not in old_spec.get("schedule", ""):
-        why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        errors.append(invalid_value(path, schedule, why))
-    elif spec.get("timeZone") is not None:
-        errors.append(invalid_value(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
 
 
 def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
@@ -351,37 +303,30 @@ def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None
     pod_spec = (spec.get("template") or {}).get("spec") or {}
     names = {one.get("name") for field in ("containers", "initContainers") for one in pod_spec.get(field) or ()}
     for index, rule in enumerate(rules):
-        _validate_rule(rule, spec, names, f"{path}.rules[{index}]", errors)
-
-
-def _validate_rule(rule: Object, spec: Object, names: set[str], path: str, errors: Errors) -> None:
-    action, codes, conditions = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions") or []
-    if not action:
-        errors.append(required(f"{path}.action", _listed(ACTIONS)))
-    elif action not in ACTIONS:
-        errors.append(not_supported(f"{path}.action", action, ACTIONS))
-    elif action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
-        errors.append(invalid_value(f"{path}.action", action, "requires the backoffLimitPerIndex to be set"))
-    if codes is not None:
-        _validate_exit_codes(codes, names, f"{path}.onExitCodes", errors)
-    if conditions:
-        _validate_conditions(conditions, f"{path}.onPodConditions", errors)
-    if codes is not None and conditions:
-        errors.append(_omitted(path, "specifying both OnExitCodes and OnPodConditions is not supported"))
-    if codes is None and not conditions:
-        errors.append(_omitted(path, "specifying one of OnExitCodes and OnPodConditions is required"))
-
-
-def _validate_conditions(patterns: list[Object], path: str, errors: Errors) -> None:
-    if len(patterns) > 20:
-        errors.append(too_many(path, len(patterns), 20))
-    for index, pattern in enumerate(patterns):
-        at, kind, status = f"{path}[{index}]", pattern.get("type", ""), pattern.get("status", "")
-        validate_format(kind, label_key(kind), f"{at}.type", errors)
-        if not status:
-            errors.append(required(f"{at}.status", _listed(STATUSES)))
-        elif status not in STATUSES:
-            errors.append(not_supported(f"{at}.status", status, STATUSES))
+        rule_path = f"{path}.rules[{index}]"
+        action, codes, conditions = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions") or []
+        if not action:
+            errors.append(required(f"{rule_path}.action", _listed(ACTIONS)))
+        elif action not in ACTIONS:
+            errors.append(not_supported(f"{rule_path}.action", action, ACTIONS))
+        elif action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
+            errors.append(invalid_value(f"{rule_path}.action", action, "requires the backoffLimitPerIndex to be set"))
+        if codes is not None:
+            _validate_exit_codes(codes, names, f"{rule_path}.onExitCodes", errors)
+        if conditions:
+            if len(conditions) > 20:
+                errors.append(too_many(f"{rule_path}.onPodConditions", len(conditions), 20))
+            for position, pattern in enumerate(conditions):
+                at, kind, status = f"{rule_path}.onPodConditions[{position}]", pattern.get("type", ""), pattern.get("status", "")
+                validate_format(kind, label_key(kind), f"{at}.type", errors)
+                if not status:
+                    errors.append(required(f"{at}.status", _listed(STATUSES)))
+                elif status not in STATUSES:
+                    errors.append(not_supported(f"{at}.status", status, STATUSES))
+        if codes is not None and conditions:
+            errors.append(_omitted(rule_path, "specifying both OnExitCodes and OnPodConditions is not supported"))
+        if codes is None and not conditions:
+            errors.append(_omitted(rule_path, "specifying one of OnExitCodes and OnPodConditions is required"))
 
 
 def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Errors) -> None:
@@ -422,32 +367,30 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
     if len(rules) > 20:
         errors.append(too_many(f"{path}.rules", len(rules), 20))
     for index, rule in enumerate(rules):
-        _validate_success_rule(rule, spec.get("completions") or 0, f"{path}.rules[{index}]", errors)
-
-
-def _validate_success_rule(rule: Object, completions: int, path: str, errors: Errors) -> None:
-    indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
-    if indexes is None and count is None:
-        errors.append(required(path, "at least one of succeededCount or succeededIndexes must be specified"))
-    total = 0
-    if indexes is not None:
-        if len(indexes) > 64 * 1024:
-            errors.append(too_long(f"{path}.succeededIndexes", 64 * 1024))
-        try:
-            total = count_indexes(indexes, completions)
-        except ValueError as error:
-            why = f"error parsing succeededIndexes: {error}"
-            errors.append(invalid_value(f"{path}.succeededIndexes", indexes, why))
-    if count is None:
-        return
-    at = f"{path}.succeededCount"
-    validate_nonnegative(count, at, errors)
-    if count > completions:
-        why = f"must be less than or equal to {completions} (the number of specified completions)"
-        errors.append(invalid_value(at, count, why))
-    if indexes is not None and count > total:
-        why = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
-        errors.append(invalid_value(at, count, why))
+        completions = spec.get("completions") or 0
+        rule_path = f"{path}.rules[{index}]"
+        indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+        if indexes is None and count is None:
+            errors.append(required(rule_path, "at least one of succeededCount or succeededIndexes must be specified"))
+        total = 0
+        if indexes is not None:
+            if len(indexes) > 64 * 1024:
+                errors.append(too_long(f"{rule_path}.succeededIndexes", 64 * 1024))
+            try:
+                total = count_indexes(indexes, completions)
+            except ValueError as error:
+                why = f"error parsing succeededIndexes: {error}"
+                errors.append(invalid_value(f"{rule_path}.succeededIndexes", indexes, why))
+        if count is None:
+            continue
+        at = f"{rule_path}.succeededCount"
+        validate_nonnegative(count, at, errors)
+        if count > completions:
+            why = f"must be less than or equal to {completions} (the number of specified completions)"
+            errors.append(invalid_value(at, count, why))
+        if indexes is not None and count > total:
+            why = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
+            errors.append(invalid_value(at, count, why))
 
 
 def count_indexes(text: str, completions: int) -> int:

@@ -109,11 +109,6 @@ def validate_secret(secret: Object) -> list[FieldError]:
         _validate_key(key, "data", errors)
     if sum(map(decoded_size, data.values())) > MAX_DATA_BYTES:
         errors.append(too_long("data", MAX_DATA_BYTES))
-    _validate_secret_type(secret, data, errors)
-    return errors
-
-
-def _validate_secret_type(secret: Object, data: Mapping[str, str], errors: Errors) -> None:
     match secret.get("type", ""):
         case "kubernetes.io/service-account-token":
             name = "kubernetes.io/service-account.name"
@@ -131,6 +126,7 @@ def _validate_secret_type(secret: Object, data: Mapping[str, str], errors: Error
                 errors.append(required("data[ssh-privatekey]"))
         case "kubernetes.io/tls":
             errors.extend(required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data)
+    return errors
 
 
 def _validate_json(key: str, data: Mapping[str, str], errors: Errors) -> None:
@@ -192,25 +188,21 @@ def validate_event(event: Object) -> list[FieldError]:
     else:
         if not involved and namespace not in ("default", "kube-system"):
             errors.append(invalid_value("involvedObject.namespace", involved, NAMESPACE_DIFFERS))
-        _validate_reporter(event, errors)
+        # What an event of the new kind must say: who reports what was done, and why.
+        controller = event.get("reportingComponent", "")
+        if not controller:
+            errors.append(required("reportingComponent"))
+        validate_format(controller, qualified_name(controller), "reportingComponent", errors)
+        for field, limit in LIMITS:
+            value = event.get(field, "")
+            if not value:
+                errors.append(required(field))
+            if len(value.encode()) > limit:
+                errors.append(invalid_value(field, "", f"can have at most {limit} characters"))
+        if len(event.get("message", "").encode()) > 1024:
+            errors.append(invalid_value("message", "", "can have at most 1024 characters"))
     validate_format(namespace, dns1123_subdomain(namespace), "namespace", errors)
     return errors
-
-
-def _validate_reporter(event: Object, errors: Errors) -> None:
-    """What an event of the new kind must say: who reports what was done, and why."""
-    controller = event.get("reportingComponent", "")
-    if not controller:
-        errors.append(required("reportingComponent"))
-    validate_format(controller, qualified_name(controller), "reportingComponent", errors)
-    for field, limit in LIMITS:
-        value = event.get(field, "")
-        if not value:
-            errors.append(required(field))
-        if len(value.encode()) > limit:
-            errors.append(invalid_value(field, "", f"can have at most {limit} characters"))
-    if len(event.get("message", "").encode()) > 1024:
-        errors.append(invalid_value("message", "", "can have at most 1024 characters"))
 
 
 # --- nodes ----------------------------------------------------------------------------------------------------------
@@ -252,15 +244,10 @@ def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors)
         else:
             validate_optional_choice(effect, TAINT_EFFECTS, f"{at}.effect", errors)
         if (key, effect) in seen:
-            errors.append(_repeated(taint, at))
+            from kubepy.apiserver.validation.fields import go_view
+            text = duplicate(at, go_view("core.Taint", taint)).text
+            errors.append(FieldError("FieldValueDuplicate", at, f"{text}: taints must be unique by key and effect pair"))
         seen.add((key, effect))
-
-
-def _repeated(taint: Object, path: str) -> FieldError:
-    from kubepy.apiserver.validation.fields import go_view
-
-    text = duplicate(path, go_view("core.Taint", taint)).text
-    return FieldError("FieldValueDuplicate", path, f"{text}: taints must be unique by key and effect pair")
 
 
 def validate_node_update(node: Object, old: Object) -> list[FieldError]:
@@ -268,7 +255,12 @@ def validate_node_update(node: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
     spec, old_spec, status = node.get("spec") or {}, old.get("spec") or {}, node.get("status") or {}
     _validate_amounts(status, errors)
-    _validate_addresses(status.get("addresses") or (), errors)
+    from kubepy.apiserver.validation.fields import go_view
+    seen: list[Object] = []
+    for index, address in enumerate(status.get("addresses") or ()):
+        if address in seen:
+            errors.append(duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address)))
+        seen.append(address)
     networks, old_networks = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []
     if old_networks and networks != old_networks:
         errors.append(forbidden_field("spec.podCIDRs", POD_CIDR_KEPT))
@@ -280,16 +272,6 @@ def validate_node_update(node: Object, old: Object) -> list[FieldError]:
     if spec.get("externalID", "") != old_spec.get("externalID", ""):
         errors.append(forbidden_field("spec.externalID", "may not be updated"))
     return errors
-
-
-def _validate_addresses(addresses: list[Object] | tuple[()], errors: Errors) -> None:
-    from kubepy.apiserver.validation.fields import go_view
-
-    seen: list[Object] = []
-    for index, address in enumerate(addresses):
-        if address in seen:
-            errors.append(duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address)))
-        seen.append(address)
 
 
 def node_warnings(node: Object) -> list[str]:

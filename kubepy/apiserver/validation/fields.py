@@ -154,14 +154,10 @@ def validate_label_selector(selector: Mapping[str, Any] | None, path: str, error
     validate_labels(selector.get("matchLabels"), f"{path}.matchLabels", errors)
     for index, expression in enumerate(selector.get("matchExpressions") or ()):
         at = f"{path}.matchExpressions[{index}]"
-        _validate_requirement(expression, at, errors)
+        validate_operator(expression, at, errors)
+        validate_label_name(expression.get("key", ""), f"{at}.key", errors)
         if not allow_invalid_values:
             validate_label_values(expression.get("values"), f"{at}.values", errors)
-
-
-def _validate_requirement(expression: Mapping[str, Any], path: str, errors: Errors) -> None:
-    validate_operator(expression, path, errors)
-    validate_label_name(expression.get("key", ""), f"{path}.key", errors)
 
 
 def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) -> None:

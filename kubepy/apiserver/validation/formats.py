@@ -132,18 +132,13 @@ def cidr(network: str) -> list[str]:
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
     if str(int(length)) != length:
         return ["must not have leading 0s in IP or prefix length"]
-    if _is_mapped(address):
+    import ipaddress
+    parsed = ipaddress.ip_address(address)
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
         return ["must not have an IPv4-mapped IPv6 address"]
     interface = ipaddress.ip_interface(network)
     return [] if interface.ip == interface.network.network_address else [
         "must not have bits set beyond the prefix length"]
-
-
-def _is_mapped(address: str) -> bool:
-    import ipaddress
-
-    parsed = ipaddress.ip_address(address)
-    return isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None
 
 
 def is_ipv6(address: str) -> bool:

@@ -22,12 +22,33 @@ def validate_job_status_update(job: Object, old: Object) -> list[FieldError]:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     change = _Change(job["spec"], status, old.get("status") or {})
     errors += _validate_uncounted(status.get("uncountedTerminatedPods") or {})
-    errors += _validate_completion(change)
-    errors += _validate_ending(change)
+    if change.turns("Complete", "Failed") and change.has("Complete") and change.has("Failed"):
+        errors.append(_contradiction("cannot set Complete=True and Failed=true conditions"))
+    if change.turns("Complete", "FailureTarget") and change.has("Complete") and change.has("FailureTarget"):
+        errors.append(_contradiction("cannot set Complete=True and FailureTarget=true conditions"))
+    errors += _validate_completion_time(change)
+    # An end is announced before it comes.
+    if change.turns("Failed", "FailureTarget") and change.has("Failed") and not change.has("FailureTarget"):
+        errors.append(_contradiction("cannot set Failed=True condition without the FailureTarget=true condition"))
+    if change.turns("Complete", "SuccessCriteriaMet") and change.has("Complete") and not change.has(
+            "SuccessCriteriaMet"):
+        why = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
+        errors.append(_contradiction(why))
     errors += _validate_finished(change)
     errors += _validate_indexes(change)
-    errors += _validate_pods(change)
-    errors += _validate_success(change)
+    terminating, ready = change.status.get("terminating", 0), change.status.get("ready", 0)
+    if ((change.turns(FINISHED) or change.changes("terminating")) and terminating > 0 and change.has(FINISHED)):
+        errors.append(invalid_value("status.terminating", terminating, "terminating>0 is invalid for finished job"))
+    if change.changes("ready", "active") and ready > change.status.get("active", 0):
+        errors.append(invalid_value("status.ready", ready, "cannot set more ready pods than active"))
+    met = change.has("SuccessCriteriaMet")
+    if met and change.has("Failed"):
+        errors.append(_contradiction("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
+    if met and change.has("FailureTarget"):
+        errors.append(_contradiction("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
+    if change.spec.get("successPolicy") is not None and change.has("Complete") and not met:
+        why = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
+        errors.append(_contradiction(why))
     return errors + _validate_kept(change)
 
 
@@ -79,15 +100,6 @@ def _validate_uncounted(uncounted: Object) -> Errors:
     return errors
 
 
-def _validate_completion(change: _Change) -> Errors:
-    errors: Errors = []
-    if change.turns("Complete", "Failed") and change.has("Complete") and change.has("Failed"):
-        errors.append(_contradiction("cannot set Complete=True and Failed=true conditions"))
-    if change.turns("Complete", "FailureTarget") and change.has("Complete") and change.has("FailureTarget"):
-        errors.append(_contradiction("cannot set Complete=True and FailureTarget=true conditions"))
-    return errors + _validate_completion_time(change)
-
-
 def _validate_completion_time(change: _Change) -> Errors:
     errors: Errors = []
     started, completed = change.status.get("startTime"), change.status.get("completionTime")
@@ -101,18 +113,6 @@ def _validate_completion_time(change: _Change) -> Errors:
     if (change.changes("startTime", "completionTime") and None not in (started, completed)
             and str(completed) < str(started)):
         errors.append(invalid_value(path, completed, "must be equal to or after `startTime`"))
-    return errors
-
-
-def _validate_ending(change: _Change) -> Errors:
-    """An end is announced before it comes."""
-    errors: Errors = []
-    if change.turns("Failed", "FailureTarget") and change.has("Failed") and not change.has("FailureTarget"):
-        errors.append(_contradiction("cannot set Failed=True condition without the FailureTarget=true condition"))
-    if change.turns("Complete", "SuccessCriteriaMet") and change.has("Complete") and not change.has(
-            "SuccessCriteriaMet"):
-        why = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
-        errors.append(_contradiction(why))
     return errors
 
 
@@ -166,29 +166,6 @@ def _unreadable(change: _Change, field: str) -> Errors:
     return []
 
 
-def _validate_pods(change: _Change) -> Errors:
-    errors: Errors = []
-    terminating, ready = change.status.get("terminating", 0), change.status.get("ready", 0)
-    if ((change.turns(FINISHED) or change.changes("terminating")) and terminating > 0 and change.has(FINISHED)):
-        errors.append(invalid_value("status.terminating", terminating, "terminating>0 is invalid for finished job"))
-    if change.changes("ready", "active") and ready > change.status.get("active", 0):
-        errors.append(invalid_value("status.ready", ready, "cannot set more ready pods than active"))
-    return errors
-
-
-def _validate_success(change: _Change) -> Errors:
-    errors: Errors = []
-    met = change.has("SuccessCriteriaMet")
-    if met and change.has("Failed"):
-        errors.append(_contradiction("cannot set SuccessCriteriaMet=True and Failed=true conditions"))
-    if met and change.has("FailureTarget"):
-        errors.append(_contradiction("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
-    if change.spec.get("successPolicy") is not None and change.has("Complete") and not met:
-        why = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
-        errors.append(_contradiction(why))
-    return errors
-
-
 def _validate_kept(change: _Change) -> Errors:
     """What is final stays, and counts only go up; but an Indexed job that shrinks loses completions."""
     errors = [_contradiction(f"cannot disable the terminal {condition}=True condition")
@@ -199,20 +176,16 @@ def _validate_kept(change: _Change) -> Errors:
         now = change.status.get(count, 0)
         if now < change.before.get(count, 0):
             errors.append(invalid_value(f"status.{count}", now, f"cannot decrease the {count} counter"))
-    return errors + _validate_kept_times(change) + _validate_kept_success(change)
-
-
-def _validate_kept_times(change: _Change) -> Errors:
-    """A Job that runs keeps its start; one that is resumed begins anew."""
-    errors: Errors = []
+    # A Job that runs keeps its start; one that is resumed begins anew.
+    times_errors: Errors = []
     completed = change.status.get("completionTime")
     if change.changes("completionTime") and None not in (completed, change.before.get("completionTime")):
-        errors.append(invalid_value("status.completionTime", completed, IMMUTABLE))
+        times_errors.append(invalid_value("status.completionTime", completed, IMMUTABLE))
     resumed = change.had("Suspended") and not change.has("Suspended")
     if (change.changes("startTime") and change.before.get("startTime") is not None and not resumed
             and not change.spec.get("suspend")):
-        errors.append(required("status.startTime", "startTime cannot be removed for unsuspended job"))
-    return errors
+        times_errors.append(required("status.startTime", "startTime cannot be removed for unsuspended job"))
+    return errors + times_errors + _validate_kept_success(change)
 
 
 def _validate_kept_success(change: _Change) -> Errors:

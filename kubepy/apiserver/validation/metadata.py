@@ -91,7 +91,12 @@ def _validate_common(metadata: Metadata, namespaced: bool, path: str) -> list[Fi
     validate_labels(metadata.get("labels"), f"{path}.labels", wrong)
     wrong += validate_annotations(metadata.get("annotations"), f"{path}.annotations")
     wrong += validate_owner_references(metadata.get("ownerReferences") or [], f"{path}.ownerReferences")
-    return wrong + _validate_finalizers(metadata.get("finalizers") or [], f"{path}.finalizers")
+    finalizers = metadata.get("finalizers") or []
+    wrong += [invalid_value(f"{path}.finalizers", name, why) for name in finalizers for why in label_key(name)]
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
+        why = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+        wrong.append(invalid_value(f"{path}.finalizers", list(finalizers), why))
+    return wrong
 
 
 def _validate_namespace(namespace: str, namespaced: bool, path: str) -> list[FieldError]:
@@ -131,14 +136,6 @@ def _validate_owner_reference(reference: Object, path: str) -> list[FieldError]:
     if (api_version, kind) == ("v1", "Event"):
         shown = json_view("meta/v1.OwnerReference", reference)
         wrong.append(invalid_value(path, shown, "/v1, Kind=Event is disallowed from being an owner"))
-    return wrong
-
-
-def _validate_finalizers(finalizers: Sequence[str], path: str) -> list[FieldError]:
-    wrong = [invalid_value(path, name, why) for name in finalizers for why in label_key(name)]
-    if ORPHAN in finalizers and FOREGROUND in finalizers:
-        why = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
-        wrong.append(invalid_value(path, list(finalizers), why))
     return wrong
 
 

@@ -196,12 +196,8 @@ def validate_persistent_source(kind: str, source: Object, volume_name: str, path
     if kind == "azureFile" and source.get("secretNamespace") == "":
         errors.append(required(f"{path}.secretNamespace"))
     if kind == "glusterfs" and (namespace := source.get("endpointsNamespace")) is not None:
-        _validate_endpoints_namespace(namespace, f"{path}.endpointsNamespace", errors)
-
-
-def _validate_endpoints_namespace(namespace: str, path: str, errors: Errors) -> None:
-    empty = "if the endpointnamespace is set, it must be a valid namespace name"
-    validate_format(namespace, dns1123_label(namespace) if namespace else (empty,), path, errors)
+        empty = "if the endpointnamespace is set, it must be a valid namespace name"
+        validate_format(namespace, dns1123_label(namespace) if namespace else (empty,), f"{path}.endpointsNamespace", errors)
 
 
 def _validate_persistent_iscsi(source: Object, volume_name: str, path: str, errors: Errors) -> None:
@@ -224,15 +220,11 @@ def _validate_persistent_csi(source: Object, volume_name: str, path: str, errors
     for field in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef",
                   "nodeExpandSecretRef"):
         if (reference := source.get(field)) is not None:
-            _validate_secret_reference(reference, f"{path}.{field}", errors)
-
-
-def _validate_secret_reference(reference: Object, path: str, errors: Errors) -> None:
-    for field, rule in (("name", dns1123_subdomain), ("namespace", dns1123_label)):
-        if not reference.get(field):
-            errors.append(required(f"{path}.{field}"))
-        else:
-            validate_format(reference[field], rule(reference[field]), f"{path}.{field}", errors)
+            for name, rule in (("name", dns1123_subdomain), ("namespace", dns1123_label)):
+                if not reference.get(name):
+                    errors.append(required(f"{path}.{field}.{name}"))
+                else:
+                    validate_format(reference[name], rule(reference[name]), f"{path}.{field}.{name}", errors)
 
 
 _PERSISTENT: dict[str, Any] = {

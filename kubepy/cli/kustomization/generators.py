@@ -19,7 +19,7 @@ LINE_LENGTH = 70  # of base64 in a Secret
 
 
 def content_hash(content: Object) -> str:
-    """Return the suffix of a generated name: ten characters that change with the content (``kubectl/pkg/util/hash``)."""
+    """Return the suffix of a generated name: a hash of ten characters (``kubectl/pkg/util/hash``)."""
     digest = hashlib.sha256(to_json(content).encode()).hexdigest()
     return digest[:10].translate(str.maketrans("013ae", "ghkmt"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.cli.describers import pods as describe_pods
-from kubepy.cli.describers.writer import PADDING, Writer
+from kubepy.cli.describers.writer import PADDING, PrefixWriter
 from kubepy.cli.errors import CliError
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
 from kubepy.cli.rollout.revisions import CHANGE_CAUSE, Revision, require_revisions, revisions_of
@@ -57,7 +57,7 @@ def history_text(obj: Object, revisions: list[Revision], number: int) -> str:
         return "No rollout history found."
     if number:
         one = _require(revisions, number)
-        writer = Writer()
+        writer = PrefixWriter()
         describe_pods.template(writer, _template_with_cause(obj, one))
         return writer.raw()
     return align(["REVISION\tCHANGE-CAUSE", *(f"{one.number}\t{one.change_cause}" for one in revisions)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.cli.describers import pods as describe_pods
-from kubepy.cli.describers.writer import LAST_APPLIED, Writer
+from kubepy.cli.describers.writer import LAST_APPLIED, PrefixWriter
 from kubepy.cli.errors import prefixed
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.rollout.revisions import require_revisions, revisions_of
@@ -72,6 +72,6 @@ def carry_out(factory: Factory, given: Invocation, info: Info, plan: Rollback, s
 
 
 def _would_restore(obj: Object, template: Object) -> str:
-    writer = Writer()
+    writer = PrefixWriter()
     describe_pods.template(writer, template)
     return writer.raw() if obj["kind"] == "Deployment" else f"will roll back to {writer.raw()}"

@@ -104,7 +104,7 @@ class Editing:
         self.line_end = "\r\n" if options.windows_line_endings else "\n"
 
     def edit(self, infos: list[Info]) -> None:
-        """Edit objects. Raises CliError and Status; files with changes that were refused stay, and stderr names them."""
+        """Edit objects. Raises CliError and Status; stderr names the files with changes that were refused."""
         objects = [info.content for info in infos]
         if self.style not in JSON_AND_YAML:
             raise no_printer(self.output, JSON_AND_YAML)

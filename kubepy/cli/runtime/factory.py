@@ -35,8 +35,8 @@ YELLOW, PLAIN = "\033[33;1m", "\033[0m"
 class Factory:
     """One run of the command line. The cluster is opened when a command first reads it.
 
-    ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster; in a dry run no folder
-    is made, and an empty temporary cluster answers in its place.
+    ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster; in a dry run no
+    folder is made, and an empty temporary cluster answers in its place.
     """
 
     def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,

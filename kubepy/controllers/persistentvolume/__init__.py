@@ -8,9 +8,8 @@ Upstream: ``pkg/controller/volume/persistentvolume``, ``sig-storage-lib-external
 
 from kubepy.controllers.persistentvolume.claims import ClaimController
 from kubepy.controllers.persistentvolume.expansion import ExpandController, SimulatedResizer
-from kubepy.controllers.persistentvolume.protection import PVProtectionController
 from kubepy.controllers.persistentvolume.provisioner import SimulatedProvisioner
 from kubepy.controllers.persistentvolume.volumes import VolumeController
 
-__all__ = ["ClaimController", "ExpandController", "PVProtectionController", "SimulatedProvisioner", "SimulatedResizer",
+__all__ = ["ClaimController", "ExpandController", "SimulatedProvisioner", "SimulatedResizer",
            "VolumeController"]

@@ -36,14 +36,18 @@ def options_for_update(old_spec: Object, old_metadata: Object, *, resource_is_po
     return PodOptions(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=not is_deletion_cost(old_metadata.get("annotations")),
-        allow_invalid_selector_values=_has_invalid_affinity_selector(old_spec),
+        allow_invalid_selector_values=any(has_invalid_label_value(term.get(selector))
+               for term in pod_affinity_terms(old_spec) for selector in ("labelSelector", "namespaceSelector")),
         allow_invalid_node_affinity_values=_has_invalid_node_affinity_value(old_spec),
         allow_invalid_spread_selector=_has_invalid_spread_selector(old_spec),
         allow_indivisible_huge_pages=_has_indivisible_huge_pages(old_spec),
         allow_non_local_token_path=_has_non_local_token_path(old_spec),
         allow_namespaced_sysctls=_has_forbidden_sysctl(old_spec),
-        allow_restart_container_in_init=_has_restart_container_in_init(old_spec),
-        allow_volume_devices_in_user_namespace=_has_volume_devices_in_user_namespace(old_spec),
+        allow_restart_container_in_init=any(policy.get("restartPolicy") == "RestartContainer"
+               for container in old_spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
+               for policy in container.get("resizePolicy") or ()),
+        allow_volume_devices_in_user_namespace=old_spec.get("hostUsers") is False and any(
+        container.get("volumeDevices") for container, _ in containers_with_paths(old_spec, "")),
     )
 
 
@@ -64,11 +68,6 @@ def pod_affinity_terms(spec: Object) -> Iterator[Object]:
         yield from block.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
         for weighted in block.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
             yield weighted.get("podAffinityTerm") or {}
-
-
-def _has_invalid_affinity_selector(spec: Object) -> bool:
-    return any(has_invalid_label_value(term.get(selector))
-               for term in pod_affinity_terms(spec) for selector in ("labelSelector", "namespaceSelector"))
 
 
 def _has_invalid_node_affinity_value(spec: Object) -> bool:
@@ -113,14 +112,3 @@ def _has_forbidden_sysctl(spec: Object) -> bool:
 
     sysctls = (spec.get("securityContext") or {}).get("sysctls") or ()
     return any(host_sysctl_complaint(one.get("name", ""), spec) for one in sysctls)
-
-
-def _has_restart_container_in_init(spec: Object) -> bool:
-    return any(policy.get("restartPolicy") == "RestartContainer"
-               for container in spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
-               for policy in container.get("resizePolicy") or ())
-
-
-def _has_volume_devices_in_user_namespace(spec: Object) -> bool:
-    return spec.get("hostUsers") is False and any(
-        container.get("volumeDevices") for container, _ in containers_with_paths(spec, ""))

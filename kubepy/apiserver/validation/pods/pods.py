@@ -66,9 +66,30 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
         errors += final
         if spec.get("activeDeadlineSeconds") is not None:
             return errors
-    _validate_tolerations_added(spec, old_spec, errors)
-    _validate_gates_removed(spec, old_spec, errors)
-    _validate_unchanged(spec, old_spec, errors)
+    new, old = spec.get("tolerations") or [], old_spec.get("tolerations") or []
+    if new != old:
+        kept = [_without_seconds(one) for one in new]
+        if any(_without_seconds(one) not in kept for one in old):
+            why = "existing toleration can not be modified except its tolerationSeconds"
+            errors.append(forbidden_field("spec.tolerations", why))
+        else:
+            validate_tolerations(new, "spec.tolerations", errors)
+    known = {one.get("name") for one in old_spec.get("schedulingGates") or ()}
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        if gate.get("name") not in known:
+            why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            errors.append(forbidden_field(f"spec.schedulingGates[{index}].name", why))
+    # Everything that may change is put back as it was; any difference that remains is forbidden.
+    if not semantically_equal(spec, old_spec):
+        munged = _with_old_mutable_fields(spec, old_spec)
+        if old_spec.get("schedulingGates"):
+            _validate_gated_scheduling(munged, old_spec, errors)
+        if not semantically_equal(munged, old_spec):
+            from kubepy.apiserver.validation.fields import go_diff
+
+            difference = go_diff("core.PodSpec", old_spec, munged)
+            why = f"pod updates may not change fields other than {UPDATABLE}\n{difference}"
+            errors.append(forbidden_field("spec", why))
     return errors
 
 
@@ -102,43 +123,8 @@ def _deadline_errors(spec: Object, old_spec: Object) -> list[FieldError]:
     return []
 
 
-def _validate_tolerations_added(spec: Object, old_spec: Object, errors: Errors) -> None:
-    new, old = spec.get("tolerations") or [], old_spec.get("tolerations") or []
-    if new == old:
-        return
-    kept = [_without_seconds(one) for one in new]
-    if any(_without_seconds(one) not in kept for one in old):
-        why = "existing toleration can not be modified except its tolerationSeconds"
-        errors.append(forbidden_field("spec.tolerations", why))
-    else:
-        validate_tolerations(new, "spec.tolerations", errors)
-
-
 def _without_seconds(toleration: Object) -> Object:
     return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
-
-
-def _validate_gates_removed(spec: Object, old_spec: Object, errors: Errors) -> None:
-    known = {one.get("name") for one in old_spec.get("schedulingGates") or ()}
-    for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        if gate.get("name") not in known:
-            why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
-            errors.append(forbidden_field(f"spec.schedulingGates[{index}].name", why))
-
-
-def _validate_unchanged(spec: Object, old_spec: Object, errors: Errors) -> None:
-    """Everything that may change is put back as it was; any difference that remains is forbidden."""
-    if semantically_equal(spec, old_spec):
-        return
-    munged = _with_old_mutable_fields(spec, old_spec)
-    if old_spec.get("schedulingGates"):
-        _validate_gated_scheduling(munged, old_spec, errors)
-    if not semantically_equal(munged, old_spec):
-        from kubepy.apiserver.validation.fields import go_diff
-
-        difference = go_diff("core.PodSpec", old_spec, munged)
-        why = f"pod updates may not change fields other than {UPDATABLE}\n{difference}"
-        errors.append(forbidden_field("spec", why))
 
 
 def _with_old_mutable_fields(spec: Object, old_spec: Object) -> Object:
@@ -177,28 +163,23 @@ def _validate_gated_scheduling(munged: Object, old_spec: Object, errors: Errors)
     new_affinity, old_affinity = munged.get("affinity") or {}, old_spec.get("affinity") or {}
     if semantically_equal(new_affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")):
         return
-    _validate_node_affinity_narrowed(new_affinity.get("nodeAffinity") or {}, old_affinity.get("nodeAffinity") or {},
-                                     errors)
+    at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
+    old_terms = ((old_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    new_terms = ((new_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    if old_terms and len(old_terms) != len(new_terms):
+        why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), why))
+    else:
+        for index, (new_term, old_term) in enumerate(zip(new_terms, old_terms, strict=False)):
+            if not _only_adds(new_term, old_term):
+                why = "only additions are allowed (no mutations or deletions)"
+                errors.append(invalid_value(f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), why))
     restored = dict(new_affinity)
     _copy_field(restored, old_affinity, "nodeAffinity")
     if restored or old_spec.get("affinity") is not None:
         munged["affinity"] = restored
     else:
         munged.pop("affinity", None)
-
-
-def _validate_node_affinity_narrowed(new: Object, old: Object, errors: Errors) -> None:
-    at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
-    old_terms = (old.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
-    new_terms = (new.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
-    if old_terms and len(old_terms) != len(new_terms):
-        why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), why))
-        return
-    for index, (new_term, old_term) in enumerate(zip(new_terms, old_terms, strict=False)):
-        if not _only_adds(new_term, old_term):
-            why = "only additions are allowed (no mutations or deletions)"
-            errors.append(invalid_value(f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), why))
 
 
 def _only_adds(new: Object, old: Object) -> bool:

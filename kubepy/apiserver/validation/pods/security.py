@@ -46,20 +46,15 @@ def validate_security_context(context: Object, path: str, errors: Errors, *, hos
             errors.append(invalid_value(f"{path}.procMount", mount, why))
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
     if context.get("allowPrivilegeEscalation") is False:
-        _validate_no_escalation(context, path, errors)
+        from kubepy.apiserver.validation.fields import go_view
+        if context.get("privileged"):
+            why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
+        if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
+            why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+            errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
     validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
-
-
-def _validate_no_escalation(context: Object, path: str, errors: Errors) -> None:
-    from kubepy.apiserver.validation.fields import go_view
-
-    if context.get("privileged"):
-        why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
-    if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-        why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-        errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
 
 
 def _validate_id(number: int | None, path: str, errors: Errors) -> None:
@@ -81,7 +76,19 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         _validate_shared_processes(path, errors)
     if sysctls := context.get("sysctls"):
-        _validate_sysctls(sysctls, spec, f"{path}.sysctls", errors, allow_namespaced=allow_namespaced_sysctls)
+        seen: set[str] = set()
+        for index, sysctl in enumerate(sysctls):
+            name, at = sysctl.get("name", ""), f"{path}.sysctls[{index}].name"
+            if not name:
+                errors.append(required(at))
+            elif len(name) > 253 or not _sysctl_name().fullmatch(name):
+                why = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
+                errors.append(invalid_value(at, name, why))
+            elif name in seen:
+                errors.append(duplicate(at, name))
+            seen.add(name)
+            if not allow_namespaced_sysctls and (why := host_sysctl_complaint(name, spec)):
+                errors.append(invalid_value(at, name, why))
     validate_optional_choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"),
                              f"{path}.fsGroupChangePolicy", errors)
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
@@ -96,23 +103,6 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
 def _validate_shared_processes(path: str, errors: Errors) -> None:
     why = "ShareProcessNamespace and HostPID cannot both be enabled"
     errors.append(invalid_value(f"{path}.shareProcessNamespace", True, why))
-
-
-def _validate_sysctls(sysctls: list[Object], spec: Object, path: str, errors: Errors, *,
-                      allow_namespaced: bool) -> None:
-    seen: set[str] = set()
-    for index, sysctl in enumerate(sysctls):
-        name, at = sysctl.get("name", ""), f"{path}[{index}].name"
-        if not name:
-            errors.append(required(at))
-        elif len(name) > 253 or not _sysctl_name().fullmatch(name):
-            why = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
-            errors.append(invalid_value(at, name, why))
-        elif name in seen:
-            errors.append(duplicate(at, name))
-        seen.add(name)
-        if not allow_namespaced and (why := host_sysctl_complaint(name, spec)):
-            errors.append(invalid_value(at, name, why))
 
 
 def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
@@ -200,19 +190,6 @@ def windows_user_name(name: str) -> list[str]:
     if name.count("\\") > 1:
         return ["runAsUserName cannot contain more than one backslash"]
     domain, backslash, user = name.rpartition("\\")
-    return (_windows_domain(domain) if backslash else []) + _windows_user(user)
-
-
-def _windows_domain(domain: str) -> list[str]:
-    wrong = ["runAsUserName's Domain length must be under 256 characters"] if len(domain) >= 256 else []
-    label = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-    net_bios = r'[^\\/:\*\?"<>|\.][^\\/:\*\?"<>|]{0,14}'
-    if not (re.fullmatch(net_bios, domain) or re.fullmatch(rf"{label}(?:\.{label})*", domain)):
-        wrong.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
-    return wrong
-
-
-def _windows_user(user: str) -> list[str]:
     wrong = []
     if not user:
         wrong.append("runAsUserName's User cannot be empty")
@@ -222,6 +199,15 @@ def _windows_user(user: str) -> list[str]:
         wrong.append("runAsUserName's User cannot contain only periods or spaces")
     if re.search(r'["/\\:;|=,+*?<>@\[\]]', user):
         wrong.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+    return (_windows_domain(domain) if backslash else []) + wrong
+
+
+def _windows_domain(domain: str) -> list[str]:
+    wrong = ["runAsUserName's Domain length must be under 256 characters"] if len(domain) >= 256 else []
+    label = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+    net_bios = r'[^\\/:\*\?"<>|\.][^\\/:\*\?"<>|]{0,14}'
+    if not (re.fullmatch(net_bios, domain) or re.fullmatch(rf"{label}(?:\.{label})*", domain)):
+        wrong.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
     return wrong
 
 
@@ -257,16 +243,20 @@ def validate_os(spec: Object, path: str, errors: Errors) -> None:
     elif system not in ("linux", "windows"):
         errors.append(not_supported(f"{path}.os", system, ("linux", "windows")))
     elif system == "linux":
-        _validate_linux(spec, path, errors)
+        for holder, at in ((spec, path), *containers_with_paths(spec, path)):
+            if (holder.get("securityContext") or {}).get("windowsOptions") is not None:
+                errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
+                                              "windows options cannot be set for a linux pod"))
     else:
-        _validate_windows(spec, path, errors)
-
-
-def _validate_linux(spec: Object, path: str, errors: Errors) -> None:
-    for holder, at in ((spec, path), *containers_with_paths(spec, path)):
-        if (holder.get("securityContext") or {}).get("windowsOptions") is not None:
-            errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
-                                          "windows options cannot be set for a linux pod"))
+        why = "cannot be set for a windows pod"
+        for field in LINUX_POD_FIELDS:
+            block, _, name = field.rpartition(".")
+            if ((spec.get(block) or {}) if block else spec).get(name) is not None:
+                errors.append(forbidden_field(f"{path}.{field}", why))
+        for container, at in containers_with_paths(spec, path):
+            context = container.get("securityContext") or {}
+            errors.extend(forbidden_field(f"{at}.securityContext.{field}", why)
+                          for field in LINUX_CONTAINER_FIELDS if context.get(field) is not None)
 
 
 # The pod fields in upstream's order; those that are not in securityContext are in the spec.
@@ -278,15 +268,3 @@ LINUX_POD_FIELDS = ("securityContext.appArmorProfile", "securityContext.seLinuxO
 LINUX_CONTAINER_FIELDS = ("appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities",
                           "readOnlyRootFilesystem", "privileged", "allowPrivilegeEscalation", "procMount",
                           "runAsUser", "runAsGroup")
-
-
-def _validate_windows(spec: Object, path: str, errors: Errors) -> None:
-    why = "cannot be set for a windows pod"
-    for field in LINUX_POD_FIELDS:
-        block, _, name = field.rpartition(".")
-        if ((spec.get(block) or {}) if block else spec).get(name) is not None:
-            errors.append(forbidden_field(f"{path}.{field}", why))
-    for container, at in containers_with_paths(spec, path):
-        context = container.get("securityContext") or {}
-        errors.extend(forbidden_field(f"{at}.securityContext.{field}", why)
-                      for field in LINUX_CONTAINER_FIELDS if context.get(field) is not None)

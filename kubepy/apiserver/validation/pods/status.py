@@ -43,8 +43,18 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     status, before = pod.get("status") or {}, old.get("status") or {}
     if annotations_of(pod) != annotations_of(old):
         validate_annotation_changes(annotations_of(pod), annotations_of(old), "metadata.annotations", errors)
-    _validate_conditions(status.get("conditions") or (), errors)
-    _validate_nominated_node(status, before, old["spec"], errors)
+    for index, condition in enumerate(status.get("conditions") or ()):
+        kind, generation, at = condition.get("type", ""), condition.get("observedGeneration", 0), (
+            f"status.conditions[{index}]")
+        if generation < 0:
+            errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
+        if kind not in SYSTEM_CONDITIONS:
+            validate_format(kind, label_key(kind), f"{at}.Type", errors)
+    node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
+    if node and node != before.get("nominatedNodeName", ""):
+        validate_format(node, dns1123_subdomain(node), at, errors)
+        if old["spec"].get("nodeName"):
+            errors.append(forbidden_field(at, "may not be set on pods that are already bound to a node"))
     if (generation := status.get("observedGeneration", 0)) < 0:
         errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
     if status.get("qosClass", "") != before.get("qosClass", ""):
@@ -52,31 +62,16 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     for field, containers in STATUS_LISTS:
         errors.extend(_revivals(status.get(field) or (), before.get(field) or (), old["spec"], containers, field))
     _validate_claim_statuses(status.get("resourceClaimStatuses") or (), pod["spec"], errors)
-    _validate_addresses(status, before, errors)
+    hosts = status.get("hostIPs") or ()
+    _validate_list(status, before, "podIPs", "core.PodIP", errors)
+    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
+        errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
+    _validate_list(status, before, "hostIPs", "core.HostIP", errors)
     for field, _ in STATUS_LISTS:
         _validate_users(status.get(field) or (), pod["spec"], f"status.{field}", errors)
     for field, containers in STATUS_LISTS:
         errors.extend(_wrong_allocations(status.get(field) or (), pod["spec"].get(containers) or (), f"status.{field}"))
     return errors
-
-
-def _validate_conditions(conditions: Iterable[Object], errors: Errors) -> None:
-    for index, condition in enumerate(conditions):
-        kind, generation, at = condition.get("type", ""), condition.get("observedGeneration", 0), (
-            f"status.conditions[{index}]")
-        if generation < 0:
-            errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
-        if kind not in SYSTEM_CONDITIONS:
-            validate_format(kind, label_key(kind), f"{at}.Type", errors)
-
-
-def _validate_nominated_node(status: Object, before: Object, spec: Object, errors: Errors) -> None:
-    node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
-    if not node or node == before.get("nominatedNodeName", ""):
-        return
-    validate_format(node, dns1123_subdomain(node), at, errors)
-    if spec.get("nodeName"):
-        errors.append(forbidden_field(at, "may not be set on pods that are already bound to a node"))
 
 
 # --- containers that have ended -----------------------------------------------------------------------------------
@@ -134,14 +129,6 @@ def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: E
             validate_format(claim, dns1123_subdomain(claim), f"{at}.resourceClaimName", errors)
 
 
-def _validate_addresses(status: Object, before: Object, errors: Errors) -> None:
-    hosts = status.get("hostIPs") or ()
-    _validate_list(status, before, "podIPs", "core.PodIP", errors)
-    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
-        errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
-    _validate_list(status, before, "hostIPs", "core.HostIP", errors)
-
-
 def _validate_list(status: Object, before: Object, field: str, type_name: str, errors: Errors) -> None:
     """At most one address of each family; what the old pod had already is tolerated."""
     given = [one.get("ip", "") for one in status.get(field) or ()]
@@ -185,7 +172,17 @@ def _wrong_allocations(statuses: Iterable[Object], containers: Iterable[Object],
         for position, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
             if container is not None and (why := _unasked(allocated.get("name", ""), container)):
                 yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), why)
-            yield from _wrong_healths(allocated.get("resources") or (), f"{at}[{position}].resources")
+            devices = allocated.get("resources") or ()
+            seen: set[str] = set()
+            for index, device in enumerate(devices):
+                place, identifier = f"{at}[{position}].resources[{index}]", device.get("resourceID", "")
+                if device.get("health", "") not in HEALTHS:
+                    yield not_supported(f"{place}.health", device.get("health", ""), HEALTHS)
+                if device.get("message") == "":
+                    yield required(f"{place}.message", "must be non-empty if specified")
+                if identifier in seen:
+                    yield duplicate(f"{place}.resourceID", identifier)
+                seen.add(identifier)
 
 
 def _unasked(name: str, container: Object) -> str:
@@ -197,19 +194,6 @@ def _unasked(name: str, container: Object) -> str:
               for one in resources.get("claims") or ()}
     return "" if name in claims else ("must match one of the container's resource claims in a format "
                                       "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty")
-
-
-def _wrong_healths(devices: Iterable[Object], path: str) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for index, device in enumerate(devices):
-        at, identifier = f"{path}[{index}]", device.get("resourceID", "")
-        if device.get("health", "") not in HEALTHS:
-            yield not_supported(f"{at}.health", device.get("health", ""), HEALTHS)
-        if device.get("message") == "":
-            yield required(f"{at}.message", "must be non-empty if specified")
-        if identifier in seen:
-            yield duplicate(f"{at}.resourceID", identifier)
-        seen.add(identifier)
 
 
 # --- the `resize` subresource (ValidatePodResize) -------------------------------------------------------------------

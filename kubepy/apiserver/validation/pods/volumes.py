@@ -42,7 +42,15 @@ def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, 
     made_for = {f"{pod_name}-{one.get('name', '')}" for one in volumes if pod_name and one.get("ephemeral") is not None}
     for index, volume in enumerate(volumes):
         found: Errors = []
-        _validate_volume(volume, good, pod_name, options, f"{path}[{index}]", found)
+        item_path = f"{path}[{index}]"
+        name = volume.get("name", "")
+        _validate_source(volume, pod_name, options, item_path, found)
+        if not name:
+            found.append(required(f"{item_path}.name"))
+        else:
+            validate_format(name, dns1123_label(name), f"{item_path}.name", found)
+        if name in good:
+            found.append(duplicate(f"{item_path}.name", name))
         if not found:
             good[volume["name"]] = volume
         errors.extend(found)
@@ -53,25 +61,33 @@ def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, 
     return good
 
 
-def _validate_volume(volume: Object, good: dict[str, Object], pod_name: str, options: PodOptions, path: str,
-                     errors: Errors) -> None:
-    name = volume.get("name", "")
-    _validate_source(volume, pod_name, options, path, errors)
-    if not name:
-        errors.append(required(f"{path}.name"))
-    else:
-        validate_format(name, dns1123_label(name), f"{path}.name", errors)
-    if name in good:
-        errors.append(duplicate(f"{path}.name", name))
-
-
 def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: str, errors: Errors) -> None:
     found = [kind for kind in SOURCES if volume.get(kind) is not None]
     if not found:
         errors.append(required(path, "must specify a volume type"))
         return
     kind = found[0]
-    _validate_kind(kind, volume, options, f"{path}.{SOURCES[kind] or kind}", errors)
+    item_path = f"{path}.{SOURCES[kind] or kind}"
+    source = volume[kind]
+    match kind:
+        case "projected":
+            validate_file_mode(source.get("defaultMode"), f"{item_path}.defaultMode", errors)
+            paths: set[str] = set()
+            for index, projection in enumerate(source.get("sources") or ()):
+                place = f"{item_path}.sources[{index}]"
+                _validate_projection(projection, options, paths, item_path, place, errors)
+                if len([one for one in projection.values() if one is not None]) > 1:
+                    errors.append(forbidden_field(place, "may not specify more than 1 volume type per source"))
+        case "image":
+            if options.resource_is_pod and not source.get("reference"):
+                errors.append(required(f"{item_path}.reference"))
+            validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{item_path}.pullPolicy", errors)
+        case _ if kind in _VALIDATORS:
+            _VALIDATORS[kind](source, item_path, errors)
+        case _:
+            from kubepy.apiserver.validation.storage_sources import validate_storage_source
+
+            validate_storage_source(kind, source, volume.get("name", ""), item_path, errors)
     for second in found[1:]:
         at = f"{path}.{SECOND_SOURCE_NAMES.get(second, second)}"
         errors.append(forbidden_field(at, "may not specify more than 1 volume type"))
@@ -79,21 +95,6 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
         claim = f"{pod_name}-{volume['name']}"
         for complaint in dns1123_subdomain(claim):
             errors.append(invalid_value(f"{path}.name", volume["name"], f"PVC name {quote(claim)}: {complaint}"))
-
-
-def _validate_kind(kind: str, volume: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    source = volume[kind]
-    match kind:
-        case "projected":
-            _validate_projected(source, options, path, errors)
-        case "image":
-            _validate_image(source, options, path, errors)
-        case _ if kind in _VALIDATORS:
-            _VALIDATORS[kind](source, path, errors)
-        case _:
-            from kubepy.apiserver.validation.storage_sources import validate_storage_source
-
-            validate_storage_source(kind, source, volume.get("name", ""), path, errors)
 
 
 # --- plain sources ------------------------------------------------------------------------------------------------
@@ -151,12 +152,6 @@ def _validate_claim_source(source: Object, path: str, errors: Errors) -> None:
         errors.append(required(f"{path}.claimName"))
 
 
-def _validate_image(source: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    if options.resource_is_pod and not source.get("reference"):
-        errors.append(required(f"{path}.reference"))
-    validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{path}.pullPolicy", errors)
-
-
 def _validate_ephemeral(source: Object, path: str, errors: Errors) -> None:
     from kubepy.apiserver.validation.claims import validate_claim_template
 
@@ -194,57 +189,39 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
     validate_file_mode(item.get("mode"), f"{path}.mode", errors)
 
 
-def _validate_projected(source: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
-    paths: set[str] = set()
-    for index, projection in enumerate(source.get("sources") or ()):
-        at = f"{path}.sources[{index}]"
-        _validate_projection(projection, options, paths, path, at, errors)
-        if len([one for one in projection.values() if one is not None]) > 1:
-            errors.append(forbidden_field(at, "may not specify more than 1 volume type per source"))
-
-
 def _validate_projection(projection: Object, options: PodOptions, paths: set[str], path: str, at: str,
                          errors: Errors) -> None:
     """clusterTrustBundle and podCertificate are behind gates that are off in v1.36, and dropped before."""
     for kind in ("secret", "configMap"):
         if (source := projection.get(kind)) is not None:
-            _validate_keyed_projection(source, paths, path, f"{at}.{kind}", errors)
+            if not source.get("name"):
+                errors.append(required(f"{at}.{kind}.name"))
+            for index, entry in enumerate(source.get("items") or ()):
+                _validate_key_to_path(entry, f"{at}.{kind}.items[{index}]", errors)
+                _claim_path(entry.get("path", ""), source.get("name", ""), paths, path, errors)
     if (source := projection.get("downwardAPI")) is not None:
         for item in source.get("items") or ():
             _validate_downward_file(item, f"{at}.downwardAPI", errors)
             _claim_path(item.get("path", ""), item.get("path", ""), paths, path, errors)
     if (source := projection.get("serviceAccountToken")) is not None:
-        _validate_token(source, options, path, f"{at}.serviceAccountToken", errors)
-
-
-def _validate_keyed_projection(source: Object, paths: set[str], path: str, at: str, errors: Errors) -> None:
-    if not source.get("name"):
-        errors.append(required(f"{at}.name"))
-    for index, item in enumerate(source.get("items") or ()):
-        _validate_key_to_path(item, f"{at}.items[{index}]", errors)
-        _claim_path(item.get("path", ""), source.get("name", ""), paths, path, errors)
+        # Upstream names the token's path without its source: ``projected.path``.
+        seconds = source.get("expirationSeconds", 0)
+        if seconds < TEN_MINUTES:
+            errors.append(invalid_value(f"{at}.serviceAccountToken.expirationSeconds", seconds,
+                                        "may not specify a duration less than 10 minutes"))
+        if seconds > 2**32:
+            errors.append(invalid_value(f"{at}.serviceAccountToken.expirationSeconds", seconds,
+                                        "may not specify a duration larger than 2^32 seconds"))
+        if not source.get("path"):
+            errors.append(required(f"{path}.path"))
+        elif not options.allow_non_local_token_path:
+            validate_local_non_reserved_path(source["path"], f"{path}.path", errors)
 
 
 def _claim_path(target: str, shown: str, paths: set[str], path: str, errors: Errors) -> None:
     if target and target in paths:
         errors.append(invalid_value(path, shown, "conflicting duplicate paths"))
     paths.add(target)
-
-
-def _validate_token(source: Object, options: PodOptions, path: str, at: str, errors: Errors) -> None:
-    """Upstream names the token's path without its source: ``projected.path``."""
-    seconds = source.get("expirationSeconds", 0)
-    if seconds < TEN_MINUTES:
-        errors.append(invalid_value(f"{at}.expirationSeconds", seconds,
-                                    "may not specify a duration less than 10 minutes"))
-    if seconds > 2**32:
-        errors.append(invalid_value(f"{at}.expirationSeconds", seconds,
-                                    "may not specify a duration larger than 2^32 seconds"))
-    if not source.get("path"):
-        errors.append(required(f"{path}.path"))
-    elif not options.allow_non_local_token_path:
-        validate_local_non_reserved_path(source["path"], f"{path}.path", errors)
 
 
 _VALIDATORS: dict[str, Any] = {
@@ -272,7 +249,16 @@ def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
             items = (volume[kind] or {}).get("items") or ()
             yield from (_warning(name, described, overlap) for overlap in _overlaps(_items(items, "")))
         if volume.get("projected") is not None:
-            yield from _of_projected(name, volume["projected"].get("sources") or ())
+            sources = volume["projected"].get("sources") or ()
+            placed: list[_Placed] = []
+            for source in sources:
+                if not any(value is not None for value in source.values()):
+                    yield f"volume {quote(name)} (Projected) has no sources provided"
+                    continue
+                for one in _projected_paths(source):
+                    clean = one._replace(path=one.path.rstrip("/"))
+                    yield from (_warning(name, "Projected", f"{clean} with {other}") for other in _colliding(placed, clean))
+                    placed.append(clean)
 
 
 def _kinds(volume: Object) -> Iterator[tuple[str, str]]:
@@ -286,18 +272,6 @@ def _kinds(volume: Object) -> Iterator[tuple[str, str]]:
 
 def _warning(name: str, described: str, overlap: str) -> str:
     return f"volume {quote(name)} ({described}): overlapping paths: {overlap}"
-
-
-def _of_projected(name: str, sources: Iterable[Object]) -> Iterator[str]:
-    placed: list[_Placed] = []
-    for source in sources:
-        if not any(value is not None for value in source.values()):
-            yield f"volume {quote(name)} (Projected) has no sources provided"
-            continue
-        for one in _projected_paths(source):
-            clean = one._replace(path=one.path.rstrip("/"))
-            yield from (_warning(name, "Projected", f"{clean} with {other}") for other in _colliding(placed, clean))
-            placed.append(clean)
 
 
 def _projected_paths(source: Object) -> list[_Placed]:

@@ -70,16 +70,31 @@ def _warnings(spec: Object, annotations: dict[str, str], prefix: str, *, is_temp
     yield from _of_lists(spec, path)
     yield from _of_amounts(spec.get("overhead"), f"{path}.overhead")
     if annotations:
-        yield from _of_pod_profile(spec, annotations, prefix)
+        if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
+            yield _use_seccomp_field(SECCOMP_POD, prefix)
     for container, at in containers_with_paths(spec, path):
         if annotations:
             yield from _of_profiles(container, spec, annotations, prefix, is_template=is_template)
-        yield from _of_container(container, at)
+        if resources := container.get("resources"):
+            for name in ("memory", "ephemeral-storage"):
+                for field in ("limits", "requests"):
+                    given = resources.get(field) or {}
+                    yield from _of_amounts({name: given[name]} if name in given else None, f"{at}.resources.{field}")
+        if len(container.get("env") or ()) > 1:
+            yield from _of_env(container["env"], f"{at}.env")
     yield from _of_ports(spec, path)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
         why = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{path}.terminationGracePeriodSeconds: {why}"
-    yield from _of_pod_affinity(spec.get("affinity") or {}, f"{path}.affinity")
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        block = affinity.get(kind) or {}
+        for index, term in enumerate(block.get(REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                yield f"{path}.affinity.{kind}.{REQUIRED}[{index}].labelSelector: {NO_SELECTOR}"
+        for index, weighted in enumerate(block.get(PREFERRED) or ()):
+            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                yield f"{path}.affinity.{kind}.{PREFERRED}[{index}].podAffinityTerm.labelSelector: {NO_SELECTOR}"
     for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
         yield from ip_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
@@ -116,17 +131,6 @@ def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -
             yield f"{at}.key: {key} is {DEPRECATED_LABELS[key]}"
         for position, value in enumerate(expression.get("values") or () if check_values else ()):
             yield from (f"{at}.values[{position}]: {value} is invalid, {why}" for why in label_value(value))
-
-
-def _of_pod_affinity(affinity: Object, path: str) -> Iterator[str]:
-    for kind in ("podAffinity", "podAntiAffinity"):
-        block = affinity.get(kind) or {}
-        for index, term in enumerate(block.get(REQUIRED) or ()):
-            if term.get("labelSelector") is None:
-                yield f"{path}.{kind}.{REQUIRED}[{index}].labelSelector: {NO_SELECTOR}"
-        for index, weighted in enumerate(block.get(PREFERRED) or ()):
-            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                yield f"{path}.{kind}.{PREFERRED}[{index}].podAffinityTerm.labelSelector: {NO_SELECTOR}"
 
 
 # --- lists --------------------------------------------------------------------------------------------------------
@@ -167,11 +171,6 @@ def _of_volumes(volumes: list[Object], path: str) -> Iterator[str]:
 # --- containers ---------------------------------------------------------------------------------------------------
 
 
-def _of_pod_profile(spec: Object, annotations: dict[str, str], prefix: str) -> Iterator[str]:
-    if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
-        yield _use_seccomp_field(SECCOMP_POD, prefix)
-
-
 def _use_seccomp_field(key: str, prefix: str) -> str:
     return f'{prefix}metadata.annotations[{key}]: non-functional in v1.27+; use the "seccompProfile" field instead'
 
@@ -197,16 +196,6 @@ def _profile_of_annotation(annotation: str) -> Object | None:
         return {"type": "RuntimeDefault"}
     local = annotation.removeprefix("localhost/")
     return {"localhostProfile": local, "type": "Localhost"} if local != annotation and local else None
-
-
-def _of_container(container: Object, path: str) -> Iterator[str]:
-    if resources := container.get("resources"):
-        for name in ("memory", "ephemeral-storage"):
-            for field in ("limits", "requests"):
-                given = resources.get(field) or {}
-                yield from _of_amounts({name: given[name]} if name in given else None, f"{path}.resources.{field}")
-    if len(container.get("env") or ()) > 1:
-        yield from _of_env(container["env"], f"{path}.env")
 
 
 def _of_amounts(amounts: Object | None, path: str) -> Iterator[str]:

@@ -38,13 +38,13 @@ class _Tolerance(NamedTuple):
 
 def validate_webhooks(configuration: Object, old: Object | None = None) -> list[FieldError]:
     webhooks = (old or {}).get("webhooks") or []
-    names = [one.get("name", "") for one in webhooks]
+    names = [entry.get("name", "") for entry in webhooks]
     tolerance = _Tolerance(
         repeated_names=len(set(names)) < len(names),
-        side_effects=any(one.get("sideEffects") not in SIDE_EFFECTS for one in webhooks),
-        unknown_versions=any(not set(one.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
-                             for one in webhooks),
-        label_values=any(has_invalid_label_value(one.get(field)) for one in webhooks
+        side_effects=any(entry.get("sideEffects") not in SIDE_EFFECTS for entry in webhooks),
+        unknown_versions=any(not set(entry.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
+                             for entry in webhooks),
+        label_values=any(has_invalid_label_value(entry.get(field)) for entry in webhooks
                          for field in ("namespaceSelector", "objectSelector")))
     errors: Errors = []
     names: set[str] = set()
@@ -81,8 +81,8 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
     validate_optional_choice(effects, allowed, f"{path}.sideEffects", errors)
     seconds = webhook.get("timeoutSeconds")
     if seconds is not None and not 1 <= seconds <= LONGEST_WAIT:
-        why = f"the timeout value must be between 1 and {LONGEST_WAIT} seconds"
-        errors.append(invalid_value(f"{path}.timeoutSeconds", seconds, why))
+        detail = f"the timeout value must be between 1 and {LONGEST_WAIT} seconds"
+        errors.append(invalid_value(f"{path}.timeoutSeconds", seconds, detail))
     for field in ("namespaceSelector", "objectSelector"):
         validate_label_selector(webhook.get(field), f"{path}.{field}", errors,
                                 allow_invalid_values=tolerance.label_values)
@@ -99,8 +99,8 @@ def _wrong_name(name: str, path: str) -> list[FieldError]:
     if wrong := dns1123_subdomain(name):
         return [invalid_value(path, name, ",".join(wrong))]
     if name.count(".") < 2:
-        why = "should be a domain with at least three segments separated by dots"
-        return [invalid_value(path, name, why)]
+        detail = "should be a domain with at least three segments separated by dots"
+        return [invalid_value(path, name, detail)]
     return []
 
 
@@ -155,15 +155,15 @@ def validate_rule(rule: Object, path: str, errors: Errors) -> None:
         elif "/" in resource:
             # Whether an earlier ``pods/*`` or ``*/status`` names it already.
             parent, _, part = resource.partition("/")
-            errors.extend([invalid_value(f"{resources_path}[{index}]", resource, f"if '{one}' is present, must not specify {resource}")
-                    for one in (f"{parent}/*", f"*/{part}") if one in wildcards])
+            errors.extend([invalid_value(f"{resources_path}[{index}]", resource, f"if '{entry}' is present, must not specify {resource}")
+                    for entry in (f"{parent}/*", f"*/{part}") if entry in wildcards])
             wildcards |= {resource} if "*" in (resource.partition("/")[0], resource.partition("/")[2]) else set()
     if len(resources) > 1 and "*/*" in resources:
         errors.append(invalid_value(resources_path, resources, "if '*/*' is present, must not specify other resources"))
-    plain = [one for one in resources if one and "/" not in one]
+    plain = [entry for entry in resources if entry and "/" not in entry]
     if "*" in plain and plain[-1] != "*":  # upstream looks at the last one
-        why = "if '*' is present, must not specify other resources without subresources"
-        errors.append(invalid_value(resources_path, resources, why))
+        detail = "if '*' is present, must not specify other resources without subresources"
+        errors.append(invalid_value(resources_path, resources, detail))
     validate_optional_choice(rule.get("scope"), SCOPES, f"{path}.scope", errors)
 
 
@@ -208,9 +208,9 @@ def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:
                 if not url_path.startswith("/"):
                     errors.append(invalid_value(f"{path}.service.path", url_path, "must start with a '/'"))
                 for index, step in enumerate(url_path[1:].removesuffix("/").split("/")):
-                    wrong = [f"segment[{index}]: {why}" for why in dns1123_subdomain(step)]
-                    errors.extend(invalid_value(f"{path}.service.path", url_path, why)
-                                  for why in (wrong if step else [f"segment[{index}] may not be empty"]))
+                    wrong = [f"segment[{index}]: {detail}" for detail in dns1123_subdomain(step)]
+                    errors.extend(invalid_value(f"{path}.service.path", url_path, detail)
+                                  for detail in (wrong if step else [f"segment[{index}] may not be empty"]))
 
 
 # --- policies and their bindings ------------------------------------------------------------------------------------
@@ -238,8 +238,8 @@ def validate_policy(policy: Object) -> list[FieldError]:
     for index, variable in enumerate(spec.get("variables") or ()):
         _validate_expression(variable.get("expression", ""), f"spec.variables[{index}].expression", "", errors)
     if not spec.get("validations") and not spec.get("auditAnnotations"):
-        why = "validations or auditAnnotations must be set"
-        errors.extend(required(f"spec.{field}", why) for field in ("validations", "auditAnnotations"))
+        detail = "validations or auditAnnotations must be set"
+        errors.extend(required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations"))
     for index, validation in enumerate(spec.get("validations") or ()):
         validation_path = f"spec.validations[{index}]"
         _validate_expression(validation.get("expression", ""), f"{validation_path}.expression", "bool", errors)

@@ -9,6 +9,7 @@ from kubepy.api.values.quantity import NANO, Quantity
 from kubepy.apiserver.validation.fields import (
     NOT_POSITIVE,
     Errors,
+    go_diff,
     label_key,
     semantically_equal,
     validate_format,
@@ -16,6 +17,7 @@ from kubepy.apiserver.validation.fields import (
     validate_labels,
     validate_optional_choice,
 )
+from kubepy.apiserver.validation.metadata import validate_annotations
 from kubepy.quoting import quote
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -53,16 +55,16 @@ def validate_claim_spec(spec: Object, path: str, errors: Errors, *, allow_invali
                     errors.append(required(f"{item_path}.{source_field}"))
             group, kind = given.get("apiGroup") or "", given.get("kind", "")
             if not group and kind != "PersistentVolumeClaim":
-                why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-                errors.append(invalid_value(item_path, kind, why))
+                detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+                errors.append(invalid_value(item_path, kind, detail))
             if group and not allow_invalid_group:
                 validate_format(group, dns1123_subdomain(group), f"{item_path}.apiGroup", errors)
             if namespace := given.get("namespace"):
                 validate_format(namespace, dns1123_label(namespace), f"{item_path}.namespace", errors)
     if source is not None and reference is not None:
         if reference.get("namespace"):
-            why = "may not be specified when dataSourceRef.namespace is specified"
-            errors.append(invalid_value(path, {}, why))
+            detail = "may not be specified when dataSourceRef.namespace is specified"
+            errors.append(invalid_value(path, {}, detail))
         elif any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):
             errors.append(invalid_value(path, {}, "must match dataSourceRef"))
     if name := spec.get("volumeAttributesClassName"):
@@ -79,8 +81,6 @@ def validate_claim_template(template: Object, path: str, errors: Errors) -> None
     """The template of an ephemeral volume: of its metadata only labels and annotations may be given."""
     metadata = template.get("metadata") or {}
     if annotations := metadata.get("annotations"):
-        from kubepy.apiserver.validation.metadata import validate_annotations
-
         errors.extend(validate_annotations(annotations, f"{path}.metadata.annotations"))
     validate_labels(metadata.get("labels"), f"{path}.metadata.labels", errors)
     errors.extend(forbidden_field(f"{path}.metadata.{field}", "cannot be set")
@@ -105,12 +105,10 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     validate_claim_spec(spec, "spec", errors, allow_invalid_group=source.get("apiGroup") is not None)
     munged, before = _without_mutable_fields(claim, old)
     if not _class_was_annotation(claim, old):
-        new_class, old_class = ((one["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for one in (claim, old))
+        new_class, old_class = ((entry["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for entry in (claim, old))
         if new_class != old_class:
             errors.append(invalid_value(f"metadata.annotations.{BETA_CLASS}", new_class, "field is immutable"))
     if not semantically_equal(munged, before):
-        from kubepy.apiserver.validation.fields import go_diff
-
         difference = go_diff("core.PersistentVolumeClaimSpec", before, munged)
         errors.append(forbidden_field("spec", f"{SPEC_KEPT}\n{difference}"))
     # A claim may shrink again to what it has not been given yet.
@@ -126,8 +124,8 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
     if (current is not None and not new_class) and new_class != old["spec"].get("volumeAttributesClassName"):
         what = "nil" if new_class is None else "empty string"
-        why = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
-        errors.append(forbidden_field("spec.volumeAttributesClassName", why))
+        detail = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
     return errors
 
 
@@ -215,6 +213,6 @@ def claim_spec_warnings(spec: Object, path: str) -> list[str]:
     for field in ("requests", "limits"):
         size = _storage(spec.get("resources") or {}, field)
         if size is not None and size.nanos % NANO:
-            why = f"fractional byte value {quote(str(size))} is invalid, must be an integer"
-            warnings.append(f"{path}.resources.{field}[storage]: {why}")
+            detail = f"fractional byte value {quote(str(size))} is invalid, must be an integer"
+            warnings.append(f"{path}.resources.{field}[storage]: {detail}")
     return warnings

@@ -53,8 +53,8 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
                   for mode in spec.get("volumeLifecycleModes") or () if mode not in LIFECYCLE_MODES)
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period is not None and period < SHORTEST_PERIOD:
-        why = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
-        errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, why))
+        detail = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
+        errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
     if old is not None:
         for field, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
             validate_immutable(spec.get(field), old["spec"].get(field), f"spec.{shown}", errors)  # upstream's spelling
@@ -98,7 +98,7 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
             validate_format(key, label_key(key), driver_path, errors)
     for before in ((old or {}).get("spec") or {}).get("drivers") or ():
         for driver in drivers:
-            kept, was = ({**one, "allocatable": None} for one in (driver, before))
+            kept, was = ({**entry, "allocatable": None} for entry in (driver, before))
             if driver.get("name") == before.get("name") and not semantically_equal(kept, was):
                 errors.append(invalid_value("spec.drivers", go_view("*storage.CSINodeDriver", kept), IMMUTABLE))
     return errors

@@ -59,7 +59,7 @@ def validate_endpoints(endpoints: Object, old: Object | None = None) -> list[Fie
                 validate_format(name, dns1123_label(name), f"{port_path}.name", errors)
             elif (len(ports) > 1):
                 errors.append(required(f"{port_path}.name"))
-            errors.extend(invalid_value(f"{port_path}.port", port.get("port", 0), why) for why in port_number(port.get("port", 0)))
+            errors.extend(invalid_value(f"{port_path}.port", port.get("port", 0), detail) for detail in port_number(port.get("port", 0)))
             validate_choice(port.get("protocol", ""), PROTOCOLS, f"{port_path}.protocol", errors)
             if (protocol := port.get("appProtocol")) is not None:
                 validate_format(protocol, qualified_name(protocol), f"{port_path}.appProtocol", errors)
@@ -153,7 +153,7 @@ def _validate_slice_endpoint(endpoint: Object, path: str, errors: Errors) -> Non
         validate_format(hostname, dns1123_label(hostname), f"{path}.hostname", errors)
     hints = endpoint.get("hints") or {}
     for field, check in (("forZones", label_value), ("forNodes", dns1123_subdomain)):
-        names = [one.get("name", "") for one in hints.get(field) or ()]
+        names = [entry.get("name", "") for entry in hints.get(field) or ()]
         if len(names) > MAX_HINTS:
             errors.append(too_many(f"{path}.hints.{field}", len(names), MAX_HINTS))
             return

@@ -10,6 +10,7 @@ from kubepy.api.values.names import dns1123_label, dns1123_subdomain, path_segme
 from kubepy.apiserver.validation.fields import (
     IMMUTABLE,
     Errors,
+    go_view,
     has_invalid_label_value,
     validate_format,
     validate_immutable,
@@ -43,8 +44,8 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
     spec = ingress.get("spec") or {}
     old_spec: Object = (old or {}).get("spec") or {}
     if not spec.get("rules") and spec.get("defaultBackend") is None:
-        why = "either `defaultBackend` or `rules` must be specified"
-        errors.append(invalid_value("spec", spec.get("rules"), why))
+        detail = "either `defaultBackend` or `rules` must be specified"
+        errors.append(invalid_value("spec", spec.get("rules"), detail))
     if (backend := spec.get("defaultBackend")) is not None:
         _validate_backend(backend, "spec.defaultBackend", errors)
     for index, rule in enumerate(spec.get("rules") or ()):
@@ -65,8 +66,8 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
         validate_format(name, dns1123_subdomain(name), "spec.ingressClassName", errors)
         noted = annotations_of(ingress).get(CLASS_ANNOTATION)
         if old is None and noted is not None and noted != name:
-            why = "must match `ingressClassName` when both are specified"
-            errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", noted, why))
+            detail = "must match `ingressClassName` when both are specified"
+            errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", noted, detail))
     return errors
 
 
@@ -127,8 +128,8 @@ def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
         elif port.get("name"):
             validate_format(port["name"], port_name(port["name"]), f"{path}.service.port.name", errors)
         elif port.get("number"):
-            errors.extend(invalid_value(f"{path}.service.port.number", port["number"], why)
-                          for why in port_number(port["number"]))
+            errors.extend(invalid_value(f"{path}.service.port.number", port["number"], detail)
+                          for detail in port_number(port["number"]))
         else:
             errors.append(required(path, "port name or number is required"))
     else:
@@ -240,16 +241,16 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
     if protocol is not None and protocol not in ("TCP", "UDP", "SCTP"):
         errors.append(not_supported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
     if isinstance(number, int):
-        errors.extend(invalid_value(f"{path}.port", number, why) for why in port_number(number))
+        errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
         if end is not None:
             if end < number:
                 errors.append(invalid_value(f"{path}.endPort", number, "must be greater than or equal to `port`"))
-            errors.extend(invalid_value(f"{path}.endPort", end, why) for why in port_number(end))
+            errors.extend(invalid_value(f"{path}.endPort", end, detail) for detail in port_number(end))
         return
     if end is not None:
         what = "specified" if number is None else "numeric"
-        why = f"may not be specified when `port` is {'not specified' if number is None else 'non-' + what}"
-        errors.append(invalid_value(f"{path}.endPort", end, why))
+        detail = f"may not be specified when `port` is {'not specified' if number is None else 'non-' + what}"
+        errors.append(invalid_value(f"{path}.endPort", end, detail))
     if number is not None:
         validate_format(number, port_name(number), f"{path}.port", errors)
 
@@ -315,18 +316,16 @@ def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> li
 
 
 def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
-    from kubepy.apiserver.validation.fields import go_view
-
     if not networks:
         return [required(path, "at least one CIDR required")]
     shown = go_view("networking.ServiceCIDRSpec", {"cidrs": networks})
     if len(networks) > 2:
         return [invalid_value(path, shown, "may only hold up to 2 values")]
     if len(networks) == 2 and is_ipv6(networks[0]) == is_ipv6(networks[1]):
-        why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"
-        return [invalid_value(path, shown, why)]
-    return [invalid_value(f"{path}[{index}]", network, why)
-            for index, network in enumerate(networks) for why in cidr(network) or _uncanonical(network)]
+        detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"
+        return [invalid_value(path, shown, detail)]
+    return [invalid_value(f"{path}[{index}]", network, detail)
+            for index, network in enumerate(networks) for detail in cidr(network) or _uncanonical(network)]
 
 
 def _uncanonical(network: str) -> list[str]:

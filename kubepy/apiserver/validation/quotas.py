@@ -6,7 +6,7 @@ from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_va
 from kubepy.api.meta import Object
 from kubepy.api.values.names import qualified_name
 from kubepy.api.values.quantity import Quantity
-from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, validate_format
+from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, go_view, validate_format
 from kubepy.apiserver.validation.resources import (
     CONTAINER_RESOURCES,
     COUNTED,
@@ -77,8 +77,6 @@ def _is_in_scope(name: str, scope: str) -> bool:
 
 
 def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> None:
-    from kubepy.apiserver.validation.fields import go_view
-
     path, scopes = "spec.scopeSelector.matchExpressions", []
     for expression in selector.get("matchExpressions") or ():
         scope = expression.get("scopeName", "")
@@ -89,19 +87,19 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
                       for name in sorted(spec.get("hard") or ()) if not _is_in_scope(name, scope))
         operator, values = expression.get("operator", ""), expression.get("values") or []
         if scope in ONLY_EXISTS and operator != "Exists":
-            why = ("must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+            detail = ("must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
                    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
                    "ResourceQuotaScopeCrossNamespacePodAffinity")
-            errors.append(invalid_value(f"{path}.operator", operator, why))
+            errors.append(invalid_value(f"{path}.operator", operator, detail))
         if operator in ("In", "NotIn"):
             if not values:
-                why = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-                errors.append(required(f"{path}.values", why))
+                detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+                errors.append(required(f"{path}.values", detail))
         elif operator not in ("Exists", "DoesNotExist"):
             errors.append(invalid_value(f"{path}.operator", operator, "not a valid selector operator"))
         elif values:
-            why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            errors.append(invalid_value(f"{path}.values", values, why))
+            detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            errors.append(invalid_value(f"{path}.values", values, detail))
         scopes.append(scope)
     errors.extend(invalid_value(path, spec.get("scopes") or None, "conflicting scopes")
                   for pair in OPPOSITES if set(pair) <= set(scopes))
@@ -137,8 +135,8 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
         check = container_resource_name if kind in ("Pod", "Container") else resource_name
         fields = ["max", "min", "maxLimitRequestRatio"]
         if kind == "Pod":
-            why = "may not be specified when `type` is 'Pod'"
-            errors.extend(forbidden_field(f"{path}.{field}", why)
+            detail = "may not be specified when `type` is 'Pod'"
+            errors.extend(forbidden_field(f"{path}.{field}", detail)
                           for field in ("default", "defaultRequest") if item.get(field))
         else:
             fields[2:2] = ["default", "defaultRequest"]
@@ -146,8 +144,8 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
         for field, values in amounts.items():
             if field == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim":
                 if "storage" not in amounts["min"] and "storage" not in amounts["max"]:
-                    why = "either minimum or maximum storage value is required, but neither was provided"
-                    errors.append(required(f"{path}.limits", why))
+                    detail = "either minimum or maximum storage value is required, but neither was provided"
+                    errors.append(required(f"{path}.limits", detail))
             for name in sorted(values):
                 validate_format(name, check(name), f"{path}.{field}[{name}]", errors)
         for name in sorted({name for values in amounts.values() for name in values}):
@@ -173,10 +171,10 @@ _ORDER = (
 def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Errors) -> None:
     """The amounts of one resource, by field."""
     sizes = {field: Quantity.parse(amount) for field, amount in amounts.items()}
-    for low, high, field, shown, why in _ORDER:
+    for low, high, field, shown, detail in _ORDER:
         if low in sizes and high in sizes and sizes[low] > sizes[high]:
             errors.append(invalid_value(f"{path}.{field}[{name}]", amounts[shown],
-                                        why.format(amounts[low], amounts[high])))
+                                        detail.format(amounts[low], amounts[high])))
     if "maxLimitRequestRatio" in sizes:
         shown = amounts["maxLimitRequestRatio"]
         ratio = sizes["maxLimitRequestRatio"]
@@ -188,6 +186,6 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
                 errors.append(invalid_value(f"{path}.maxLimitRequestRatio[{name}]", shown, f"ratio {shown} is greater than max/min = {limit:f}"))
     default, request = sizes.get("default"), sizes.get("defaultRequest")
     if default and request and default != request and not is_overcommit_allowed(name):
-        why = (f"default value {amounts['default']} must equal to defaultRequest value {amounts['defaultRequest']} "
+        detail = (f"default value {amounts['default']} must equal to defaultRequest value {amounts['defaultRequest']} "
                f"in {name}")
-        errors.append(invalid_value(f"{path}.defaultRequest[{name}]", amounts["defaultRequest"], why))
+        errors.append(invalid_value(f"{path}.defaultRequest[{name}]", amounts["defaultRequest"], detail))

@@ -158,7 +158,7 @@ def _validate_claims(claims: list[Object], claim_names: list[str], path: str, er
             if key in seen:
                 errors.append(duplicate(at, key))
             elif not request:
-                errors.extend(duplicate(at, name) for one in sorted(seen) if one.partition("/")[0] == name and "/" in one)
+                errors.extend(duplicate(at, name) for entry in sorted(seen) if entry.partition("/")[0] == name and "/" in entry)
             seen.add(key)
         if name and name not in claim_names:
             tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"

@@ -45,8 +45,8 @@ def validate_service(service: Object, old: Object | None = None) -> list[FieldEr
     annotations = annotations_of(service)
     hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
     if hints is not None and mode is not None and hints != mode:
-        why = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
-        errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, why))
+        detail = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
+        errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, detail))
     _validate_type(service, errors)
     names: set[str] = set()
     ports = spec.get("ports") or []
@@ -83,8 +83,8 @@ def _validate_type(service: Object, errors: Errors) -> None:
     if not spec.get("ports") and not is_headless(service) and kind != "ExternalName":
         errors.append(required("spec.ports"))
     if kind in ("LoadBalancer", "NodePort") and is_headless(service):
-        why = f"may not be set to 'None' for {kind} services"
-        errors.append(invalid_value("spec.clusterIPs[0]", spec["clusterIPs"][0], why))
+        detail = f"may not be set to 'None' for {kind} services"
+        errors.append(invalid_value("spec.clusterIPs[0]", spec["clusterIPs"][0], detail))
     if kind == "ExternalName":
         errors.extend(forbidden_field(f"spec.{field}", "may not be set for ExternalName services")
                       for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field))
@@ -107,9 +107,9 @@ def _validate_port(port: Object, names: set[str], needs_name: bool, path: str, e
     elif needs_name:
         errors.append(required(f"{path}.name"))
     number, target = port.get("port", 0), port.get("targetPort", 0)
-    errors.extend(invalid_value(f"{path}.port", number, why) for why in port_number(number))
+    errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
     validate_choice(port.get("protocol", ""), PROTOCOLS, f"{path}.protocol", errors)
-    errors.extend(invalid_value(f"{path}.targetPort", target, why) for why in port_number_or_name(target))
+    errors.extend(invalid_value(f"{path}.targetPort", target, detail) for detail in port_number_or_name(target))
     if (protocol := port.get("appProtocol")) is not None:
         validate_format(protocol, label_key(protocol), f"{path}.appProtocol", errors)
 
@@ -145,8 +145,8 @@ def _validate_affinity(spec: Object, errors: Errors) -> None:
     if seconds is None:
         errors.append(required(path, "when session affinity type is ClientIP"))
     elif not 0 < seconds <= ONE_DAY:
-        why = f"must be greater than 0 and less than {ONE_DAY}"
-        errors.append(invalid_value(f"{path}.clientIP.timeoutSeconds", seconds, why))
+        detail = f"must be greater than 0 and less than {ONE_DAY}"
+        errors.append(invalid_value(f"{path}.clientIP.timeoutSeconds", seconds, detail))
 
 
 # --- addresses ----------------------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError
         for index, (ip, family) in enumerate(zip(ips, (spec.get("ipFamilies") or []), strict=False)):
             if family in ("IPv4", "IPv6") and (family == "IPv6") != is_ipv6(ip):
                 article = "an IPv4" if family == "IPv4" else "an IPv6"
-                why = f"expected {article} value as indicated by `ipFamilies[{index}]`"
-                errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, why))
+                detail = f"expected {article} value as indicated by `ipFamilies[{index}]`"
+                errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, detail))
     return errors
 
 
@@ -210,14 +210,14 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
     except ValueError:
         errors.append(invalid_value(path, ip, "must be a valid IP address"))
         return
-    for holds, why in (
+    for holds, detail in (
         (parsed.is_unspecified, f"may not be unspecified ({ip})"),
         (parsed.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
         (parsed.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
         ((ip.startswith("224.0.0.") or ip.lower().startswith("ff02:")), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
     ):
         if holds:
-            errors.append(invalid_value(path, ip, why))
+            errors.append(invalid_value(path, ip, detail))
 
 
 # --- load balancers and traffic -----------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def _validate_source_ranges(service: Object, old: Object | None, errors: Errors)
     if spec.get("type") != "LoadBalancer":
         errors.append(forbidden_field(path, FOR_BALANCERS))
     if ranges:
-        known = [one.strip() for one in (old or {"spec": {}})["spec"].get("loadBalancerSourceRanges") or ()]
+        known = [load_balancer_source_range.strip() for load_balancer_source_range in (old or {"spec": {}})["spec"].get("loadBalancerSourceRanges") or ()]
         for index, value in enumerate(ranges):
             if value.strip() not in known:
                 validate_cidr(value.strip(), f"{path}[{index}]", errors)
@@ -266,12 +266,12 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
     port, at = service["spec"].get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
     if not needs_health_check(service):
         if port:
-            why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-            errors.append(invalid_value(at, port, why))
+            detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            errors.append(invalid_value(at, port, detail))
     elif not port:
         errors.append(required(at))
     else:
-        errors.extend(invalid_value(at, port, why) for why in port_number(port))
+        errors.extend(invalid_value(at, port, detail) for detail in port_number(port))
     internal = spec.get("internalTrafficPolicy")
     if internal is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
         errors.append(required("spec.internalTrafficPolicy"))
@@ -297,8 +297,8 @@ def validate_service_update(service: Object, old: Object) -> list[FieldError]:
             elif before and ips[0] != before[0]:
                 errors.append(invalid_value("spec.clusterIPs[0]", shown, FIXED))
             if len(before) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
-                why = "must be set to 'SingleStack' when releasing the secondary clusterIP"
-                errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), why))
+                detail = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+                errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), detail))
         if not is_headless(service) and not is_headless(old):
             families, before = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
             at = "spec.ipFamilies[0]"
@@ -311,8 +311,8 @@ def validate_service_update(service: Object, old: Object) -> list[FieldError]:
                 if before and families and families[0] != before[0]:
                     errors.append(invalid_value(at, spec.get("clusterIPs"), FIXED))
                 if len(before) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
-                    why = "must be set to 'SingleStack' when releasing the secondary ipFamily"
-                    errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), why))
+                    detail = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+                    errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), detail))
     _validate_balancer_class(spec, old_spec, errors)
     both_checked = needs_health_check(service) and needs_health_check(old)
     if both_checked and spec.get("healthCheckNodePort") != old_spec.get("healthCheckNodePort"):
@@ -324,8 +324,8 @@ def validate_service_status(service: Object) -> list[FieldError]:
     errors: Errors = []
     ingresses = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     if ingresses and service["spec"].get("type") != "LoadBalancer":
-        why = "may only be used when `spec.type` is 'LoadBalancer'"
-        return [forbidden_field("status.loadBalancer.ingress", why)]
+        detail = "may only be used when `spec.type` is 'LoadBalancer'"
+        return [forbidden_field("status.loadBalancer.ingress", detail)]
     for index, ingress in enumerate(ingresses):
         ingres_path = f"status.loadBalancer.ingress[{index}]"
         ip, mode, host = ingress.get("ip", ""), ingress.get("ipMode"), ingress.get("hostname", "")

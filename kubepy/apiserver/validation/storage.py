@@ -20,6 +20,8 @@ from kubepy.apiserver.validation.claims import VOLUME_MODES, validate_access_mod
 from kubepy.apiserver.validation.fields import (
     NOT_POSITIVE,
     Errors,
+    go_diff,
+    go_view,
     label_key,
     semantically_equal,
     validate_format,
@@ -28,7 +30,9 @@ from kubepy.apiserver.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.apiserver.validation.pods.scheduling import validate_node_selector
-from kubepy.apiserver.validation.pods.warnings import DEPRECATED_LABELS
+from kubepy.apiserver.validation.pods.volumes import validate_host_path
+from kubepy.apiserver.validation.pods.warnings import DEPRECATED_LABELS, node_term_warnings
+from kubepy.apiserver.validation.storage_sources import validate_persistent_source
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 # In upstream's order; the second entry is what the field is called in an error, where that differs.
@@ -95,12 +99,8 @@ def _validate_sources(spec: Object, name: str, errors: Errors) -> None:
     kind = found[0]
     source = spec[kind]
     if kind == "hostPath":
-        from kubepy.apiserver.validation.pods.volumes import validate_host_path
-
         validate_host_path(source, f"spec.{SOURCES[kind] or kind}", errors)
     else:
-        from kubepy.apiserver.validation.storage_sources import validate_persistent_source
-
         validate_persistent_source(kind, source, name, f"spec.{SOURCES[kind] or kind}", errors)
     for second in found[1:]:
         shown = "cephFS" if second == "cephfs" else second  # upstream's spelling
@@ -109,8 +109,8 @@ def _validate_sources(spec: Object, name: str, errors: Errors) -> None:
         errors.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
     path = (spec.get("hostPath") or {}).get("path", "")
     if path and normpath(path).strip("/") == "" and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        why = "may not be 'recycle' for a hostPath mount of '/'"
-        errors.append(forbidden_field("spec.persistentVolumeReclaimPolicy", why))
+        detail = "may not be 'recycle' for a hostPath mount of '/'"
+        errors.append(forbidden_field("spec.persistentVolumeReclaimPolicy", detail))
 
 
 def _validate_classes(spec: Object, errors: Errors) -> None:
@@ -135,21 +135,17 @@ def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
     if "csi" in new_source and "csi" in old_source and old_source["csi"].get("controllerExpandSecretRef") is None:
         new_source["csi"] = {**new_source["csi"], "controllerExpandSecretRef": None}
     if not semantically_equal(new_source, old_source):
-        from kubepy.apiserver.validation.fields import go_diff
-
         difference = go_diff("core.PersistentVolumeSource", old_source, new_source)
-        why = f"spec.persistentvolumesource is immutable after creation\n{difference}"
-        errors.append(forbidden_field("spec.persistentvolumesource", why))
+        detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
+        errors.append(forbidden_field("spec.persistentvolumesource", detail))
     validate_immutable(spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode", errors)
     new, old = spec.get("nodeAffinity"), old_spec.get("nodeAffinity")
     if old is not None and not semantically_equal(new, old):
-        from kubepy.apiserver.validation.fields import go_view
-
-        why = "field is immutable, except for updating from beta label to GA"
-        errors.append(invalid_value("nodeAffinity", go_view("*core.VolumeNodeAffinity", new), why))
+        detail = "field is immutable, except for updating from beta label to GA"
+        errors.append(invalid_value("nodeAffinity", go_view("*core.VolumeNodeAffinity", new), detail))
     if old_spec.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
-        why = "update from non-nil value to nil is forbidden"
-        errors.append(forbidden_field("spec.volumeAttributesClassName", why))
+        detail = "update from non-nil value to nil is forbidden"
+        errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
     return errors
 
 
@@ -158,8 +154,6 @@ def _source(spec: Object) -> Object:
 
 
 def volume_warnings(volume: Object) -> list[str]:
-    from kubepy.apiserver.validation.pods.warnings import node_term_warnings
-
     spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
     warnings = []
     if BETA_CLASS in annotations:

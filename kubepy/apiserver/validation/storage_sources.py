@@ -88,8 +88,8 @@ def _validate_fc(source: Object, path: str, errors: Errors) -> None:
     if not targets and not source.get("wwids"):
         errors.append(required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
     if targets and source.get("wwids"):
-        why = "targetWWNs and wwids can not be specified simultaneously"
-        errors.append(invalid_value(f"{path}.targetWWNs", targets, why))
+        detail = "targetWWNs and wwids can not be specified simultaneously"
+        errors.append(invalid_value(f"{path}.targetWWNs", targets, detail))
     if targets and lun is None:
         errors.append(required(f"{path}.lun", "lun is required if targetWWNs is specified"))
     elif targets and not 0 <= (lun or 0) <= 255:
@@ -113,8 +113,8 @@ def _validate_flocker(source: Object, path: str, errors: Errors) -> None:
     if not name and not identifier:
         errors.append(required(path, "one of datasetName and datasetUUID is required"))
     if name and identifier:
-        why = "datasetName and datasetUUID can not be specified simultaneously"
-        errors.append(invalid_value(path, "resource", why))
+        detail = "datasetName and datasetUUID can not be specified simultaneously"
+        errors.append(invalid_value(path, "resource", detail))
     if "/" in name:
         errors.append(invalid_value(f"{path}.datasetName", name, "must not contain '/'"))
 
@@ -123,8 +123,8 @@ def _validate_flex(source: Object, path: str, errors: Errors) -> None:
     for key in sorted(source.get("options") or ()):
         namespace = f".{key.partition('/')[0].lower()}"
         if namespace.endswith((".kubernetes.io", ".k8s.io")):
-            why = "kubernetes.io and k8s.io namespaces are reserved"
-            errors.append(invalid_value(f"{path}.options[{key}]", key, why))
+            detail = "kubernetes.io and k8s.io namespaces are reserved"
+            errors.append(invalid_value(f"{path}.options[{key}]", key, detail))
 
 
 def _validate_azure_disk(source: Object, path: str, errors: Errors) -> None:

@@ -112,8 +112,8 @@ def _validate_common(container: Object, context: PodContext, path: str, errors: 
             validate_choice(resource, ("cpu", "memory"), resize_policy_path, errors)
             validate_choice(restart, ("NotRequired", "RestartContainer"), resize_policy_path, errors)
             if pod_restart_policy == "Never" and restart != "NotRequired":
-                why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-                errors.append(invalid_value(resize_policy_path, restart, why))
+                detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+                errors.append(invalid_value(resize_policy_path, restart, detail))
     if security_context := container.get("securityContext"):
         host_users = context.spec.get("hostUsers") is not False
         validate_security_context(security_context, f"{path}.securityContext", errors, host_users=host_users)
@@ -209,8 +209,8 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
             continue
         for position, policy in enumerate(container.get("resizePolicy") or ()):
             if policy.get("restartPolicy") == "RestartContainer":
-                why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                errors.append(invalid_value(f"{at}.resizePolicy[{position}].restartPolicy", "RestartContainer", why))
+                detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                errors.append(invalid_value(f"{at}.resizePolicy[{position}].restartPolicy", "RestartContainer", detail))
 
 
 # --- ephemeral containers -----------------------------------------------------------------------------------------
@@ -230,10 +230,10 @@ def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors
         names.add(name)
         if target and target not in others:
             errors.append(field_not_found(f"{at}.targetContainerName", target))
-        why = "cannot be set for an Ephemeral Container"
-        found = [forbidden_field(f"{at}.{field}", why) for field in EPHEMERAL_FORBIDDEN if container.get(field)]
+        detail = "cannot be set for an Ephemeral Container"
+        found = [forbidden_field(f"{at}.{field}", detail) for field in EPHEMERAL_FORBIDDEN if container.get(field)]
         for index, mount in enumerate(container.get("volumeMounts") or ()):
-            found += [forbidden_field(f"{at}.volumeMounts[{index}].{field}", why)
+            found += [forbidden_field(f"{at}.volumeMounts[{index}].{field}", detail)
                       for field in ("subPath", "subPathExpr") if mount.get(field)]
         errors.extend(found)
 
@@ -273,8 +273,8 @@ def validate_lifecycle_and_probes(container: Object, grace_period: int | None, p
                 errors.append(invalid_value(f"{item_path}.terminationGracePeriodSeconds", period, "must be greater than 0"))
             if kind == "readinessProbe":
                 if period is not None:
-                    why = "must not be set for readinessProbes"
-                    errors.append(invalid_value(f"{item_path}.terminationGracePeriodSeconds", period, why))
+                    detail = "must not be set for readinessProbes"
+                    errors.append(invalid_value(f"{item_path}.terminationGracePeriodSeconds", period, detail))
             elif probe.get("successThreshold", 0) != 1:
                 errors.append(invalid_value(f"{item_path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
 
@@ -307,8 +307,8 @@ def _validate_handler(handler: Object, kinds: tuple[str, ...], grace_period: int
         case "sleep":
             seconds = action.get("seconds", 0)
             if grace_period is not None and not 0 <= seconds <= grace_period:
-                why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
-                errors.append(invalid_value(item_path, seconds, why))
+                detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
+                errors.append(invalid_value(item_path, seconds, detail))
     for kind in found[1:]:
         errors.append(forbidden_field(f"{path}.{kind}", "may not specify more than 1 handler type"))
 
@@ -331,19 +331,19 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
     own = spec["resources"].get("requests") or {}
     for name, total in aggregate(spec, "requests").items():
         if name in own and total > Quantity.parse(own[name]):
-            why = f"must be greater than or equal to aggregate container requests of {total}"
-            errors.append(invalid_value(f"{path}.requests[{name}]", own[name], why))
+            detail = f"must be greater than or equal to aggregate container requests of {total}"
+            errors.append(invalid_value(f"{path}.requests[{name}]", own[name], detail))
     own = spec["resources"].get("limits") or {}
     for name, total in aggregate(spec, "limits").items():
         if is_huge_page(name) and name in own and total > Quantity.parse(own[name]):
-            why = f"must be greater than or equal to aggregate container limits of {total}"
-            errors.append(invalid_value(f"{path}.limits[{name}]", own[name], why))
+            detail = f"must be greater than or equal to aggregate container limits of {total}"
+            errors.append(invalid_value(f"{path}.limits[{name}]", own[name], detail))
     for index, container in enumerate(spec.get("containers") or ()):
         limits = (container.get("resources") or {}).get("limits") or {}
         for name in sorted(limits):
             if name in own and Quantity.parse(limits[name]) > Quantity.parse(own[name]):
-                why = f"must be less than or equal to pod limits of {own[name]}"
-                errors.append(invalid_value(f"{path}.containers[{index}][{name}].limits", limits[name], why))
+                detail = f"must be less than or equal to pod limits of {own[name]}"
+                errors.append(invalid_value(f"{path}.containers[{index}][{name}].limits", limits[name], detail))
 
 
 # --- volume mounts and devices (ValidateVolumeMounts, ValidateVolumeDevices) ----------------------------------------
@@ -357,8 +357,8 @@ def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], p
     mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
     if not mounts and not devices:
         return
-    device_paths = {one.get("name", ""): one.get("devicePath", "") for one in devices}
-    mount_paths = {one.get("name", ""): one.get("mountPath", "") for one in mounts}
+    device_paths = {entry.get("name", ""): entry.get("devicePath", "") for entry in devices}
+    mount_paths = {entry.get("name", ""): entry.get("mountPath", "") for entry in mounts}
     seen: set[str] = set()
     for index, mount in enumerate(mounts):
         _validate_target(mount, volumes, seen, f"{path}.volumeMounts[{index}]", errors)
@@ -385,8 +385,8 @@ def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], p
         if device.get("name", "") in mount_paths:
             errors.append(invalid_value(f"{at}.name", device["name"], "must not already exist in volumeMounts"))
         if device.get("devicePath", "") in mount_paths.values():
-            why = "must not already exist as a path in volumeMounts"
-            errors.append(invalid_value(f"{at}.devicePath", device["devicePath"], why))
+            detail = "must not already exist as a path in volumeMounts"
+            errors.append(invalid_value(f"{at}.devicePath", device["devicePath"], detail))
 
 
 def _validate_target(mount: Object, volumes: dict[str, Object], seen: set[str], path: str, errors: Errors) -> None:
@@ -409,8 +409,8 @@ def _validate_mount_options(mount: Object, container: Object, index: int, path: 
         validate_local_descending_path(sub_path, f"{path}.subPath", errors)
     if expression:
         if sub_path:
-            why = "subPathExpr and subPath are mutually exclusive"
-            errors.append(invalid_value(f"{path}[{index}].subPathExpr", expression, why))
+            detail = "subPathExpr and subPath are mutually exclusive"
+            errors.append(invalid_value(f"{path}[{index}].subPathExpr", expression, detail))
         validate_local_descending_path(expression, f"{path}.subPathExpr", errors)
     if mount.get("mountPropagation") is not None:
         propagation = mount["mountPropagation"]
@@ -418,8 +418,8 @@ def _validate_mount_options(mount: Object, container: Object, index: int, path: 
             errors.append(not_supported(f"{path}.mountPropagation", propagation, PROPAGATIONS))
         privileged = (container.get("securityContext") or {}).get("privileged")
         if propagation == "Bidirectional" and not privileged:
-            why = "Bidirectional mount propagation is available only to privileged containers"
-            errors.append(forbidden_field(f"{path}.mountPropagation", why))
+            detail = "Bidirectional mount propagation is available only to privileged containers"
+            errors.append(forbidden_field(f"{path}.mountPropagation", detail))
     if mount.get("recursiveReadOnly") is not None:
         mode = mount["recursiveReadOnly"]
         if mode not in RECURSIVE_READ_ONLY:
@@ -428,8 +428,8 @@ def _validate_mount_options(mount: Object, container: Object, index: int, path: 
             if not mount.get("readOnly"):
                 errors.append(forbidden_field(f"{path}.recursiveReadOnly", "may only be specified when readOnly is true"))
             if mount.get("mountPropagation") not in (None, "None"):
-                why = "may only be specified when mountPropagation is None or not specified"
-                errors.append(forbidden_field(f"{path}.recursiveReadOnly", why))
+                detail = "may only be specified when mountPropagation is None or not specified"
+                errors.append(forbidden_field(f"{path}.recursiveReadOnly", detail))
 
 
 def _validate_device_name(name: str, names: set[str], volumes: dict[str, Object], path: str, errors: Errors) -> None:
@@ -441,7 +441,7 @@ def _validate_device_name(name: str, names: set[str], volumes: dict[str, Object]
     if volume is None:
         errors.append(field_not_found(f"{path}.name", name))
     elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
-        why = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-        errors.append(invalid_value(f"{path}.name", name, why))
+        detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        errors.append(invalid_value(f"{path}.name", name, detail))
     if name:
         names.add(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.api.errors import invalid_value, not_supported, required
+from kubepy.api.errors import field_not_found, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import Errors, label_key, validate_format, validate_no_backsteps
@@ -38,9 +38,9 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
                     found += 1
                     validate(source[kind], f"{value_from_path}.{kind}", errors)
             if found == 0:
-                why = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+                detail = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
                        "or `fileKeyRef`")
-                errors.append(invalid_value(value_from_path, "", why))
+                errors.append(invalid_value(value_from_path, "", detail))
             elif variable.get("value"):
                 errors.append(invalid_value(value_from_path, "", "may not be specified when `value` is not empty"))
             elif found > 1:
@@ -63,8 +63,8 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
             return
     label = selector["fieldPath"]
     base, subscript = _split_subscript(label)
-    if why := _unconvertible(selector["apiVersion"], label, base, subscript):
-        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {why}"))
+    if detail := _unconvertible(selector["apiVersion"], label, base, subscript):
+        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}"))
     elif subscript is not None:
         key = subscript.lower() if base == "metadata.annotations" else subscript
         validate_format(key, label_key(key), path, errors)
@@ -104,8 +104,8 @@ def validate_resource_selector(selector: Object, path: str, errors: Errors, *, v
     if divisor == "0" or not kind or divisor in allowed:
         return
     listed = "1m and 1" if kind == "cpu" else ", ".join(allowed)
-    why = f"only divisor's values {listed} are supported with the {kind} resource"
-    errors.append(invalid_value(f"{path}.divisor", resource, why))
+    detail = f"only divisor's values {listed} are supported with the {kind} resource"
+    errors.append(invalid_value(f"{path}.divisor", resource, detail))
 
 
 def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
@@ -169,8 +169,6 @@ def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
 
 def validate_file_key_volumes(container: Object, volumes: dict[str, Object], path: str, errors: Errors) -> None:
     """A ``fileKeyRef`` must name an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
-    from kubepy.api.errors import field_not_found
-
     for index, variable in enumerate(container.get("env") or ()):
         reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if reference is None:

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.apiserver.validation.fields import has_invalid_label_value, label_value
+from kubepy.apiserver.validation.fields import (
+    has_invalid_label_value,
+    label_value,
+    validate_label_selector,
+    validate_local_non_reserved_path,
+)
+from kubepy.apiserver.validation.pods.security import host_sysctl_complaint
+from kubepy.apiserver.validation.resources import is_divisible_by_page
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -78,8 +85,6 @@ def _has_invalid_node_affinity_value(spec: Object) -> bool:
 
 
 def _has_invalid_spread_selector(spec: Object) -> bool:
-    from kubepy.apiserver.validation.fields import validate_label_selector
-
     errors: list[Any] = []
     for constraint in spec.get("topologySpreadConstraints") or ():
         validate_label_selector(constraint.get("labelSelector"), "", errors)
@@ -87,8 +92,6 @@ def _has_invalid_spread_selector(spec: Object) -> bool:
 
 
 def _has_indivisible_huge_pages(spec: Object) -> bool:
-    from kubepy.apiserver.validation.resources import is_divisible_by_page
-
     return any(not is_divisible_by_page(name, quantity)
                for container, _ in containers_with_paths(spec, "")
                for amounts in ((container.get("resources") or {}).get("limits"),
@@ -97,8 +100,6 @@ def _has_indivisible_huge_pages(spec: Object) -> bool:
 
 
 def _has_non_local_token_path(spec: Object) -> bool:
-    from kubepy.apiserver.validation.fields import validate_local_non_reserved_path
-
     errors: list[Any] = []
     for volume in spec.get("volumes") or ():
         for source in (volume.get("projected") or {}).get("sources") or ():
@@ -108,7 +109,5 @@ def _has_non_local_token_path(spec: Object) -> bool:
 
 
 def _has_forbidden_sysctl(spec: Object) -> bool:
-    from kubepy.apiserver.validation.pods.security import host_sysctl_complaint
-
     sysctls = (spec.get("securityContext") or {}).get("sysctls") or ()
-    return any(host_sysctl_complaint(one.get("name", ""), spec) for one in sysctls)
+    return any(host_sysctl_complaint(sysctl.get("name", ""), spec) for sysctl in sysctls)

@@ -54,11 +54,11 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
     if key:
         validate_label_name(key, f"{path}.key", errors)
     elif operator != "Exists":
-        why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        errors.append(invalid_value(f"{path}.operator", operator, why))
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        errors.append(invalid_value(f"{path}.operator", operator, detail))
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-        why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        errors.append(invalid_value(f"{path}.effect", effect, why))
+        detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        errors.append(invalid_value(f"{path}.effect", effect, detail))
     value = toleration.get("value", "")
     match operator:
         case "Equal" | "":
@@ -66,8 +66,8 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
                 errors.append(invalid_value(f"{path}.operator", value, ";".join(complaints)))
         case "Exists":
             if value:
-                why = "value must be empty when `operator` is 'Exists'"
-                errors.append(invalid_value(f"{path}.operator", value, why))
+                detail = "value must be empty when `operator` is 'Exists'"
+                errors.append(invalid_value(f"{path}.operator", value, detail))
         case "Lt" | "Gt":  # behind a gate that is off in v1.36
             errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt")))
         case _:
@@ -116,8 +116,8 @@ def validate_node_selector_term(term: Object, path: str, errors: Errors, *, allo
         if expression.get("operator") not in ("Gt", "Lt"):
             validate_operator(expression, at, errors)
         elif len(expression.get("values") or ()) != 1:
-            why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            errors.append(required(f"{at}.values", why))
+            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            errors.append(required(f"{at}.values", detail))
         validate_label_name(expression.get("key", ""), f"{at}.key", errors)
         if not allow_invalid_values:
             validate_label_values(expression.get("values"), f"{at}.values", errors)
@@ -127,8 +127,8 @@ def validate_node_selector_term(term: Object, path: str, errors: Errors, *, allo
         if operator not in ("In", "NotIn"):
             errors.append(invalid_value(f"{match_field_path}.operator", operator, NOT_AN_OPERATOR))
         elif len(values) != 1:
-            why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-            errors.append(required(f"{match_field_path}.values", why))
+            detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            errors.append(required(f"{match_field_path}.values", detail))
         if key != "metadata.name":
             errors.append(invalid_value(f"{match_field_path}.key", key, "not a valid field selector key"))
             continue
@@ -171,13 +171,13 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
         for expression in selector.get("matchExpressions") or ():
             key = expression.get("key", "")
             if key in match and key in mentioned:
-                why = "exists in both matchLabelKeys and labelSelector"
-                errors.append(invalid_value(f"{path}[{match.index(key)}]", key, why))
+                detail = "exists in both matchLabelKeys and labelSelector"
+                errors.append(invalid_value(f"{path}[{match.index(key)}]", key, detail))
             mentioned.add(key)
     for index, key in enumerate(match):
         if key in mismatch:
-            why = "exists in both matchLabelKeys and mismatchLabelKeys"
-            errors.append(invalid_value(f"{path}.matchLabelKeys[{index}]", key, why))
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
+            errors.append(invalid_value(f"{path}.matchLabelKeys[{index}]", key, detail))
 
 
 # --- topology spread ----------------------------------------------------------------------------------------------
@@ -193,14 +193,14 @@ def validate_topology_spread(constraints: list[Object], options: PodOptions, pat
         validate_optional_choice(action, ("DoNotSchedule", "ScheduleAnyway"), f"{at}.whenUnsatisfiable", errors)
         others = constraints[index + 1:]
         key, action = constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
-        if any(one.get("topologyKey", "") == key and one.get("whenUnsatisfiable", "") == action for one in others):
+        if any(other.get("topologyKey", "") == key and other.get("whenUnsatisfiable", "") == action for other in others):
             errors.append(duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}"))
         domains, action = constraint.get("minDomains"), constraint.get("whenUnsatisfiable", "")
         if domains is not None:
             validate_positive(domains, f"{at}.minDomains", errors)
             if action != "DoNotSchedule":
-                why = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-                errors.append(invalid_value(f"{at}.minDomains", domains, why))
+                detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+                errors.append(invalid_value(f"{at}.minDomains", domains, detail))
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             validate_optional_choice(constraint.get(field), ("Honor", "Ignore"), f"{at}.{field}", errors)
         validate_match_label_keys(constraint, at, errors)

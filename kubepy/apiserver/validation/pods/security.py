@@ -19,6 +19,7 @@ from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
+    go_view,
     validate_format,
     validate_local_descending_path,
     validate_optional_choice,
@@ -42,17 +43,16 @@ def validate_security_context(context: Object, path: str, errors: Errors, *, hos
     if (mount := context.get("procMount")) is not None:
         validate_optional_choice(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
         if host_users and mount == "Unmasked":
-            why = "`hostUsers` must be false to use `Unmasked`"
-            errors.append(invalid_value(f"{path}.procMount", mount, why))
+            detail = "`hostUsers` must be false to use `Unmasked`"
+            errors.append(invalid_value(f"{path}.procMount", mount, detail))
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
     if context.get("allowPrivilegeEscalation") is False:
-        from kubepy.apiserver.validation.fields import go_view
         if context.get("privileged"):
-            why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
+            detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-            errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
+            detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+            errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
     validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
 
@@ -82,13 +82,13 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
             if not name:
                 errors.append(required(at))
             elif len(name) > 253 or not _sysctl_name().fullmatch(name):
-                why = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
-                errors.append(invalid_value(at, name, why))
+                detail = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
+                errors.append(invalid_value(at, name, detail))
             elif name in seen:
                 errors.append(duplicate(at, name))
             seen.add(name)
-            if not allow_namespaced_sysctls and (why := host_sysctl_complaint(name, spec)):
-                errors.append(invalid_value(at, name, why))
+            if not allow_namespaced_sysctls and (detail := host_sysctl_complaint(name, spec)):
+                errors.append(invalid_value(at, name, detail))
     validate_optional_choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"),
                              f"{path}.fsGroupChangePolicy", errors)
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
@@ -101,8 +101,8 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
 
 
 def _validate_shared_processes(path: str, errors: Errors) -> None:
-    why = "ShareProcessNamespace and HostPID cannot both be enabled"
-    errors.append(invalid_value(f"{path}.shareProcessNamespace", True, why))
+    detail = "ShareProcessNamespace and HostPID cannot both be enabled"
+    errors.append(invalid_value(f"{path}.shareProcessNamespace", True, detail))
 
 
 def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
@@ -128,10 +128,8 @@ def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) 
         errors.append(not_supported(f"{path}.type", kind, PROFILE_TYPES))
     if kind != "Localhost":
         if local is not None:
-            from kubepy.apiserver.validation.fields import go_view
-
-            why = "can only be set when seccomp type is Localhost"
-            errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), why))
+            detail = "can only be set when seccomp type is Localhost"
+            errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), detail))
     elif local is None:
         errors.append(required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
     else:
@@ -149,8 +147,8 @@ def validate_app_armor_profile(profile: Object | None, path: str, errors: Errors
     elif kind == "Localhost":
         errors.extend(_local_app_armor(local, f"{path}.localhostProfile"))
     elif local is not None:
-        why = "can only be set when AppArmor type is Localhost"
-        errors.append(invalid_value(f"{path}.localhostProfile", local, why))
+        detail = "can only be set when AppArmor type is Localhost"
+        errors.append(invalid_value(f"{path}.localhostProfile", local, detail))
 
 
 def _local_app_armor(local: str | None, path: str) -> list[FieldError]:
@@ -219,15 +217,15 @@ def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
     for container, at in containers:
         own = _host_process(container)
         if of_pod is not None and own is not None and of_pod != own:
-            why = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
-            errors.append(invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, why))
+            detail = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
+            errors.append(invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, detail))
         running += bool(of_pod if own is None else own)
     if running and running != len(containers):
-        why = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
-        errors.append(invalid_value(path, "", why))
+        detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        errors.append(invalid_value(path, "", detail))
     if running and not spec.get("hostNetwork"):
-        why = "hostNetwork must be true if pod contains any hostProcess containers"
-        errors.append(invalid_value(f"{path}.hostNetwork", False, why))
+        detail = "hostNetwork must be true if pod contains any hostProcess containers"
+        errors.append(invalid_value(f"{path}.hostNetwork", False, detail))
 
 
 def _host_process(holder: Object) -> bool | None:
@@ -248,14 +246,14 @@ def validate_os(spec: Object, path: str, errors: Errors) -> None:
                 errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
                                               "windows options cannot be set for a linux pod"))
     else:
-        why = "cannot be set for a windows pod"
+        detail = "cannot be set for a windows pod"
         for field in LINUX_POD_FIELDS:
             block, _, name = field.rpartition(".")
             if ((spec.get(block) or {}) if block else spec).get(name) is not None:
-                errors.append(forbidden_field(f"{path}.{field}", why))
+                errors.append(forbidden_field(f"{path}.{field}", detail))
         for container, at in containers_with_paths(spec, path):
             context = container.get("securityContext") or {}
-            errors.extend(forbidden_field(f"{at}.securityContext.{field}", why)
+            errors.extend(forbidden_field(f"{at}.securityContext.{field}", detail)
                           for field in LINUX_CONTAINER_FIELDS if context.get(field) is not None)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
+from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required, too_long
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.selectors import LabelSelector
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
+    go_view,
     label_key,
     validate_choice,
     validate_format,
@@ -20,13 +21,15 @@ from kubepy.apiserver.validation.fields import (
     validate_local_descending_path,
     validate_range,
 )
-from kubepy.apiserver.validation.formats import validate_ip
+from kubepy.apiserver.validation.formats import dns1123_subdomain_with_underscore, validate_ip
+from kubepy.apiserver.validation.metadata import validate_annotations
 from kubepy.apiserver.validation.pods import scheduling, security
 from kubepy.apiserver.validation.pods.containers import (
     PodContext,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
+    validate_pod_resources,
 )
 from kubepy.apiserver.validation.pods.env import validate_file_key_volumes
 from kubepy.apiserver.validation.pods.options import DELETION_COST, PodOptions, is_deletion_cost
@@ -50,14 +53,13 @@ def validate_pod_spec(spec: Object, pod_name: str, options: PodOptions, path: st
     claims = spec.get("resourceClaims") or []
     if claims:
         _validate_resource_claims(claims, f"{path}.resourceClaims", errors)
-    context = PodContext(spec, good, [one["name"] for one in claims if one.get("name")], options)
+    context = PodContext(spec, good, [claim["name"] for claim in claims if claim.get("name")], options)
     validate_containers(context, f"{path}.containers", errors)
     if spec.get("initContainers"):
         validate_init_containers(context, f"{path}.initContainers", errors)
     if spec.get("ephemeralContainers"):
         validate_ephemeral_containers(context, f"{path}.ephemeralContainers", errors)
     if spec.get("resources") is not None:
-        from kubepy.apiserver.validation.pods.containers import validate_pod_resources
         validate_pod_resources(context.spec, context.claim_names, f"{path}.resources", errors)
     _validate_policies(spec, options, path, errors)
     _validate_placement(spec, options, path, errors)
@@ -70,14 +72,11 @@ def validate_pod_spec(spec: Object, pod_name: str, options: PodOptions, path: st
         security.validate_os(spec, path, errors)
     for container, at in containers_with_paths(spec, path):
         if container.get("env"):
-            volumes = {one.get("name", ""): one for one in spec.get("volumes") or ()}
+            volumes = {volume.get("name", ""): volume for volume in spec.get("volumes") or ()}
             validate_file_key_volumes(container, volumes, at, errors)
 
 
 def _validate_resource_claims(claims: list[Object], path: str, errors: Errors) -> None:
-    from kubepy.api.errors import duplicate
-    from kubepy.apiserver.validation.fields import go_view
-
     seen: set[str] = set()
     for index, claim in enumerate(claims):
         name, at = claim.get("name", ""), f"{path}[{index}]"
@@ -90,9 +89,9 @@ def _validate_resource_claims(claims: list[Object], path: str, errors: Errors) -
             seen.add(name)
         given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
         if len(given) != 1:
-            why = ("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified" if given
+            detail = ("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified" if given
                    else "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
-            errors.append(invalid_value(at, go_view("core.PodResourceClaim", claim), why))
+            errors.append(invalid_value(at, go_view("core.PodResourceClaim", claim), detail))
         for field in given:
             validate_format(claim[field], dns1123_subdomain(claim[field]), f"{at}.{field}", errors)
 
@@ -121,7 +120,6 @@ def _validate_placement(spec: Object, options: PodOptions, path: str, errors: Er
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         condition = gate.get("conditionType", "")
         validate_format(condition, label_key(condition), f"{path}.readinessGates[{index}].conditionType", errors)
-    from kubepy.api.errors import duplicate
     seen: set[str] = set()
     for index, gate in enumerate(spec.get("schedulingGates") or ()):
         name = gate.get("name", "")
@@ -133,14 +131,14 @@ def _validate_placement(spec: Object, options: PodOptions, path: str, errors: Er
         scheduling.validate_topology_spread(constraints, options, f"{path}.topologySpreadConstraints", errors)
     security.validate_host_process(spec, path, errors)
     if spec.get("hostUsers") is False:
-        why = "when `hostUsers` is false"
+        detail = "when `hostUsers` is false"
         for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(field):
-                errors.append(forbidden_field(f"{path}.{shown}", why))
+                errors.append(forbidden_field(f"{path}.{shown}", detail))
         if not options.allow_volume_devices_in_user_namespace:
             for container, at in containers_with_paths(spec, path):
                 if container.get("volumeDevices"):
-                    errors.append(forbidden_field(f"{at}.volumeDevices", why))
+                    errors.append(forbidden_field(f"{at}.volumeDevices", detail))
     if (hostname := spec.get("hostnameOverride")) is not None:
         at = f"{path}.hostnameOverride"
         for field in ("setHostnameAsFQDN", "hostNetwork"):
@@ -157,8 +155,8 @@ def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
         if config is None:
             errors.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
         else:
-            why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            errors.append(required(f"{path}.nameservers", why))
+            detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            errors.append(required(f"{path}.nameservers", detail))
         return
     config = config or {}
     servers = config.get("nameservers") or []
@@ -167,12 +165,11 @@ def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
     for position, server in enumerate(servers):
         validate_ip(server, f"{path}.nameservers[{position}]", errors)
     searches = config.get("searches") or []
-    from kubepy.apiserver.validation.formats import dns1123_subdomain_with_underscore
     if len(searches) > 32:
         errors.append(invalid_value(f"{path}.searches", searches, "must not have more than 32 search paths"))
     if len(" ".join(searches).encode()) > 2048:
-        why = "must not have more than 2048 characters (including spaces) in the search list"
-        errors.append(invalid_value(f"{path}.searches", searches, why))
+        detail = "must not have more than 2048 characters (including spaces) in the search list"
+        errors.append(invalid_value(f"{path}.searches", searches, detail))
     for index, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
@@ -210,8 +207,6 @@ def validate_pod_template(template: Object, options: PodOptions, path: str, erro
     annotations = metadata.get("annotations")
     validate_labels(metadata.get("labels"), f"{path}.labels", errors)
     if annotations:
-        from kubepy.apiserver.validation.metadata import validate_annotations
-
         errors.extend(validate_annotations(annotations, f"{path}.annotations"))
         validate_pod_annotations(annotations, spec, options, f"{path}.annotations", errors)
     validate_pod_spec(spec, "", options, f"{path}.spec", errors)
@@ -261,8 +256,8 @@ def validate_pod_annotations(annotations: Mapping[str, str] | None, spec: Object
     if not annotations:
         return
     if MIRROR in annotations and not spec.get("nodeName"):
-        why = "must set spec.nodeName if mirror pod annotation is set"
-        errors.append(invalid_value(f"{path}[{MIRROR}]", annotations[MIRROR], why))
+        detail = "must set spec.nodeName if mirror pod annotation is set"
+        errors.append(invalid_value(f"{path}[{MIRROR}]", annotations[MIRROR], detail))
     if not options.allow_invalid_deletion_cost and not is_deletion_cost(dict(annotations)):
         errors.append(invalid_value(f"{path}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
     for key in sorted(annotations):

@@ -80,14 +80,14 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
 def _revivals(new: Iterable[Object], old: Iterable[Object], spec: Object, containers: str,
               field: str) -> Iterator[FieldError]:
     """A container that has ended runs again only where the pod's restart policy lets it."""
-    running = {one.get("name") for one in new if (one.get("state") or {}).get("terminated") is None}
+    running = {entry.get("name") for entry in new if (entry.get("state") or {}).get("terminated") is None}
     if containers and _may_all_restart(spec):
         return
     for index, status in enumerate(old):
         ended = (status.get("state") or {}).get("terminated")
         if ended is None or status.get("name") not in running:
             continue
-        container = next((one for one in spec.get(containers) or () if one.get("name") == status.get("name")), None)
+        container = next((entry for entry in spec.get(containers) or () if entry.get("name") == status.get("name")), None)
         if container is None or not _may_restart(container, spec, ended.get("exitCode", 0)):
             yield forbidden_field(f"status.{field}[{index}].state", ENDED)
 
@@ -120,8 +120,8 @@ def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: E
         name, claim, at = status.get("name", ""), status.get("resourceClaimName"), (
             f"status.resourceClaimStatuses[{index}]")
         if name not in known:
-            why = "must match the name of an entry in `spec.resourceClaims`"
-            errors.append(invalid_value(f"{at}.name", name, why))
+            detail = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(invalid_value(f"{at}.name", name, detail))
         if name in seen:
             errors.append(duplicate(f"{at}.name", name))
         seen.add(name)
@@ -131,13 +131,13 @@ def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: E
 
 def _validate_list(status: Object, before: Object, field: str, type_name: str, errors: Errors) -> None:
     """At most one address of each family; what the old pod had already is tolerated."""
-    given = [one.get("ip", "") for one in status.get(field) or ()]
-    known = {one.get("ip", "") for one in before.get(field) or ()}
+    given = [entry.get("ip", "") for entry in status.get(field) or ()]
+    known = {entry.get("ip", "") for entry in before.get(field) or ()}
     for index, address in enumerate(given):
         if address not in known:
             validate_ip(address, f"status.{field}[{index}]", errors)
     if len(given) > 2 or (len(given) == 2 and is_ipv6(given[0]) == is_ipv6(given[1])):
-        shown = [go_view(type_name, one) for one in status[field]]
+        shown = [go_view(type_name, statu) for statu in status[field]]
         errors.append(invalid_value(f"status.{field}", shown, TWO_OF_A_FAMILY))
 
 
@@ -156,13 +156,13 @@ def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors:
         numbers = [(user.get("uid", 0), "uid"), (user.get("gid", 0), "gid"),
                    *((group, f"supplementalGroups[{which}]")
                      for which, group in enumerate(user.get("supplementalGroups") or ()))]
-        errors.extend(invalid_value(f"{at}.{shown}", number, why)
-                      for number, shown in numbers for why in user_or_group_id(number))
+        errors.extend(invalid_value(f"{at}.{shown}", number, detail)
+                      for number, shown in numbers for detail in user_or_group_id(number))
 
 
 def _wrong_allocations(statuses: Iterable[Object], containers: Iterable[Object], path: str) -> Iterator[FieldError]:
     """The health of devices (``allocatedResourcesStatus``): of what the container asks for, each told once."""
-    by_name = {one.get("name"): one for one in containers}
+    by_name = {entry.get("name"): entry for entry in containers}
     for index, status in enumerate(statuses):
         at = f"{path}[{index}].allocatedResourcesStatus"
         if status.get("allocatedResourcesStatus") and path.endswith("ephemeralContainerStatuses"):
@@ -170,8 +170,8 @@ def _wrong_allocations(statuses: Iterable[Object], containers: Iterable[Object],
             continue
         container = by_name.get(status.get("name"))
         for position, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
-            if container is not None and (why := _unasked(allocated.get("name", ""), container)):
-                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), why)
+            if container is not None and (detail := _unasked(allocated.get("name", ""), container)):
+                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), detail)
             devices = allocated.get("resources") or ()
             seen: set[str] = set()
             for index, device in enumerate(devices):
@@ -190,8 +190,8 @@ def _unasked(name: str, container: Object) -> str:
     if not name.startswith("claim:"):
         asked = name in (resources.get("requests") or {})
         return "" if asked else "must match one of the container's resource requests"
-    claims = {"/".join(filter(None, (f"claim:{one.get('name', '')}", one.get("request"))))
-              for one in resources.get("claims") or ()}
+    claims = {"/".join(filter(None, (f"claim:{claim.get('name', '')}", claim.get("request"))))
+              for claim in resources.get("claims") or ()}
     return "" if name in claims else ("must match one of the container's resource claims in a format "
                                       "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty")
 
@@ -227,7 +227,7 @@ def _reason_never(old: Object) -> str:
 
 def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
     """Resources of the pod as a whole (``validatePodLevelResourcesResize``)."""
-    if not any((one or {}).get(field) for one in (new, old) for field in FIELDS):
+    if not any((entry or {}).get(field) for entry in (new, old) for field in FIELDS):
         return
     if old is not None and new is None:
         yield forbidden_field("spec.resources", "pod-level resources cannot be removed")
@@ -251,7 +251,7 @@ def _removals(pod: Object, old: Object) -> Iterator[FieldError]:
     sidecars = [pair for pair in _pairs(pod, old, "initContainers") if is_restartable_init_container(pair[1])]
     for path, before, after in (*sidecars, *_pairs(pod, old, "containers")):
         for field in FIELDS:
-            had, has = ((one.get("resources") or {}).get(field) or {} for one in (before, after))
+            had, has = ((entry.get("resources") or {}).get(field) or {} for entry in (before, after))
             if had.keys() - has.keys():
                 yield forbidden_field(f"{path}.resources.{field}", f"resource {field} cannot be removed")
 

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.validation.claims import validate_claim_template
 from kubepy.apiserver.validation.fields import (
     Errors,
     validate_choice,
@@ -19,6 +21,7 @@ from kubepy.apiserver.validation.fields import (
 )
 from kubepy.apiserver.validation.pods.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
 from kubepy.apiserver.validation.pods.options import PodOptions
+from kubepy.apiserver.validation.storage_sources import validate_storage_source
 from kubepy.quoting import quote
 
 # In upstream's order; the second entry is what the field is called in an error, where that differs.
@@ -39,7 +42,7 @@ def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, 
                      errors: Errors) -> dict[str, Object]:
     """The volumes without errors, by name: only those can be mounted. ``pod_name`` is "" in a template."""
     good: dict[str, Object] = {}
-    made_for = {f"{pod_name}-{one.get('name', '')}" for one in volumes if pod_name and one.get("ephemeral") is not None}
+    made_for = {f"{pod_name}-{entry.get('name', '')}" for entry in volumes if pod_name and entry.get("ephemeral") is not None}
     for index, volume in enumerate(volumes):
         found: Errors = []
         item_path = f"{path}[{index}]"
@@ -56,8 +59,8 @@ def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, 
         errors.extend(found)
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if made_for and claim in made_for:
-            why = "must not reference a PVC that gets created for an ephemeral volume"
-            errors.append(invalid_value(f"{path}[{index}].persistentVolumeClaim.claimName", claim, why))
+            detail = "must not reference a PVC that gets created for an ephemeral volume"
+            errors.append(invalid_value(f"{path}[{index}].persistentVolumeClaim.claimName", claim, detail))
     return good
 
 
@@ -76,7 +79,7 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
             for index, projection in enumerate(source.get("sources") or ()):
                 place = f"{item_path}.sources[{index}]"
                 _validate_projection(projection, options, paths, item_path, place, errors)
-                if len([one for one in projection.values() if one is not None]) > 1:
+                if len([entry for entry in projection.values() if entry is not None]) > 1:
                     errors.append(forbidden_field(place, "may not specify more than 1 volume type per source"))
         case "image":
             if options.resource_is_pod and not source.get("reference"):
@@ -85,8 +88,6 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
         case _ if kind in _VALIDATORS:
             _VALIDATORS[kind](source, item_path, errors)
         case _:
-            from kubepy.apiserver.validation.storage_sources import validate_storage_source
-
             validate_storage_source(kind, source, volume.get("name", ""), item_path, errors)
     for second in found[1:]:
         at = f"{path}.{SECOND_SOURCE_NAMES.get(second, second)}"
@@ -102,8 +103,6 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
 
 def _validate_empty_dir(source: Object, path: str, errors: Errors) -> None:
     if (limit := source.get("sizeLimit")) is not None:
-        from kubepy.api.values.quantity import Quantity
-
         if Quantity.parse(limit).nanos < 0:
             errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
 
@@ -153,8 +152,6 @@ def _validate_claim_source(source: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_ephemeral(source: Object, path: str, errors: Errors) -> None:
-    from kubepy.apiserver.validation.claims import validate_claim_template
-
     template = source.get("volumeClaimTemplate")
     if template is None:
         errors.append(required(f"{path}.volumeClaimTemplate"))
@@ -180,8 +177,8 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
     if of_field is not None:
         validate_field_selector(of_field, VOLUME_FIELDS, f"{path}.fieldRef", errors)
         if of_resource is not None:
-            why = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            errors.append(invalid_value(path, "resource", why))
+            detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            errors.append(invalid_value(path, "resource", detail))
     elif of_resource is not None:
         validate_resource_selector(of_resource, f"{path}.resourceFieldRef", errors, volume=True)
     else:
@@ -255,8 +252,8 @@ def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
                 if not any(value is not None for value in source.values()):
                     yield f"volume {quote(name)} (Projected) has no sources provided"
                     continue
-                for one in _projected_paths(source):
-                    clean = one._replace(path=one.path.rstrip("/"))
+                for projected_path in _projected_paths(source):
+                    clean = projected_path._replace(path=projected_path.path.rstrip("/"))
                     yield from (_warning(name, "Projected", f"{clean} with {other}") for other in _colliding(placed, clean))
                     placed.append(clean)
 
@@ -291,8 +288,8 @@ def _items(items: Iterable[Object], source: str) -> list[_Placed]:
 
 def _overlaps(paths: list[_Placed]) -> Iterator[str]:
     placed: list[_Placed] = []
-    for one in paths:
-        clean = one._replace(path=one.path.rstrip("/"))
+    for entry in paths:
+        clean = entry._replace(path=entry.path.rstrip("/"))
         yield from (f"{clean} with {other}" for other in _colliding(placed, clean))
         placed.append(clean)
 
@@ -300,5 +297,5 @@ def _overlaps(paths: list[_Placed]) -> Iterator[str]:
 def _colliding(placed: list[_Placed], new: _Placed) -> list[_Placed]:
     if not new.path:
         return []
-    return [one for one in placed if one.path and (
-        f"{one.path}/".startswith(f"{new.path}/") or f"{new.path}/".startswith(f"{one.path}/"))]
+    return [entry for entry in placed if entry.path and (
+        f"{entry.path}/".startswith(f"{new.path}/") or f"{new.path}/".startswith(f"{entry.path}/"))]

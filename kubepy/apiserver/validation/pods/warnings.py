@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.pods import containers_with_paths
-from kubepy.api.values.names import label_value
+from kubepy.api.values.names import dns1123_label, label_value
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.validation.claims import claim_spec_warnings
 from kubepy.apiserver.validation.formats import ip_warnings
 from kubepy.apiserver.validation.pods.scheduling import PREFERRED, REQUIRED
 from kubepy.apiserver.validation.pods.spec import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
+from kubepy.apiserver.validation.pods.volumes import overlapping_paths
 from kubepy.quoting import quote
 
 DEPRECATED_LABELS = {
@@ -44,13 +47,11 @@ NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 
 def warnings_for_pod(pod: Object) -> list[str]:
-    from kubepy.api.values.names import dns1123_label
-
     warnings = []
     if complaints := dns1123_label(pod["metadata"].get("name", "")):
-        why = ("this is used in the Pod's hostname, which can result in surprising behavior; "
+        detail = ("this is used in the Pod's hostname, which can result in surprising behavior; "
                "a DNS label is recommended")
-        warnings.append(f"metadata.name: {why}: [{' '.join(complaints)}]")
+        warnings.append(f"metadata.name: {detail}: [{' '.join(complaints)}]")
     return warnings + list(_warnings(pod["spec"], annotations_of(pod), "", is_template=False))
 
 
@@ -62,9 +63,9 @@ def warnings_for_template(template: Object, path: str) -> list[str]:
 def _warnings(spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool) -> Iterator[str]:
     path = f"{prefix}spec"
     yield from _of_placement(spec, path)
-    for key, why in DEPRECATED_ANNOTATIONS.items():
+    for key, detail in DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
-            yield f"{prefix}metadata.annotations[{key}]: {why}"
+            yield f"{prefix}metadata.annotations[{key}]: {detail}"
     if spec.get("volumes"):
         yield from _of_volumes(spec["volumes"], f"{path}.volumes")
     yield from _of_lists(spec, path)
@@ -84,8 +85,8 @@ def _warnings(spec: Object, annotations: dict[str, str], prefix: str, *, is_temp
             yield from _of_env(container["env"], f"{at}.env")
     yield from _of_ports(spec, path)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        why = "must be >= 0; negative values are invalid and will be treated as 1"
-        yield f"{path}.terminationGracePeriodSeconds: {why}"
+        detail = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path}.terminationGracePeriodSeconds: {detail}"
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         block = affinity.get(kind) or {}
@@ -130,7 +131,7 @@ def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -
         if key in DEPRECATED_LABELS:
             yield f"{at}.key: {key} is {DEPRECATED_LABELS[key]}"
         for position, value in enumerate(expression.get("values") or () if check_values else ()):
-            yield from (f"{at}.values[{position}]: {value} is invalid, {why}" for why in label_value(value))
+            yield from (f"{at}.values[{position}]: {value} is invalid, {detail}" for detail in label_value(value))
 
 
 # --- lists --------------------------------------------------------------------------------------------------------
@@ -155,16 +156,12 @@ def _of_lists(spec: Object, path: str) -> Iterator[str]:
 
 def _of_volumes(volumes: list[Object], path: str) -> Iterator[str]:
     for index, volume in enumerate(volumes):
-        for kind, shown, why in DEPRECATED_VOLUMES:
+        for kind, shown, detail in DEPRECATED_VOLUMES:
             if volume.get(kind) is not None:
-                yield f"{path}[{index}].{shown}: {why}"
+                yield f"{path}[{index}].{shown}: {detail}"
         if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
-            from kubepy.apiserver.validation.claims import claim_spec_warnings
-
             at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
             yield from claim_spec_warnings(template.get("spec") or {}, at)
-    from kubepy.apiserver.validation.pods.volumes import overlapping_paths
-
     yield from overlapping_paths(volumes)
 
 
@@ -203,8 +200,6 @@ def _of_amounts(amounts: Object | None, path: str) -> Iterator[str]:
     for name in ("memory", "ephemeral-storage"):
         amount = (amounts or {}).get(name)
         if amount is not None and amount[-1:] in "mun":
-            from kubepy.api.values.quantity import Quantity
-
             if Quantity.parse(amount).milli_value() % 1000:
                 yield f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an integer"
 

@@ -78,12 +78,7 @@ class Manager:
         self._summary = Summary()
         self._resume()
         while True:
-            while not done():
-                if self._stale or not self.has_work():  # a batch polls by itself when it begins
-                    self._poll()
-                if not self.has_work():
-                    break
-                self._run_batch()
+            self._work(done)
             if skip_waits and not done() and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
                 continue
             wait = self._seconds_until_due()
@@ -137,6 +132,15 @@ class Manager:
         self._poll()
         cost = time.perf_counter() - start
         return min(max(POLL_SECONDS, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
+
+    def _work(self, done: Callable[[], bool]) -> None:
+        """Run batches until nothing is left to do now, or ``done()`` holds."""
+        while not done():
+            if self._stale or not self.has_work():  # a batch polls by itself when it begins
+                self._poll()
+            if not self.has_work():
+                return
+            self._run_batch()
 
     def has_work(self) -> bool:
         """Tell whether something is to be done now."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import UpdateOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
@@ -108,7 +109,8 @@ def judged(session: Session, info: Info, verdict: Verdict, *, force: bool) -> Ob
         if verdict.condition not in said:
             conditions = [*conditions, _condition(session, verdict)]
         changed = {**request, "status": {**(request.get("status") or {}), "conditions": conditions}}
-        return session.client.update(RESOURCE, changed, subresource="approval", field_manager=UNNAMED)
+        return session.client.update(RESOURCE, changed, subresource="approval",
+                                     options=UpdateOptions(field_manager=UNNAMED))
 
 
 def _condition(session: Session, verdict: Verdict) -> Object:

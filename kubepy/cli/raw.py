@@ -169,17 +169,17 @@ def _read(session: Session, target: Target, url: SplitResult) -> str:
     if not target.name:
         return _list(session, target, parse_qs(url.query))
     if target.subresource == "scale":
-        return body_of(shown(session, session.client.get_scale(target.resource.key, target.name,
-                                                              namespace=target.namespace or "")))
+        return body_of(shown(session, session.client.get(target.resource.key, target.name,
+                                                         namespace=target.namespace or "", subresource="scale")))
     if target.subresource and target.subresource not in target.resource.subresources:
         raise no_such_resource()
-    return body_of(shown(session, session.client.get(target.resource.address, target.name,
+    return body_of(shown(session, session.client.get(target.resource.gvr, target.name,
                                                     namespace=target.namespace or "")))
 
 
 def _list(session: Session, target: Target, query: dict[str, list[str]]) -> str:
     resource = target.resource
-    found = session.client.list(resource.address, namespace=target.namespace,
+    found = session.client.list(resource.gvr, namespace=target.namespace,
                                 label_selector=query.get("labelSelector", [""])[-1],
                                 field_selector=query.get("fieldSelector", [""])[-1])
     items = [shown(session, obj) for obj in found.items]

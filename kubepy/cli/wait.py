@@ -154,7 +154,7 @@ def wait_for_deletion(session: Session, info: Info, deadline: _Deadline) -> Obje
 
 
 def _read(session: Session, info: Info) -> Object | None:
-    return unless_missing(session.client.get, info.resource.address, info.name, namespace=info.namespace)
+    return unless_missing(session.client.get, info.resource.gvr, info.name, namespace=info.namespace)
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Keeps what PodDisruptionBudgets say of their pods, by which evictions are judged (``pkg/controller/disruption``).
 
-The eviction itself is in ``kubepy.apiserver.requests.eviction``: it takes one from ``disruptionsAllowed`` and notes the
+The eviction itself is in ``kubepy.apiserver.requests.pods``: it takes one from ``disruptionsAllowed`` and notes the
 pod in ``disruptedPods`` until this controller sees it go.
 """
 
@@ -204,7 +204,7 @@ class DisruptionController:
             found = self._scale_of(above, namespace)
             if found is not None:
                 return found
-        scale = self._client.get_scale(resource.key, name_of(owner), namespace=namespace)
+        scale = self._client.get(resource.key, name_of(owner), namespace=namespace, subresource="scale")
         return uid_of(owner), scale["spec"].get("replicas", 0)
 
     # --- what an eviction announced

@@ -16,7 +16,7 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.objects.pods import is_pod_terminal, node_name
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.addresses import PodAddresses
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.annotations import OUTCOME, POD_OUTCOME

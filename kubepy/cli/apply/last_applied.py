@@ -6,6 +6,7 @@ Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
 from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, prefixed
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.editor import without_comments
@@ -142,11 +143,11 @@ def _without_annotation(obj: Object) -> Object:
 
 def _annotate(session: Session, info: Info, configuration: str, *, dry_run: bool = False,
               manager: str = UNNAMED) -> Object:
-    from kubepy.apiserver.client import MERGE_PATCH
+    from kubepy.apiserver.request import MERGE_PATCH
 
     patch = {"metadata": {"annotations": {ANNOTATION: configuration}}}
-    return session.client.patch(info.resource.address, info.name, patch, MERGE_PATCH, namespace=info.namespace,
-                                dry_run=dry_run, field_manager=manager)
+    return session.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, patch), namespace=info.namespace,
+                                options=PatchOptions(dry_run=dry_run, field_manager=manager))
 
 
 # --- edit ---------------------------------------------------------------------------------------------------------

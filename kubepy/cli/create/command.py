@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.errors import CliError, raise_all, with_source
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
@@ -110,9 +111,10 @@ def created(session: Session, given: Invocation, info: Info, strategy: str, vali
     if strategy == CLIENT:
         return info.content
     try:
-        obj = session.client.create(info.resource.address, info.content, namespace=info.namespace,
-                                    dry_run=strategy == SERVER, field_manager=given.field_manager,
-                                    field_validation=validation)
+        obj = session.client.create(info.resource.gvr, info.content, namespace=info.namespace,
+                                    options=CreateOptions(dry_run=strategy == SERVER,
+                                                          field_manager=given.field_manager,
+                                                          field_validation=validation))
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)

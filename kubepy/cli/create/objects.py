@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Flag
@@ -95,7 +96,8 @@ def _create(session: Session, given: Invocation, obj: Object, failure: str, vali
     assert resource is not None
     try:
         return session.client.create(resource.key, obj, namespace=session.namespace if resource.namespaced else "",
-                                     dry_run=dry_run, field_manager=given.field_manager, field_validation=validation)
+                                     options=CreateOptions(dry_run=dry_run, field_manager=given.field_manager,
+                                                           field_validation=validation))
     except Exception as error:
         if not failure or not isinstance(error, api_errors.Status):
             raise

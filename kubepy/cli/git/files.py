@@ -70,7 +70,7 @@ def kind_of(obj: Object, place: Place | None) -> Kind:
 
 def _custom_kind(version: str, place: Place | None) -> Kind:
     from kubepy.api.schema.openapi import Schema
-    from kubepy.apiserver.requests.field_schemas import with_metadata
+    from kubepy.apiserver.strategies.custom import with_metadata
 
     served = _served_version(version, place) if place else None
     if served is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.apiserver.client import STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.errors import CliError, is_expected
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_run_flag, selector_flag
@@ -91,4 +91,5 @@ def mark_each(session: Session, given: Invocation, infos: list[Info], strategy: 
 
 def _mark(session: Session, name: str, unschedulable: bool, *, dry_run: bool) -> None:
     patch = {"spec": {"unschedulable": True if unschedulable else None}}
-    session.client.patch("nodes", name, patch, STRATEGIC_MERGE_PATCH, dry_run=dry_run, field_manager=UNNAMED)
+    session.client.patch("nodes", name, Patch(STRATEGIC_MERGE_PATCH, patch),
+                         options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, UnprefixedError, raise_all
 from kubepy.cli.nodes.taints import Changes, change_taints, parse_changes, require_no_conflict
 from kubepy.cli.runtime.command import Invocation, verb
@@ -114,6 +115,8 @@ def _change(session: Session, given: Invocation, info: Info, changes: Changes, r
     printer = printer_for(session, given, changed.operation, request.strategy, typed=True)
     if request.strategy != CLIENT:
         patch, patch_type = two_way_patch(node, wanted)
-        wanted = session.client.patch("nodes", info.name, patch, patch_type, dry_run=request.strategy == SERVER,
-                                      field_manager=given.field_manager, field_validation=request.validation)
+        wanted = session.client.patch("nodes", info.name, Patch(patch_type, patch),
+                                      options=PatchOptions(dry_run=request.strategy == SERVER,
+                                                           field_manager=given.field_manager,
+                                                           field_validation=request.validation))
     printer(wanted)

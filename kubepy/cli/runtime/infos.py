@@ -91,12 +91,12 @@ class Info:
 
     def _read(self, session: Session) -> Object:
         if self.subresource == "scale":
-            return session.client.get_scale(self.resource.key, self.name, namespace=self.namespace)
+            return session.client.get(self.resource.key, self.name, namespace=self.namespace, subresource="scale")
         if self.subresource and self.subresource not in self.resource.subresources:
             from kubepy.api.errors import no_such_resource
 
             raise no_such_resource()
-        return session.client.get(self.resource.address, self.name, namespace=self.namespace)
+        return session.client.get(self.resource.gvr, self.name, namespace=self.namespace)
 
     def refresh(self, obj: Object) -> None:
         """Take what the cluster answered."""

@@ -181,7 +181,7 @@ def _by_selector(session: Session, query: Query) -> Result:
 def listed(session: Session, scope: Scope) -> Iterator[Found]:
     """The objects of a scope, in order; or the error that listing them gave."""
     try:
-        objects = session.client.list(scope.resource.address, namespace=scope.namespace if scope.resource.namespaced
+        objects = session.client.list(scope.resource.gvr, namespace=scope.namespace if scope.resource.namespaced
                                       else None, label_selector=scope.selector, field_selector=scope.field_selector)
     except api_errors.Status as error:
         yield _enhanced(error, scope)

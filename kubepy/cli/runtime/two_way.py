@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError
 
 

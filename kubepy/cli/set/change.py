@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean
@@ -153,8 +154,8 @@ def send(session: Session, given: Invocation, info: Info, changed: Object, reply
 
 def _patched(session: Session, given: Invocation, info: Info, patch: Object, patch_type: str,
              strategy: str) -> Object:
-    return session.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
-                                dry_run=strategy == SERVER, field_manager=given.field_manager)
+    return session.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
+                                options=PatchOptions(dry_run=strategy == SERVER, field_manager=given.field_manager))
 
 
 def _name(given: Invocation, info: Info) -> str:

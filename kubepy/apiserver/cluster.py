@@ -18,7 +18,7 @@ from kubepy.apiserver.strategies import strategy_for
 from kubepy.apiserver.strategies.strategy import Strategy
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
-from kubepy.storage.keys import encode, path_of
+from kubepy.storage.folder.paths import encode, path_of
 
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need

@@ -18,7 +18,7 @@ from kubepy.api.meta import (
     owner_references,
     uid_of,
 )
-from kubepy.api.selectors.labels import LabelSelector
+from kubepy.api.selectors import LabelSelector
 from kubepy.apiserver.client import Client
 from kubepy.runtime.reconcile import Informers
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.clock import Ids, format_time, parse_time
 from kubepy.api.errors import AlreadyExists
-from kubepy.api.meta import Object, name_of, namespace_of
-from kubepy.api.objects.references import reference
+from kubepy.api.meta import Object, name_of, namespace_of, object_reference
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.transaction import RequestTransaction
@@ -104,7 +103,7 @@ def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str
         "count": 1,
         "eventTime": None,
         "firstTimestamp": time,
-        "involvedObject": reference(obj, field_path),
+        "involvedObject": object_reference(obj, field_path),
         "kind": "Event",
         "lastTimestamp": time,
         "message": message,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kubepy.storage.manifest import parse
+from kubepy.storage.folder.manifest import parse
 from kubepy.storage.yaml import YamlError, dump, load_all
 from kubepy.storage.yaml import roundtrip as roundtrip_module
 from kubepy.storage.yaml.roundtrip import merge

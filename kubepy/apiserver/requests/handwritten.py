@@ -18,7 +18,7 @@ from kubepy.api.clock import format_time
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource
-from kubepy.api.types.errors import DecodeError, path_of
+from kubepy.api.types.special import DecodeError, path_of
 from kubepy.apiserver.admission import IMMORTAL_NAMESPACES
 from kubepy.apiserver.request import DeleteOptions
 from kubepy.apiserver.requests.decoding import decode

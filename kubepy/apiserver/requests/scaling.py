@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone
 from kubepy.api.scheme import Resource
-from kubepy.api.selectors.labels import SelectorError, from_label_selector, from_set
+from kubepy.api.selectors import SelectorError, from_label_selector, from_set
 from kubepy.api.values.goformat import quote
 from kubepy.apiserver.requests.decoding import decode_request, match_name, match_namespace
 from kubepy.apiserver.requests.updating import replace
 from kubepy.apiserver.server import RequestScope
-from kubepy.apiserver.validation.scales import dotted, value_at
+from kubepy.apiserver.validation.custom import dotted, value_at
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():

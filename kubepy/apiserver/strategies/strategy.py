@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from kubepy.api.types import Decoded
 
 with lazy_imports():
+    from kubepy.api import selectors
     from kubepy.api.schema import openapi
-    from kubepy.api.selectors import fields as field_selectors
-    from kubepy.api.selectors import labels as label_selectors
 
 ListObjects = Callable[[str], list[Object]]
 
@@ -178,8 +177,8 @@ class Strategy:
     def select(self, objects: list[Object], label_selector: str, field_selector: str) -> list[Object]:
         """Return the objects that both selectors choose. Raises BadRequest in upstream's words."""
         try:
-            labels, terms = label_selectors.parse_labels(label_selector), field_selectors.parse_fields(field_selector)
-        except label_selectors.SelectorError as error:
+            labels, terms = selectors.parse_labels(label_selector), selectors.parse_fields(field_selector)
+        except selectors.SelectorError as error:
             raise BadRequest(str(error)) from None
         terms = [term._replace(field=self.selectable_aliases.get(term.field, term.field)) for term in terms]
         for term in terms:

@@ -7,8 +7,7 @@ from typing import Any
 
 from kubepy.api.clock import format_time, parse_time
 from kubepy.api.errors import AlreadyExists, NotFound, Status
-from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of, uid_of
-from kubepy.api.objects.references import reference
+from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of, object_reference, uid_of
 from kubepy.api.values.cron import CronError, is_time_zone
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.request import DeleteOptions
@@ -209,7 +208,7 @@ class CronJobSync:
             job = found
         else:
             self.say("Normal", "SuccessfulCreate", f"Created job {name_of(job)}")
-        self.status["active"] = [*self.active, reference(job)]
+        self.status["active"] = [*self.active, object_reference(job)]
         self.status["lastScheduleTime"] = format_time(due)
 
     # --- writing

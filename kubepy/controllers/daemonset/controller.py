@@ -16,7 +16,7 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.objects.pods import is_pod_ready
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.manage import Changes, FailedPodBackoff
 from kubepy.controllers.daemonset.placement import Placements

@@ -24,7 +24,7 @@ from kubepy.api.objects.deployments import (
 )
 from kubepy.api.objects.deployments import new_replica_set as find_new
 from kubepy.api.objects.pods import is_pod_terminal
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.conditions import with_condition
 from kubepy.controllers.deployment import revision, rollback, rolling, sizes, status
 from kubepy.controllers.ownership import Ownership

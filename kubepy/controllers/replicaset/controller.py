@@ -17,7 +17,7 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating
-from kubepy.api.selectors.labels import LabelSelector, from_label_selector
+from kubepy.api.selectors import LabelSelector, from_label_selector
 from kubepy.controllers.expectations import Expectations
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import (

@@ -16,7 +16,7 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready, taints_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers import disruption_target
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import CreateOptions, UpdateOptions
 from kubepy.cli.auth.rules import rule_text, subject_text, uncovered
 from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.runtime.factory import Factory
@@ -93,7 +94,7 @@ def _reconcile_one(factory: Factory, given: Invocation, info: Info, printer: Pri
 
 
 def _existing(factory: Factory, info: Info) -> Object | None:
-    return unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+    return unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
 
 
 # --- deciding -----------------------------------------------------------------------------------------------------
@@ -177,18 +178,19 @@ def _carry_out(factory: Factory, info: Info, plan: Plan) -> Object:
     client, key = factory.client, info.resource.key
     with client.joined():
         if plan.operation == UPDATE:
-            return client.update(key, plan.object, namespace=info.namespace, field_manager=UNNAMED)
+            return client.update(key, plan.object, namespace=info.namespace,
+                                 options=UpdateOptions(field_manager=UNNAMED))
         if plan.operation == RECREATE:
             client.delete(key, info.name, namespace=info.namespace)
         if info.namespace:
             _ensure_namespace(factory, info.namespace)
-        return client.create(key, plan.object, namespace=info.namespace, field_manager=UNNAMED)
+        return client.create(key, plan.object, namespace=info.namespace, options=CreateOptions(field_manager=UNNAMED))
 
 
 def _ensure_namespace(factory: Factory, name: str) -> None:
     if unless_missing(factory.client.get, "namespaces", name) is None:
         namespace: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        factory.client.create("namespaces", namespace, field_manager=UNNAMED)
+        factory.client.create("namespaces", namespace, options=CreateOptions(field_manager=UNNAMED))
 
 
 def _explain(factory: Factory, given: Invocation, plan: Plan, *, is_role: bool) -> None:

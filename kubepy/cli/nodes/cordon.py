@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.apiserver.client import STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.errors import CliError, is_expected
 from kubepy.cli.runtime.builder import MISSING_RESOURCE
 from kubepy.cli.runtime.factory import Factory
@@ -91,4 +91,5 @@ def mark_each(factory: Factory, given: Invocation, infos: list[Info], strategy: 
 
 def _mark(factory: Factory, name: str, unschedulable: bool, *, dry_run: bool) -> None:
     patch = {"spec": {"unschedulable": True if unschedulable else None}}
-    factory.client.patch("nodes", name, patch, STRATEGIC_MERGE_PATCH, dry_run=dry_run, field_manager=UNNAMED)
+    factory.client.patch("nodes", name, Patch(STRATEGIC_MERGE_PATCH, patch),
+                         options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))

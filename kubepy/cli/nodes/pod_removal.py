@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.values.goformat import format_duration
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.cli.errors import CliError, raise_all, unless_missing
 from kubepy.cli.nodes.eviction import was_deleted_long_ago
 from kubepy.cli.runtime.factory import Factory

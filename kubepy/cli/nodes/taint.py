@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, UnprefixedError, raise_all
 from kubepy.cli.nodes.taints import Changes, change_taints, parse_changes, require_no_conflict
 from kubepy.cli.runtime.factory import Factory
@@ -113,6 +114,8 @@ def _change(factory: Factory, given: Invocation, info: Info, changes: Changes, r
     printer = printer_for(factory, given, changed.operation, request.strategy, typed=True)
     if request.strategy != CLIENT:
         patch, patch_type = two_way_patch(node, wanted)
-        wanted = factory.client.patch("nodes", info.name, patch, patch_type, dry_run=request.strategy == SERVER,
-                                      field_manager=given.field_manager, field_validation=request.validation)
+        wanted = factory.client.patch("nodes", info.name, Patch(patch_type, patch),
+                                      options=PatchOptions(dry_run=request.strategy == SERVER,
+                                                           field_manager=given.field_manager,
+                                                           field_validation=request.validation))
     printer(wanted)

@@ -9,7 +9,8 @@ from kubepy.api.clock import format_time, parse_time
 from kubepy.api.errors import AlreadyExists, NotFound, Status
 from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of, object_reference, uid_of
 from kubepy.api.values.cron import CronError, is_time_zone
-from kubepy.apiserver.client import Client, DeleteOptions
+from kubepy.apiserver.client import Client
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.cronjob.jobs import COMPLETE, beyond_limits, job_name, new_job, outcome
 from kubepy.controllers.cronjob.schedule import (
     MANY_MISSED,

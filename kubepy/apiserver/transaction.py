@@ -1,8 +1,4 @@
-"""One transaction as the request pipeline sees it: reads, writes, what was written, dry runs.
-
-A :class:`Session` turns storage's errors into the API's and remembers each write with the state before it, so that
-the controllers hear of their own batch without reading the change log.
-"""
+"""A transaction of storage as requests use it: the API's errors, dry runs, and a record of the writes."""
 
 from __future__ import annotations
 
@@ -18,8 +14,13 @@ if TYPE_CHECKING:
     from kubepy.storage import Transaction
 
 
-class Session:
-    """Requests inside one transaction. With ``dry_run`` nothing is written; answers are as if it were."""
+class RequestTransaction:
+    """The reads and writes of requests inside one transaction of storage.
+
+    :param events: each write is appended to it with the state before, so that controllers hear of their own batch
+        without reading the change log.
+    :param dry_run: nothing is written; answers are as if it were.
+    """
 
     def __init__(self, transaction: Transaction, events: list[WatchEvent], *, dry_run: bool = False) -> None:
         self._transaction = transaction
@@ -30,30 +31,31 @@ class Session:
         return self._transaction.get(key)
 
     def require(self, key: Key) -> Object:
-        """Raises NotFound."""
-        found = self._transaction.get(key)
-        if found is None:
+        """Return an object. Raises NotFound."""
+        obj = self._transaction.get(key)
+        if obj is None:
             raise errors.not_found(key.resource, key.name)
-        return found
+        return obj
 
     def list(self, resource: str, namespace: str | None = None) -> list[Object]:
+        """Return the objects of a resource key, of all namespaces or of one."""
         return self._transaction.list(resource, namespace)
 
     def create(self, key: Key, obj: Object) -> Object:
-        """Raises AlreadyExists, in other words if the object that exists is being deleted."""
+        """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted."""
         if self.dry_run:
-            if (found := self.get(key)) is not None:
-                raise _exists(key, found)
+            if (existing := self.get(key)) is not None:
+                raise _already_exists(key, existing)
             return obj
         try:
             stored = self._transaction.create(key, obj)
         except ExistsError:
-            raise _exists(key, self.require(key)) from None
+            raise _already_exists(key, self.require(key)) from None
         self._events.append(WatchEvent(key, None, stored))
         return stored
 
     def update(self, key: Key, obj: Object, old: Object) -> Object:
-        """Replace ``old``, which is the object as this session read it. Raises NotFound, Conflict."""
+        """Replace ``old``, the object as this transaction read it. Raises NotFound, Conflict."""
         if obj == old or self.dry_run:
             return obj
         if obj["metadata"] is old["metadata"]:  # storage writes the new version into it, and the old one is shared
@@ -69,25 +71,25 @@ class Session:
         return stored
 
     def charge(self, charges: Iterable[tuple[Object, Object]]) -> None:
-        """Write quotas, before and after a request used of them; a dry run uses nothing."""
+        """Write ResourceQuotas, given as they were and as they are after the request; a dry run uses nothing."""
         for old, new in charges:
             metadata = new["metadata"]
             self.update(Key("resourcequotas", metadata["namespace"], metadata["name"]), new, old)
 
     def delete(self, key: Key) -> Object:
-        """Remove an object; returns its last state. Raises NotFound."""
+        """Remove an object and return its last state. Raises NotFound."""
         if self.dry_run:
             return self.require(key)
         try:
-            gone = self._transaction.delete(key)
+            deleted = self._transaction.delete(key)
         except MissingError:
             raise errors.not_found(key.resource, key.name) from None
-        self._events.append(WatchEvent(key, gone, None))
-        return gone
+        self._events.append(WatchEvent(key, deleted, None))
+        return deleted
 
 
-def _exists(key: Key, found: Object) -> errors.Status:
-    status = errors.already_exists(key.resource, key.name)
-    if found["metadata"].get("deletionTimestamp"):
-        status.message = f"object is being deleted: {status.message}"
-    return status
+def _already_exists(key: Key, existing: Object) -> errors.AlreadyExists:
+    error = errors.already_exists(key.resource, key.name)
+    if existing["metadata"].get("deletionTimestamp"):
+        return error.with_message(f"object is being deleted: {error.message}")
+    return error

@@ -17,7 +17,7 @@ from kubepy.apiserver.requests.decoding import decode_request
 from kubepy.apiserver.requests.server import Server, Target, match_name, match_namespace
 from kubepy.apiserver.requests.sessions import Session
 from kubepy.apiserver.requests.updating import replace
-from kubepy.apiserver.validation.scales import dotted, value_at
+from kubepy.apiserver.validation.custom import dotted, value_at
 
 SCALE = Resource("scales", "Scale", "autoscaling")
 NOT_SET = -2147483648

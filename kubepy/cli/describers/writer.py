@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, controller_of
-from kubepy.api.values.gosort import go_sorted
-from kubepy.cli.runtime.tables import escaped
-from kubepy.cli.runtime.tabwriter import Layout, align
+from kubepy.cli.runtime.tables import Layout, align, escaped
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -154,7 +152,7 @@ def events(writer: PrefixWriter, context: DescribeContext) -> None:
         writer.line(0, "Events:\t<none>")
         return
     writer.line(0, "Events:")
-    in_order = go_sorted(context.events, lambda left, right: _last_seen(left) < _last_seen(right))
+    in_order = sorted(context.events, key=_last_seen)
     writer.line(1, "Type\tReason\tAge\tFrom\tMessage")
     writer.line(1, "----\t------\t----\t----\t-------")  # kubectl has one dash more than Age has letters
     for event in in_order:

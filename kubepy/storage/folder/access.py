@@ -108,25 +108,21 @@ class Access:
             return
         if self._database is None:
             self._database = self._open_existing()
-        values = self._cached_settings(stamp)
+        values: Object | None = None
+        if self._database is not None:
+            try:
+                with self.index_errors():
+                    values = settings.cached(self._database, stamp)
+            except DamagedError:
+                self._warn_of_damage()
+                self._damaged = self._database.identity
+                self.close()
         if values is None:
             read_ns = time.time_ns()
             values = settings.read(self.folder)
             if self._database:
                 settings.remember(self._database, stamp, values, read_ns)
         self._settings = stamp, values
-
-    def _cached_settings(self, stamp: Stamp) -> Object | None:
-        if self._database is None:
-            return None
-        try:
-            with self.index_errors():
-                return settings.cached(self._database, stamp)
-        except DamagedError:
-            self._warn_of_damage()
-            self._damaged = self._database.identity
-            self.close()
-            return None
 
     def _open_existing(self) -> Database | None:
         """Open the index if there is a usable one. Of damage the user is warned; the next process that may write makes

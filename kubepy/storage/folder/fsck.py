@@ -119,21 +119,18 @@ def _check_contents(access: Access, rows: list[Row]) -> Iterator[str]:
             continue
         if obstacles and obstacles.before(row.resource, row.namespace):
             continue
-        if defect := _find_wrong_content(access, row, path):
-            yield f"{path}: {defect}"
-
-
-def _find_wrong_content(access: Access, row: Row, path: str) -> str:
-    try:
-        data, stamp, _ = access.folder.read(path)
-        text = to_json(access.examiner.complete(row.key, parse(data).object, row, stamp))
-    except FileNotFoundError:
-        return ""  # its stamp shows that it is missing
-    except (UnreadableError, ContentError, ValueError) as error:
-        return f"is in the index, but {error}"
-    if digest_of(data) != row.digest:
-        return "has not the bytes that the index remembers"
-    return "" if text == row.json else "does not hold the object of the index"
+        try:
+            data, stamp, _ = access.folder.read(path)
+            text = to_json(access.examiner.complete(row.key, parse(data).object, row, stamp))
+        except FileNotFoundError:
+            continue  # its stamp shows that it is missing
+        except (UnreadableError, ContentError, ValueError) as error:
+            yield f"{path}: is in the index, but {error}"
+            continue
+        if digest_of(data) != row.digest:
+            yield f"{path}: has not the bytes that the index remembers"
+        elif text != row.json:
+            yield f"{path}: does not hold the object of the index"
 
 
 def check_managers(folder: StateFolder, rows: list[Row]) -> Iterator[tuple[str, str]]:

@@ -173,7 +173,7 @@ MEASURES = (
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", metavar="FIGURE", default="", help="list the places of figures with this in their name")
+    parser.add_argument("--list", metavar="FIGURE", default="", help="list the places of figures so named")
     parser.add_argument("--under", metavar="PATH", default="", help="measure only this path, as kubepy/cli")
     options = parser.parse_args()
     modules = [module for module in read_modules() if module.name.startswith(options.under)]

@@ -1,4 +1,4 @@
-"""Small questions about ``metadata``: names, owners, deletion. Pure functions over plain dicts.
+"""Objects as plain data, and functions that read their ``metadata``: names, owners, finalizers, deletion.
 
 Objects that come out of the Client, of storage or of an informer are shared and read-only: copy before changing.
 """
@@ -6,64 +6,69 @@ Objects that come out of the Client, of storage or of an informer are shared and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 Object = dict[str, Any]
+"""An object, or a part of one, that its holder made and may change."""
+AnyObject = Mapping[str, Any]
+"""An object, or a part of one, that is only read: a plain dict or one of the TypedDicts of ``kubepy.api.typed``."""
+ObjectT = TypeVar("ObjectT", bound=AnyObject)
+"""The type of objects that a function chooses from and returns as they are."""
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 
 
 def clone(value: Any) -> Any:
-    """A deep copy of plain JSON data, five times as fast as ``copy.deepcopy``."""
+    """Return a deep copy of plain JSON data, five times as fast as ``copy.deepcopy``."""
     kind = type(value)
     if kind is dict:
-        return {key: clone(one) for key, one in value.items()}
+        return {key: clone(item) for key, item in value.items()}
     if kind is list:
-        return [clone(one) for one in value]
+        return [clone(item) for item in value]
     return value
 
 
-def name_of(obj: Mapping[str, Any]) -> str:
+def name_of(obj: AnyObject) -> str:
     return str(obj["metadata"].get("name", ""))
 
 
-def namespace_of(obj: Mapping[str, Any]) -> str:
+def namespace_of(obj: AnyObject) -> str:
     return str(obj["metadata"].get("namespace", ""))
 
 
-def uid_of(obj: Mapping[str, Any]) -> str:
+def uid_of(obj: AnyObject) -> str:
     return str(obj["metadata"].get("uid", ""))
 
 
-def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
+def labels_of(obj: AnyObject) -> dict[str, str]:
     return obj["metadata"].get("labels") or {}
 
 
-def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
+def annotations_of(obj: AnyObject) -> dict[str, str]:
     return obj["metadata"].get("annotations") or {}
 
 
-def is_being_deleted(obj: Mapping[str, Any]) -> bool:
+def is_being_deleted(obj: AnyObject) -> bool:
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
-def owner_references(obj: Mapping[str, Any]) -> list[Object]:
+def owner_references(obj: AnyObject) -> list[Object]:
     return obj["metadata"].get("ownerReferences") or []
 
 
-def controller_of(obj: Mapping[str, Any]) -> Object | None:
-    """The owner reference with ``controller: true``, if there is one (``metav1.GetControllerOf``)."""
+def controller_of(obj: AnyObject) -> Object | None:
+    """Return the owner reference with ``controller: true``, if there is one (``metav1.GetControllerOf``)."""
     return next((ref for ref in owner_references(obj) if ref.get("controller")), None)
 
 
-def is_controlled_by(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+def is_controlled_by(obj: AnyObject, owner: AnyObject) -> bool:
     controller = controller_of(obj)
     return controller is not None and controller["uid"] == uid_of(owner)
 
 
-def new_controller_ref(owner: Mapping[str, Any]) -> Object:
-    """The owner reference that a controller puts on what it makes (``metav1.NewControllerRef``)."""
+def new_controller_ref(owner: AnyObject) -> Object:
+    """Return the owner reference that a controller puts on objects that it creates (``metav1.NewControllerRef``)."""
     return {
         "apiVersion": owner["apiVersion"],
         "blockOwnerDeletion": True,
@@ -74,17 +79,29 @@ def new_controller_ref(owner: Mapping[str, Any]) -> Object:
     }
 
 
-def has_finalizer(obj: Mapping[str, Any], finalizer: str) -> bool:
+def has_finalizer(obj: AnyObject, finalizer: str) -> bool:
     return finalizer in (obj["metadata"].get("finalizers") or [])
 
 
-def with_finalizer(obj: Object, finalizer: str) -> Object:
-    """A copy that is held by one more finalizer."""
+def with_finalizer(obj: AnyObject, finalizer: str) -> Object:
+    """Return a copy with one more finalizer."""
     finalizers = [*(obj["metadata"].get("finalizers") or []), finalizer]
     return {**obj, "metadata": {**obj["metadata"], "finalizers": finalizers}}
 
 
-def without_finalizer(obj: Object, finalizer: str) -> Object:
-    """A copy that the finalizer no longer holds."""
-    kept = [one for one in obj["metadata"].get("finalizers") or () if one != finalizer]
+def without_finalizer(obj: AnyObject, finalizer: str) -> Object:
+    """Return a copy without the finalizer."""
+    kept = [name for name in obj["metadata"].get("finalizers") or () if name != finalizer]
     return {**obj, "metadata": {**obj["metadata"], "finalizers": kept}}
+
+
+def object_reference(obj: AnyObject, field_path: str = "") -> Object:
+    """Return a ``core/v1 ObjectReference`` to an object or to a part of it (client-go ``tools/reference``)."""
+    metadata = obj["metadata"]
+    reference: Object = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": name_of(obj)}
+    for field in ("namespace", "resourceVersion", "uid"):
+        if metadata.get(field):
+            reference[field] = metadata[field]
+    if field_path:
+        reference["fieldPath"] = field_path
+    return reference

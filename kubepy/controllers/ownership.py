@@ -18,7 +18,7 @@ from kubepy.api.meta import (
     namespace_of,
     uid_of,
 )
-from kubepy.api.selectors.labels import LabelSelector, SelectorError, from_label_selector
+from kubepy.api.selectors import LabelSelector, SelectorError, from_label_selector
 from kubepy.runtime.reconcile import Informers, Key, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 

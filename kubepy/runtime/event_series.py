@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kubepy.api.clock import format_micro_time, parse_time
-from kubepy.api.meta import Object, name_of, namespace_of
-from kubepy.api.objects.references import reference
+from kubepy.api.meta import Object, name_of, namespace_of, object_reference
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.requests.sessions import Session
 from kubepy.runtime.events import EVENTS, store_event, takes_events
@@ -64,7 +63,7 @@ class SeriesRecorder:
             "apiVersion": "v1",
             "eventTime": format_micro_time(now),
             "firstTimestamp": None,
-            "involvedObject": reference(regarding),
+            "involvedObject": object_reference(regarding),
             "kind": "Event",
             "lastTimestamp": None,
             "message": shortened(note),
@@ -75,7 +74,7 @@ class SeriesRecorder:
             "source": {},
             "type": event_type,
         }
-        return event if related is None else {**event, "related": reference(related)}
+        return event if related is None else {**event, "related": object_reference(related)}
 
     def _begin(self, session: Session, event: Object, now: datetime) -> _Seen:
         self._last_name = store_event(session, event, now, self._client.ids, self._last_name)

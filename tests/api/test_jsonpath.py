@@ -1,6 +1,6 @@
 import pytest
 
-from kubepy.api.jsonpath.evaluator import JSONPathError, cell, parse, relaxed
+from kubepy.api.jsonpath import JSONPathError, cell, parse, relaxed
 
 SHIP = {
     "metadata": {"name": "fleet", "labels": {"app.example.org/part": "hull", "plain": "a<b"}},

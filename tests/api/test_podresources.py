@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.api.objects.podresources import aggregate
+from kubepy.api.objects.pods import aggregate
 
 
 def container(cpu: str, **more: Any) -> dict[str, Any]:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from kubepy.api.selectors.fields import Term, parse_fields
-from kubepy.api.selectors.labels import (
+from kubepy.api.selectors import (
     NOTHING,
     SelectorError,
+    Term,
     format_label_selector,
     from_label_selector,
+    parse_fields,
     parse_labels,
 )
 

@@ -421,7 +421,7 @@ def test_update_that_leaves_a_schema_alone_keeps_a_rule_that_costs_too_much(clus
                                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=3000)
     with monkeypatch.context() as patched:
-        patched.setattr("kubepy.apiserver.validation.definitions.rules.RULE_LIMIT", 10**9)
+        patched.setattr("kubepy.apiserver.validation.definition_rules.RULE_LIMIT", 10**9)
         client.create(CRDS, definition(spec))
     client.patch(CRDS, BOATS, {"spec": {"names": {"shortNames": ["bt"]}}}, MERGE_PATCH)
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {**spec, "description": "new"}}}}

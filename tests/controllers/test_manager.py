@@ -11,7 +11,7 @@ import pytest
 
 from kubepy.api.meta import Object, name_of
 from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
-from kubepy.controlplane.driver import NAMES, build_manager, reconcilers, settled_checkpoint
+from kubepy.controlplane.composition import NAMES, build_manager, new_reconcilers, settled_checkpoint
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from tests.controllers.conftest import Lab
@@ -314,7 +314,7 @@ def test_checkpoints_survive_being_written_down(lab):
 
 def test_every_reconciler_has_the_name_that_checkpoints_know_it_by(lab):
     context = Context(lab.client, Informers(), lab.cluster.clock, lab.cluster.scheme)
-    assert tuple(one.name for one in reconcilers(context)) == NAMES
+    assert tuple(one.name for one in new_reconcilers(context)) == NAMES
 
 
 def test_a_daemon_set_comes_up_and_then_all_is_quiet(lab):

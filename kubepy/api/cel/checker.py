@@ -6,6 +6,7 @@ Only what is certain is an error: a ``dyn`` value fits everywhere.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kubepy.api.cel.interpreter import dotted, optimized
@@ -40,6 +41,8 @@ from kubepy.api.cel.values import TYPE_NAMES, kind_of, reserved
 
 Variables = Mapping[str, Type]
 Bindings = dict[str, Type]
+
+_POLICY_VARIABLES = dict.fromkeys(("object", "oldObject", "request", "params", "namespaceObject", "variables"), DYN)
 
 _NULLABLE = ("object", "map", "list", "timestamp", "duration", "optional", "null", "dyn")
 _TYPE_WORDS = frozenset(("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type",
@@ -327,3 +330,9 @@ def assignable(wanted: Type, found: Type, bindings: Bindings) -> bool:
         return wanted.fields is found.fields
     return wanted.name == found.name and all(
         assignable(one, other, bindings) for one, other in zip(wanted.params, found.params, strict=False))
+
+
+@lru_cache(maxsize=512)
+def compile_policy_expression(expression: str) -> Compiled:
+    """Compile an expression of an admission policy or webhook. Raises CompileError."""
+    return compile_expression(expression, _POLICY_VARIABLES)

@@ -18,8 +18,7 @@ from kubepy.api.cel.types import BOOL, DYN, STRING, Type, optional_of
 from kubepy.api.cel.values import MAX_MESSAGE, NONE, CelError, OptionalValue
 from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, invalid_without_value, required
 from kubepy.api.meta import Object
-from kubepy.api.schema.fieldpaths import find_field
-from kubepy.api.schema.structural import EMBEDDED, Schema
+from kubepy.api.schema.structural import EMBEDDED, Schema, find_field
 from kubepy.api.values.goformat import quote
 
 RULES = "x-kubernetes-validations"

@@ -1,21 +1,21 @@
-"""What a Service says of itself (``pkg/api/service/util.go``)."""
+"""Questions about Services (``pkg/api/service/util.go``)."""
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject
 
 NONE = "None"
 
 
-def is_headless(service: Object) -> bool:
+def is_headless(service: AnyObject) -> bool:
     ips: list[str] = service["spec"].get("clusterIPs") or []
     return ips == [NONE]
 
 
-def needs_node_ports(service: Object) -> bool:
+def needs_node_ports(service: AnyObject) -> bool:
     return service["spec"].get("type") in ("NodePort", "LoadBalancer")
 
 
-def needs_health_check(service: Object) -> bool:
+def needs_health_check(service: AnyObject) -> bool:
     spec = service["spec"]
     return (spec.get("type"), spec.get("externalTrafficPolicy")) == ("LoadBalancer", "Local")

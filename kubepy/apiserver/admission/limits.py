@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubepy.api.meta import Object
-from kubepy.api.objects.podresources import Amounts, aggregate, amounts_of
+from kubepy.api.objects.pods import Amounts, aggregate, amounts_of
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.admission.request import Request
 

@@ -11,21 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.api.cel.admission import compiled
-from kubepy.api.cel.checker import CompileError
+from kubepy.api import errors
+from kubepy.api.cel.checker import CompileError, compile_policy_expression
 from kubepy.api.cel.cost import MATCH_CONDITIONS_BUDGET, OUT_OF_BUDGET, BudgetExceeded, CostBudget
 from kubepy.api.cel.interpreter import evaluate_within
 from kubepy.api.cel.values import MAX_MESSAGE, CelError, Record
 from kubepy.api.errors import Cause, Status
 from kubepy.api.meta import Object, labels_of
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.goformat import quote
 from kubepy.apiserver.admission.request import Request, refusal
 from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
 POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
-CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+ERRORS = {error.reason: error for error in (errors.Unauthorized, errors.Forbidden, errors.RequestEntityTooLarge,
+                                            errors.Invalid)}
 
 
 class Decision(NamedTuple):
@@ -59,9 +60,9 @@ def check_policies(request: Request, operation: str) -> None:
 
 
 def _denial(request: Request, message: str, reason: str) -> Status:
-    status = refusal(request.target, request.obj, message, [Cause("", message)])
-    status.code, status.reason, status.kind = CODES.get(reason, 422), reason, request.target.resource.plural
-    return status
+    forbidden = refusal(request.target, request.obj, message, [Cause("", message)])
+    return ERRORS[reason](forbidden.message, name=forbidden.name, kind=request.target.resource.plural,
+                          resource=forbidden.resource, causes=forbidden.causes)
 
 
 def _decisions(policy: Object, bindings: list[Object], request: Request,
@@ -179,7 +180,8 @@ class _Variables(Record):
 
     def __missing__(self, name: str) -> Any:
         try:
-            self[name] = evaluate_within(compiled(self._expressions[name]).node, self._scope, self._budget)
+            compiled = compile_policy_expression(self._expressions[name])
+            self[name] = evaluate_within(compiled.node, self._scope, self._budget)
         except CompileError as error:
             raise CelError(f"composited variable {quote(name)} fails to compile: {error}") from None
         except CelError as error:
@@ -198,7 +200,7 @@ class _Evaluation:
     def value_of(self, expression: str) -> Any:
         """Raises CelError, in the words of the answer, and BudgetExceeded."""
         try:
-            return evaluate_within(compiled(expression).node, self._scope, self._budget)
+            return evaluate_within(compile_policy_expression(expression).node, self._scope, self._budget)
         except (CelError, CompileError) as error:
             raise CelError(f"expression '{expression}' resulted in error: {error}") from None
 

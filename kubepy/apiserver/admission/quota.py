@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.objects import quotas
-from kubepy.api.objects.podresources import Amounts
+from kubepy.api.objects.pods import Amounts
 from kubepy.api.objects.quotas import Evaluator
 from kubepy.apiserver.admission.request import Request
 

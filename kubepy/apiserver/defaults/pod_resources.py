@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object
-from kubepy.api.objects.podresources import aggregate
+from kubepy.api.objects.pods import aggregate
 
 HUGE_PAGES = "hugepages-"
 

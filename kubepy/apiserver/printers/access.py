@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.api.selectors.labels import go_label_selector
+from kubepy.api.selectors import go_label_selector
 from kubepy.apiserver.printers.duration import age, human_duration
 from kubepy.apiserver.printers.tables import Cell, Printer
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from kubepy.api.jsonpath.evaluator import JSONPath, JSONPathError, parse, print_value
+from kubepy.api.jsonpath import JSONPath, JSONPathError, parse, print_value
 from kubepy.api.meta import Object
 from kubepy.api.scheme import PrinterColumn, Resource
 from kubepy.api.values.goformat import format_value

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.api.meta import Object, annotations_of
-from kubepy.api.selectors.labels import format_label_selector, format_labels
+from kubepy.api.selectors import format_label_selector, format_labels
 from kubepy.apiserver.printers.duration import age
 from kubepy.apiserver.printers.tables import Cell, Printer
 

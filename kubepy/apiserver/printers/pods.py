@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
-from kubepy.api.selectors.labels import format_labels
+from kubepy.api.selectors import format_labels
 from kubepy.apiserver.printers.duration import age, since
 from kubepy.apiserver.printers.tables import Cell, Printer
 from kubepy.apiserver.printers.workloads import container_cells, spec_of

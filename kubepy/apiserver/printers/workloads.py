@@ -7,7 +7,7 @@ from typing import Any
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, controller_of
-from kubepy.api.selectors.labels import SelectorError, format_label_selector, format_labels, from_label_selector
+from kubepy.api.selectors import SelectorError, format_label_selector, format_labels, from_label_selector
 from kubepy.apiserver.printers.duration import age, human_duration, since
 from kubepy.apiserver.printers.tables import Cell, Printer
 

@@ -18,7 +18,7 @@ from kubepy.api.clock import format_time
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource
-from kubepy.api.types.errors import DecodeError, path_of
+from kubepy.api.types.special import DecodeError, path_of
 from kubepy.apiserver.admission.namespaces import IMMORTAL_NAMESPACES
 from kubepy.apiserver.requests.decoding import decode_request
 from kubepy.apiserver.requests.options import DeleteOptions

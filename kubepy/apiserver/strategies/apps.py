@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.errors import FieldError, bad_request
+from kubepy.api.errors import BadRequest, FieldError
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, parse_int
 from kubepy.apiserver.strategies.strategy import Strategy, restore
@@ -106,7 +106,7 @@ def _template_generation(obj: Object) -> int:
     try:
         return parse_int(text)
     except NumberError as error:
-        raise bad_request(str(error)) from None
+        raise BadRequest(str(error)) from None
 
 
 def _set_template_generation(obj: Object, generation: int) -> None:
@@ -212,17 +212,17 @@ class StatefulSetStrategy(WorkloadStrategy):
         _drop_max_unavailable(obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.statefulsets import validate_stateful_set
+        from kubepy.apiserver.validation.apps import validate_stateful_set
 
         return validate_stateful_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.statefulsets import validate_stateful_set
+        from kubepy.apiserver.validation.apps import validate_stateful_set
 
         return validate_stateful_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.statefulsets import validate_stateful_set_status_update
+        from kubepy.apiserver.validation.apps import validate_stateful_set_status_update
 
         return validate_stateful_set_status_update(obj, old)
 

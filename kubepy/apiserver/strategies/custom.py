@@ -9,14 +9,12 @@ from kubepy.api import errors
 from kubepy.api.errors import FieldError, invalid_value
 from kubepy.api.meta import Object, clone, is_being_deleted
 from kubepy.api.schema.customresources import deprecation_of
-from kubepy.api.schema.listtypes import validate_lists
-from kubepy.api.schema.structural import drop_nulls, fill_in, prune
+from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
 from kubepy.api.schema.validating import validate
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, decode
 from kubepy.apiserver.strategies.strategy import ListObjects, Strategy
-from kubepy.apiserver.validation.customs import finalizer_warnings, validate_embedded
-from kubepy.apiserver.validation.scales import validate_count, validate_selector
+from kubepy.apiserver.validation.custom import finalizer_warnings, validate_count, validate_embedded, validate_selector
 
 if TYPE_CHECKING:
     from kubepy.api.cel.rules import RuleSet

@@ -8,7 +8,7 @@ from kubepy.api.errors import Status
 from kubepy.api.meta import Object, annotations_of, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.api.objects.deployments import revision_of
 from kubepy.api.scheme import Resource
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.api.types import DecodeError
 from kubepy.apiserver.client import Client
 from kubepy.cli.errors import CliError

@@ -7,8 +7,7 @@ from typing import Any
 
 from kubepy.api.meta import Object, annotations_of, labels_of, uid_of
 from kubepy.api.objects.nodes import METADATA_NAME, required_node_selector
-from kubepy.api.values.gonumbers import int_or_none
-from kubepy.api.values.intstr import scaled_value
+from kubepy.api.values.gonumbers import int_or_none, scaled_value
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
 from kubepy.runtime.history import restores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import AlreadyExists, Status
 from kubepy.api.meta import (
     Object,
     annotations_of,
@@ -24,7 +24,7 @@ from kubepy.api.objects.deployments import (
 )
 from kubepy.api.objects.deployments import new_replica_set as find_new
 from kubepy.api.objects.pods import is_pod_terminal
-from kubepy.api.selectors.labels import from_label_selector
+from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.conditions import with_condition
 from kubepy.controllers.deployment import revision, rollback, rolling, sizes, status
 from kubepy.controllers.ownership import Ownership
@@ -305,7 +305,7 @@ class Rollout:
         """The ReplicaSet that has the name already, if it is this one after all; otherwise the error is noted and
         raised: a clash of hashes raises collisionCount, and the next sync finds another name."""
         client, namespace = self.controller.client, namespace_of(self.deployment)
-        if error.reason == "AlreadyExists":
+        if isinstance(error, AlreadyExists):
             there = client.get(REPLICA_SETS, name_of(wanted), namespace=namespace)
             if is_controlled_by(there, self.deployment) and same_template(
                     there["spec"]["template"], self.deployment["spec"]["template"]):

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 from kubepy.api.meta import Object, annotations_of, name_of
 from kubepy.api.objects.deployments import DESIRED_REPLICAS, MAX_REPLICAS, by_age
-from kubepy.api.values.gonumbers import int_or_none
-from kubepy.api.values.intstr import scaled_value
+from kubepy.api.values.gonumbers import int_or_none, scaled_value
 
 ReplicaSets = list[Object]
 

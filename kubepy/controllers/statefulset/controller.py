@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kubepy.api.meta import Object, controller_of, is_controlled_by, labels_of, name_of, namespace_of
-from kubepy.api.selectors.labels import LabelSelector
+from kubepy.api.selectors import LabelSelector
 from kubepy.api.types.hashing import hash_controller_revision
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.ref_manager import RefManager, candidates

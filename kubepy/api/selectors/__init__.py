@@ -1,1 +1,0 @@
-"""Label selectors, field selectors, and what they select."""

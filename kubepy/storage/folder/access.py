@@ -15,7 +15,7 @@ from kubepy.storage.folder import index, settings
 from kubepy.storage.folder.compare import Examiner
 from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
 from kubepy.storage.folder.files import StateFolder
-from kubepy.storage.model import Admit, Key, Object, Removal
+from kubepy.storage.model import Admit, Object, Removal
 
 with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
@@ -38,8 +38,7 @@ class Access:
         self.folder = folder
         self.now = now
         self.boot = index.boot_id()
-        self.examiner = Examiner(folder, admit, self._retain)
-        self._removal = removal
+        self.examiner = Examiner(folder, admit, removal, now)
         self._database: Database | None = None
         self._settings: tuple[Stamp, Object] | None = None
         self._unwritable: FolderError | None = None
@@ -47,9 +46,6 @@ class Access:
         self._is_locked = False
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
-
-    def _retain(self, key: Key, obj: Object) -> Object | None:
-        return self._removal(key, obj, self.now()) if self._removal else None
 
     def own_path(self, name: str) -> str:
         """Return the whole path of a file in ``.kubepy/``."""

@@ -284,15 +284,13 @@ def key_text(key: Any, value: Any) -> str:
         return "true" if key else "false"
     if isinstance(key, int) and key > INT64_MAX:
         raise _RefusedError(f"unsupported map key of type: uint64, key: {key:#x}, value: {_go_syntax(value)}")
-    return _float32_text(key) if isinstance(key, float) else str(key)
-
-
-def _float32_text(value: float) -> str:
-    """Return ``strconv.FormatFloat(value, 'g', -1, 32)``: the shortest digits that a 32-bit float tells apart."""
-    if not abs(value) <= 3.4028235677973366e38:
-        return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
-    single = struct.pack("f", value)
-    texts = (f"{value:.{digits}e}" for digits in range(17))
+    if not isinstance(key, float):
+        return str(key)
+    # ``strconv.FormatFloat(key, 'g', -1, 32)``: the shortest digits that a 32-bit float tells apart
+    if not abs(key) <= 3.4028235677973366e38:
+        return ".nan" if key != key else ".inf" if key > 0 else "-.inf"
+    single = struct.pack("f", key)
+    texts = (f"{key:.{digits}e}" for digits in range(17))
     return format_float(next(float(text) for text in texts if struct.pack("f", float(text)) == single))
 
 

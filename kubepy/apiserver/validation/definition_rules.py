@@ -73,7 +73,7 @@ class _Validation:
     def _check(self, source: Object, schema: Object, place: _Place, path: str) -> Iterator[FieldError]:
         rule = compile_rule(source, schema, is_root=place.is_root)
         if isinstance(rule, RuleProblem):
-            yield invalid_value(f"{path}.{rule.field}", _shown(source), rule.why)
+            yield invalid_value(f"{path}.{rule.field}", _shown(source), rule.message)
             return
         yield from self._check_cost(rule, shape_of(schema, is_root=place.is_root), place.times, path)
         if rule.is_transition and place.uncorrelatable:

@@ -33,13 +33,13 @@ with lazy_imports():
         nodelifecycle,
         persistentvolume,
         podgc,
-        pvcprotection,
         replicaset,
         resourcequota,
         statefulset,
         tainteviction,
         ttl,
         ttlafterfinished,
+        volumeprotection,
     )
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("kubepy.dev/simulated", lambda context: persistentvolume.SimulatedProvisioner(context)),
     ("persistentvolume-expander-controller", lambda context: persistentvolume.ExpandController(context)),
     ("external-resizer simulated.kubepy.dev", lambda context: persistentvolume.SimulatedResizer(context)),
-    ("pv-protection-controller", lambda context: persistentvolume.PVProtectionController(context)),
-    ("pvc-protection-controller", lambda context: pvcprotection.PVCProtectionController(context)),
+    ("pv-protection-controller", lambda context: volumeprotection.PVProtectionController(context)),
+    ("pvc-protection-controller", lambda context: volumeprotection.PVCProtectionController(context)),
     ("job-controller", lambda context: job.JobController(context)),
     ("cronjob-controller", lambda context: cronjob.CronJobController(context)),
     ("ttl-after-finished-controller", lambda context: ttlafterfinished.TTLAfterFinishedController(context)),

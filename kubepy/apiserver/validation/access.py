@@ -8,7 +8,7 @@ from base64 import b64decode
 from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_subdomain, path_segment
-from kubepy.apiserver.validation.fields import Errors, validate_label_selector
+from kubepy.apiserver.validation.fields import Errors, validate_format, validate_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
@@ -17,35 +17,30 @@ SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
     errors: Errors = []
     for index, rule in enumerate(role.get("rules") or ()):
-        _validate_rule(rule, namespaced, f"rules[{index}]", errors)
+        rule_path = f"rules[{index}]"
+        if not rule.get("verbs"):
+            errors.append(required(f"{rule_path}.verbs", "verbs must contain at least one value"))
+        if urls := rule.get("nonResourceURLs"):
+            at = f"{rule_path}.nonResourceURLs"
+            if namespaced:
+                errors.append(invalid_value(at, urls, "namespaced rules cannot apply to non-resource URLs"))
+            if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
+                detail = "rules cannot apply to both regular resources and non-resource URLs"
+                errors.append(invalid_value(at, urls, detail))
+            continue
+        if not rule.get("apiGroups"):
+            errors.append(required(f"{rule_path}.apiGroups", "resource rules must supply at least one api group"))
+        if not rule.get("resources"):
+            errors.append(required(f"{rule_path}.resources", "resource rules must supply at least one resource"))
     aggregation = role.get("aggregationRule")
     if aggregation is not None:
-        _validate_aggregation(aggregation.get("clusterRoleSelectors") or [], errors)
+        selectors = aggregation.get("clusterRoleSelectors") or []
+        path = "aggregationRule.clusterRoleSelectors"
+        if not selectors:
+            errors.append(required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
+        for index, selector in enumerate(selectors):
+            validate_label_selector(selector, f"{path}[{index}]", errors)
     return errors
-
-
-def _validate_rule(rule: Object, namespaced: bool, path: str, errors: Errors) -> None:
-    if not rule.get("verbs"):
-        errors.append(required(f"{path}.verbs", "verbs must contain at least one value"))
-    if urls := rule.get("nonResourceURLs"):
-        at = f"{path}.nonResourceURLs"
-        if namespaced:
-            errors.append(invalid_value(at, urls, "namespaced rules cannot apply to non-resource URLs"))
-        if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-            errors.append(invalid_value(at, urls, "rules cannot apply to both regular resources and non-resource URLs"))
-        return
-    if not rule.get("apiGroups"):
-        errors.append(required(f"{path}.apiGroups", "resource rules must supply at least one api group"))
-    if not rule.get("resources"):
-        errors.append(required(f"{path}.resources", "resource rules must supply at least one resource"))
-
-
-def _validate_aggregation(selectors: list[Object], errors: Errors) -> None:
-    path = "aggregationRule.clusterRoleSelectors"
-    if not selectors:
-        errors.append(required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
-    for index, selector in enumerate(selectors):
-        validate_label_selector(selector, f"{path}[{index}]", errors)
 
 
 def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
@@ -59,26 +54,24 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
     if not role.get("name"):
         errors.append(required("roleRef.name"))
     else:
-        errors.extend(invalid_value("roleRef.name", role["name"], why) for why in path_segment(role["name"]))
+        validate_format(role["name"], path_segment(role["name"]), "roleRef.name", errors)
     for index, subject in enumerate(binding.get("subjects") or ()):
-        _validate_subject(subject, namespaced, f"subjects[{index}]", errors)
+        subject_path = f"subjects[{index}]"
+        kind, name, group = subject.get("kind", ""), subject.get("name", ""), subject.get("apiGroup", "")
+        if not name:
+            errors.append(required(f"{subject_path}.name"))
+        if kind == "ServiceAccount":
+            if name:
+                validate_format(name, dns1123_subdomain(name), f"{subject_path}.name", errors)
+            if group:
+                errors.append(not_supported(f"{subject_path}.apiGroup", group, ("",)))
+            if not namespaced and not subject.get("namespace"):
+                errors.append(required(f"{subject_path}.namespace"))
+        elif kind not in SUBJECT_KINDS:
+            errors.append(not_supported(f"{subject_path}.kind", kind, SUBJECT_KINDS))
+        elif group != GROUP:
+            errors.append(not_supported(f"{subject_path}.apiGroup", group, (GROUP,)))
     return errors
-
-
-def _validate_subject(subject: Object, namespaced: bool, path: str, errors: Errors) -> None:
-    kind, name, group = subject.get("kind", ""), subject.get("name", ""), subject.get("apiGroup", "")
-    if not name:
-        errors.append(required(f"{path}.name"))
-    if kind == "ServiceAccount":
-        errors.extend(invalid_value(f"{path}.name", name, why) for why in (dns1123_subdomain(name) if name else ()))
-        if group:
-            errors.append(not_supported(f"{path}.apiGroup", group, ("",)))
-        if not namespaced and not subject.get("namespace"):
-            errors.append(required(f"{path}.namespace"))
-    elif kind not in SUBJECT_KINDS:
-        errors.append(not_supported(f"{path}.kind", kind, SUBJECT_KINDS))
-    elif group != GROUP:
-        errors.append(not_supported(f"{path}.apiGroup", group, (GROUP,)))
 
 
 def validate_binding_update(binding: Object, old: Object, *, namespaced: bool) -> list[FieldError]:
@@ -105,7 +98,10 @@ _PEM = re.compile(rb"-----BEGIN (.+?)-----\s.*-----END \1-----", re.DOTALL)
 def validate_request(request: Object) -> list[FieldError]:
     errors: Errors = []
     spec = request["spec"]
-    _validate_pem(spec.get("request"), errors)
+    encoded = spec.get("request")
+    block = _PEM.search(b64decode(encoded or ""))
+    if block is None or block[1] != b"CERTIFICATE REQUEST":
+        errors.append(invalid_value("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST"))
     if not spec.get("usages"):
         errors.append(required("spec.usages"))
     for index, usage in enumerate(spec.get("usages") or ()):
@@ -121,26 +117,17 @@ def validate_request(request: Object) -> list[FieldError]:
     return errors
 
 
-def _validate_pem(encoded: str | None, errors: Errors) -> None:
-    found = _PEM.search(b64decode(encoded or ""))
-    if found is None or found[1] != b"CERTIFICATE REQUEST":
-        errors.append(invalid_value("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST"))
-
-
 def _validate_signer(name: str, errors: Errors) -> None:
-    """A domain and a path, as in ``example.com/my-signer``."""
-    from kubepy.api.values.names import dns1123_subdomain
-
+    """Validate a domain and a path, as in ``example.com/my-signer``."""
+    domain, _, path = name.partition("/")
     if not name:
         errors.append(required("spec.signerName"))
-        return
-    domain, _, path = name.partition("/")
-    if not path:
-        errors.append(invalid_value("spec.signerName", name, 'must be a fully qualified domain and path of the form '
-                                                             '"example.com/signer-name"'))
-        return
-    if "." not in domain:
-        errors.append(invalid_value("spec.signerName", domain,
-                                    "should be a domain with at least two segments separated by dots"))
-    errors.extend(invalid_value("spec.signerName", name, f"validating label {part}: {why}")
-                  for part in (domain, *path.split(".")) for why in dns1123_subdomain(part))
+    elif not path:
+        detail = 'must be a fully qualified domain and path of the form "example.com/signer-name"'
+        errors.append(invalid_value("spec.signerName", name, detail))
+    else:
+        if "." not in domain:
+            detail = "should be a domain with at least two segments separated by dots"
+            errors.append(invalid_value("spec.signerName", domain, detail))
+        errors.extend(invalid_value("spec.signerName", name, f"validating label {part}: {detail}")
+                      for part in (domain, *path.split(".")) for detail in dns1123_subdomain(part))

@@ -37,29 +37,36 @@ class _Tolerance(NamedTuple):
 
 
 def validate_webhooks(configuration: Object, old: Object | None = None) -> list[FieldError]:
-    tolerance = _tolerance((old or {}).get("webhooks") or [])
+    webhooks = (old or {}).get("webhooks") or []
+    names = [entry.get("name", "") for entry in webhooks]
+    tolerance = _Tolerance(
+        repeated_names=len(set(names)) < len(names),
+        side_effects=any(entry.get("sideEffects") not in SIDE_EFFECTS for entry in webhooks),
+        unknown_versions=any(not set(entry.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
+                             for entry in webhooks),
+        label_values=any(has_invalid_label_value(entry.get(field)) for entry in webhooks
+                         for field in ("namespaceSelector", "objectSelector")))
     errors: Errors = []
     names: set[str] = set()
     for index, webhook in enumerate(configuration.get("webhooks") or ()):
         path, name = f"webhooks[{index}]", webhook.get("name", "")
         _validate_webhook(webhook, tolerance, path, errors)
-        _validate_versions(webhook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions", errors,
-                           any_version=tolerance.unknown_versions)
+        versions = webhook.get("admissionReviewVersions") or []
+        admission_review_versions_path = f"{path}.admissionReviewVersions"
+        if not versions:
+            errors.append(required(admission_review_versions_path, f"must specify one of {', '.join(REVIEW_VERSIONS)}"))
+        else:
+            for position, version in enumerate(versions):
+                if version in versions[:position]:
+                    errors.append(invalid_value(f"{admission_review_versions_path}[{position}]", version, "duplicate version"))
+                else:
+                    validate_format(version, dns1035_label(version), f"{admission_review_versions_path}[{position}]", errors)
+            if not tolerance.unknown_versions and not set(versions) & set(REVIEW_VERSIONS):
+                errors.append(invalid_value(admission_review_versions_path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
         if name and name in names and not tolerance.repeated_names:
             errors.append(duplicate(f"{path}.name", name))
         names.add(name)
     return errors
-
-
-def _tolerance(webhooks: list[Object]) -> _Tolerance:
-    names = [one.get("name", "") for one in webhooks]
-    return _Tolerance(
-        repeated_names=len(set(names)) < len(names),
-        side_effects=any(one.get("sideEffects") not in SIDE_EFFECTS for one in webhooks),
-        unknown_versions=any(not set(one.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
-                             for one in webhooks),
-        label_values=any(has_invalid_label_value(one.get(field)) for one in webhooks
-                         for field in ("namespaceSelector", "objectSelector")))
 
 
 def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors: Errors) -> None:
@@ -74,8 +81,8 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
     validate_optional_choice(effects, allowed, f"{path}.sideEffects", errors)
     seconds = webhook.get("timeoutSeconds")
     if seconds is not None and not 1 <= seconds <= LONGEST_WAIT:
-        why = f"the timeout value must be between 1 and {LONGEST_WAIT} seconds"
-        errors.append(invalid_value(f"{path}.timeoutSeconds", seconds, why))
+        detail = f"the timeout value must be between 1 and {LONGEST_WAIT} seconds"
+        errors.append(invalid_value(f"{path}.timeoutSeconds", seconds, detail))
     for field in ("namespaceSelector", "objectSelector"):
         validate_label_selector(webhook.get(field), f"{path}.{field}", errors,
                                 allow_invalid_values=tolerance.label_values)
@@ -92,22 +99,9 @@ def _wrong_name(name: str, path: str) -> list[FieldError]:
     if wrong := dns1123_subdomain(name):
         return [invalid_value(path, name, ",".join(wrong))]
     if name.count(".") < 2:
-        why = "should be a domain with at least three segments separated by dots"
-        return [invalid_value(path, name, why)]
+        detail = "should be a domain with at least three segments separated by dots"
+        return [invalid_value(path, name, detail)]
     return []
-
-
-def _validate_versions(versions: list[str], path: str, errors: Errors, *, any_version: bool) -> None:
-    if not versions:
-        errors.append(required(path, f"must specify one of {', '.join(REVIEW_VERSIONS)}"))
-        return
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
-            errors.append(invalid_value(f"{path}[{index}]", version, "duplicate version"))
-        else:
-            validate_format(version, dns1035_label(version), f"{path}[{index}]", errors)
-    if not any_version and not set(versions) & set(REVIEW_VERSIONS):
-        errors.append(invalid_value(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
 
 
 def _validate_conditions(conditions: list[Object], path: str, errors: Errors) -> None:
@@ -116,7 +110,17 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
     names: set[str] = set()
     for index, condition in enumerate(conditions):
         name, at = condition.get("name", ""), f"{path}[{index}]"
-        _validate_match_expression(condition.get("expression", ""), f"{at}.expression", errors)
+        # Its syntax: what it may name (``authorizer``) is more than policies know here, and nothing evaluates
+        # it.
+        expression = condition.get("expression", "")
+        from kubepy.api.cel.checker import CompileError, parse_expression
+        if not expression.strip():
+            errors.append(required(f"{at}.expression"))
+        else:
+            try:
+                parse_expression(expression.strip())
+            except CompileError as error:
+                errors.append(invalid_value(f"{at}.expression", expression.strip(), f"compilation failed: {error}"))
         if not name:
             errors.append(required(f"{at}.name"))
         else:
@@ -124,19 +128,6 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
         if name and name in names:
             errors.append(duplicate(f"{at}.name", name))
         names.add(name)
-
-
-def _validate_match_expression(expression: str, path: str, errors: Errors) -> None:
-    """Its syntax: what it may name (``authorizer``) is more than policies know here, and nothing evaluates it."""
-    from kubepy.api.cel.checker import CompileError, parse_expression
-
-    if not expression.strip():
-        errors.append(required(path))
-        return
-    try:
-        parse_expression(expression.strip())
-    except CompileError as error:
-        errors.append(invalid_value(path, expression.strip(), f"compilation failed: {error}"))
 
 
 # --- rules --------------------------------------------------------------------------------------------------------
@@ -153,7 +144,26 @@ def validate_rule(rule: Object, path: str, errors: Errors) -> None:
     versions = rule.get("apiVersions") or []
     _validate_list(versions, f"{path}.apiVersions", "API versions", errors)
     errors.extend(required(f"{path}.apiVersions[{index}]") for index, version in enumerate(versions) if not version)
-    _validate_resources(rule.get("resources") or [], f"{path}.resources", errors)
+    resources = rule.get("resources") or []
+    resources_path = f"{path}.resources"
+    if not resources:
+        errors.append(required(resources_path))
+    wildcards: set[str] = set()
+    for index, resource in enumerate(resources):
+        if not resource:
+            errors.append(required(f"{resources_path}[{index}]"))
+        elif "/" in resource:
+            # Whether an earlier ``pods/*`` or ``*/status`` names it already.
+            parent, _, part = resource.partition("/")
+            errors.extend([invalid_value(f"{resources_path}[{index}]", resource, f"if '{entry}' is present, must not specify {resource}")
+                    for entry in (f"{parent}/*", f"*/{part}") if entry in wildcards])
+            wildcards |= {resource} if "*" in (resource.partition("/")[0], resource.partition("/")[2]) else set()
+    if len(resources) > 1 and "*/*" in resources:
+        errors.append(invalid_value(resources_path, resources, "if '*/*' is present, must not specify other resources"))
+    plain = [entry for entry in resources if entry and "/" not in entry]
+    if "*" in plain and plain[-1] != "*":  # upstream looks at the last one
+        detail = "if '*' is present, must not specify other resources without subresources"
+        errors.append(invalid_value(resources_path, resources, detail))
     validate_optional_choice(rule.get("scope"), SCOPES, f"{path}.scope", errors)
 
 
@@ -164,31 +174,6 @@ def _validate_list(values: list[Any], path: str, what: str, errors: Errors) -> N
         errors.append(invalid_value(path, values, f"if '*' is present, must not specify other {what}"))
 
 
-def _validate_resources(resources: list[str], path: str, errors: Errors) -> None:
-    if not resources:
-        errors.append(required(path))
-    wildcards: set[str] = set()
-    for index, resource in enumerate(resources):
-        if not resource:
-            errors.append(required(f"{path}[{index}]"))
-        elif "/" in resource:
-            errors.extend(_covered(resource, wildcards, f"{path}[{index}]"))
-            wildcards |= {resource} if "*" in (resource.partition("/")[0], resource.partition("/")[2]) else set()
-    if len(resources) > 1 and "*/*" in resources:
-        errors.append(invalid_value(path, resources, "if '*/*' is present, must not specify other resources"))
-    plain = [one for one in resources if one and "/" not in one]
-    if "*" in plain and plain[-1] != "*":  # upstream looks at the last one
-        why = "if '*' is present, must not specify other resources without subresources"
-        errors.append(invalid_value(path, resources, why))
-
-
-def _covered(resource: str, wildcards: set[str], path: str) -> list[FieldError]:
-    """Whether an earlier ``pods/*`` or ``*/status`` names it already."""
-    parent, _, part = resource.partition("/")
-    return [invalid_value(path, resource, f"if '{one}' is present, must not specify {resource}")
-            for one in (f"{parent}/*", f"*/{part}") if one in wildcards]
-
-
 # --- webhook clients (apiserver/pkg/util/webhook/validation.go) -----------------------------------------------------
 
 
@@ -197,47 +182,35 @@ def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:
     if (url is None) == (service is None):
         errors.append(required(path, "exactly one of url or service is required"))
     elif url is not None:
-        _validate_url(url, f"{path}.url", errors)
+        form = "; desired format: https://host[/path]"
+        parts = urlsplit(url)
+        if parts.scheme != "https":
+            errors.append(invalid_value(f"{path}.url", parts.scheme, f"'https' is the only allowed URL scheme{form}"))
+        user, _, host = parts.netloc.rpartition("@")
+        if not host:
+            errors.append(invalid_value(f"{path}.url", "", f"host must be specified{form}"))
+        for amount, what in ((user, "user information is"), (parts.fragment, "fragments are"),
+                            (parts.query, "query parameters are")):
+            if amount:
+                errors.append(invalid_value(f"{path}.url", amount, f"{what} not permitted in the URL"))
     elif service is not None:
-        _validate_service(service, f"{path}.service", errors)
-
-
-def _validate_url(url: str, path: str, errors: Errors) -> None:
-    form = "; desired format: https://host[/path]"
-    parts = urlsplit(url)
-    if parts.scheme != "https":
-        errors.append(invalid_value(path, parts.scheme, f"'https' is the only allowed URL scheme{form}"))
-    user, _, host = parts.netloc.rpartition("@")
-    if not host:
-        errors.append(invalid_value(path, "", f"host must be specified{form}"))
-    for value, what in ((user, "user information is"), (parts.fragment, "fragments are"),
-                        (parts.query, "query parameters are")):
-        if value:
-            errors.append(invalid_value(path, value, f"{what} not permitted in the URL"))
-
-
-def _validate_service(service: Object, path: str, errors: Errors) -> None:
-    """Upstream takes name for namespace and the other way round; so the errors come in that order."""
-    errors.extend(required(f"{path}.{field}") for field, value in
-                  (("name", service.get("namespace")), ("namespace", service.get("name"))) if not value)
-    port = service.get("port", 443)
-    if wrong := port_number(port):
-        errors.append(invalid_value(f"{path}.port", port, "port is not valid: " + ", ".join(wrong)))
-    _validate_url_path(service.get("path") or "/", f"{path}.path", errors)
-
-
-def _validate_url_path(url_path: str, path: str, errors: Errors) -> None:
-    if url_path == "/":
-        return
-    if url_path == "//":
-        errors.append(invalid_value(path, url_path, "segment[0] may not be empty"))
-        return
-    if not url_path.startswith("/"):
-        errors.append(invalid_value(path, url_path, "must start with a '/'"))
-    for index, step in enumerate(url_path[1:].removesuffix("/").split("/")):
-        wrong = [f"segment[{index}]: {why}" for why in dns1123_subdomain(step)]
-        errors.extend(invalid_value(path, url_path, why)
-                      for why in (wrong if step else [f"segment[{index}] may not be empty"]))
+        # Upstream takes name for namespace and the other way round; so the errors come in that order.
+        errors.extend(required(f"{path}.service.{field}") for field, value in
+                      (("name", service.get("namespace")), ("namespace", service.get("name"))) if not value)
+        port = service.get("port", 443)
+        if wrong := port_number(port):
+            errors.append(invalid_value(f"{path}.service.port", port, "port is not valid: " + ", ".join(wrong)))
+        url_path = service.get("path") or "/"
+        if url_path != "/":
+            if url_path == "//":
+                errors.append(invalid_value(f"{path}.service.path", url_path, "segment[0] may not be empty"))
+            else:
+                if not url_path.startswith("/"):
+                    errors.append(invalid_value(f"{path}.service.path", url_path, "must start with a '/'"))
+                for index, step in enumerate(url_path[1:].removesuffix("/").split("/")):
+                    wrong = [f"segment[{index}]: {detail}" for detail in dns1123_subdomain(step)]
+                    errors.extend(invalid_value(f"{path}.service.path", url_path, detail)
+                                  for detail in (wrong if step else [f"segment[{index}] may not be empty"]))
 
 
 # --- policies and their bindings ------------------------------------------------------------------------------------
@@ -265,10 +238,22 @@ def validate_policy(policy: Object) -> list[FieldError]:
     for index, variable in enumerate(spec.get("variables") or ()):
         _validate_expression(variable.get("expression", ""), f"spec.variables[{index}].expression", "", errors)
     if not spec.get("validations") and not spec.get("auditAnnotations"):
-        why = "validations or auditAnnotations must be set"
-        errors.extend(required(f"spec.{field}", why) for field in ("validations", "auditAnnotations"))
+        detail = "validations or auditAnnotations must be set"
+        errors.extend(required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations"))
     for index, validation in enumerate(spec.get("validations") or ()):
-        _validate_validation(validation, f"spec.validations[{index}]", errors)
+        validation_path = f"spec.validations[{index}]"
+        _validate_expression(validation.get("expression", ""), f"{validation_path}.expression", "bool", errors)
+        if validation.get("messageExpression") is not None and validation["messageExpression"].strip():
+            _validate_expression(validation["messageExpression"], f"{validation_path}.messageExpression", "string", errors)
+        message = validation.get("message", "")
+        if message and not message.strip():
+            errors.append(invalid_value(f"{validation_path}.message", message, "message must be non-empty if specified"))
+        elif "\n" in message.strip():
+            errors.append(invalid_value(f"{validation_path}.message", message, "message must not contain line breaks"))
+        elif "\n" in validation.get("expression", "").strip() and not message:
+            errors.append(required(f"{validation_path}.message", "message must be specified if expression contains line breaks"))
+        if (reason := validation.get("reason")) is not None and reason not in REASONS:
+            errors.append(not_supported(f"{validation_path}.reason", reason, REASONS))
     return errors
 
 
@@ -286,21 +271,6 @@ def _validate_rules(constraints: Object, errors: Errors) -> None:
                                                                        "resources") if not rule.get(field))
         errors.extend(not_supported(f"{path}[{index}].operations[{position}]", operation, OPERATIONS)
                       for position, operation in enumerate(rule.get("operations") or ()) if operation not in OPERATIONS)
-
-
-def _validate_validation(validation: Object, path: str, errors: Errors) -> None:
-    _validate_expression(validation.get("expression", ""), f"{path}.expression", "bool", errors)
-    if validation.get("messageExpression") is not None and validation["messageExpression"].strip():
-        _validate_expression(validation["messageExpression"], f"{path}.messageExpression", "string", errors)
-    message = validation.get("message", "")
-    if message and not message.strip():
-        errors.append(invalid_value(f"{path}.message", message, "message must be non-empty if specified"))
-    elif "\n" in message.strip():
-        errors.append(invalid_value(f"{path}.message", message, "message must not contain line breaks"))
-    elif "\n" in validation.get("expression", "").strip() and not message:
-        errors.append(required(f"{path}.message", "message must be specified if expression contains line breaks"))
-    if (reason := validation.get("reason")) is not None and reason not in REASONS:
-        errors.append(not_supported(f"{path}.reason", reason, REASONS))
 
 
 def _validate_expression(expression: str, path: str, wanted: str, errors: Errors) -> None:
@@ -324,7 +294,16 @@ def validate_binding(binding: Object) -> list[FieldError]:
     if not spec.get("policyName"):
         errors.append(required("spec.policyName"))
     if (reference := spec.get("paramRef")) is not None:
-        _validate_reference(reference, errors)
+        if not reference.get("name") and reference.get("selector") is None:
+            errors.append(required("spec.paramRef", "one of name or selector must be specified"))
+        elif reference.get("name") and reference.get("selector") is not None:
+            errors.extend(forbidden_field(f"spec.paramRef.{field}", "name and selector are mutually exclusive")
+                          for field in ("name", "selector"))
+        action = reference.get("parameterNotFoundAction")
+        if action is None:
+            errors.append(required("spec.paramRef.parameterNotFoundAction"))
+        elif action not in ("Allow", "Deny"):
+            errors.append(not_supported("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow")))
     _validate_selectors(spec.get("matchResources") or {}, "spec.matchResources", errors)
     actions = spec.get("validationActions") or []
     if not actions:
@@ -338,16 +317,3 @@ def validate_binding(binding: Object) -> list[FieldError]:
                                     "must not contain both Deny and Warn (repeating the same validation failure "
                                     "information in the API response and headers serves no purpose)"))
     return errors
-
-
-def _validate_reference(reference: Object, errors: Errors) -> None:
-    if not reference.get("name") and reference.get("selector") is None:
-        errors.append(required("spec.paramRef", "one of name or selector must be specified"))
-    elif reference.get("name") and reference.get("selector") is not None:
-        errors.extend(forbidden_field(f"spec.paramRef.{field}", "name and selector are mutually exclusive")
-                      for field in ("name", "selector"))
-    action = reference.get("parameterNotFoundAction")
-    if action is None:
-        errors.append(required("spec.paramRef.parameterNotFoundAction"))
-    elif action not in ("Allow", "Deny"):
-        errors.append(not_supported("spec.paramRef.parameterNotFoundAction", action, ("Deny", "Allow")))

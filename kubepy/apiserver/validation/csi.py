@@ -40,29 +40,25 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
     errors: Errors = []
     spec = driver["spec"]
     validate_optional_choice(spec.get("fsGroupPolicy"), GROUP_POLICIES, "spec.fsGroupPolicy", errors)
-    _validate_token_requests(spec.get("tokenRequests") or (), "spec.tokenRequests", errors)
+    audiences: set[str] = set()
+    for index, request in enumerate(spec.get("tokenRequests") or ()):
+        audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
+        if audience in audiences:
+            errors.append(duplicate(f"spec.tokenRequests[{index}].audience", audience))
+            continue
+        audiences.add(audience)
+        if seconds is not None:
+            validate_token_lifetime(seconds, f"spec.tokenRequests[{index}].expirationSeconds", errors)
     errors.extend(not_supported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)
                   for mode in spec.get("volumeLifecycleModes") or () if mode not in LIFECYCLE_MODES)
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period is not None and period < SHORTEST_PERIOD:
-        why = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
-        errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, why))
+        detail = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
+        errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
     if old is not None:
         for field, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
             validate_immutable(spec.get(field), old["spec"].get(field), f"spec.{shown}", errors)  # upstream's spelling
     return errors
-
-
-def _validate_token_requests(requests: list[Object] | tuple[()], path: str, errors: Errors) -> None:
-    audiences: set[str] = set()
-    for index, request in enumerate(requests):
-        audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
-        if audience in audiences:
-            errors.append(duplicate(f"{path}[{index}].audience", audience))
-            continue
-        audiences.add(audience)
-        if seconds is not None:
-            validate_token_lifetime(seconds, f"{path}[{index}].expirationSeconds", errors)
 
 
 def validate_token_lifetime(seconds: int, path: str, errors: Errors) -> None:
@@ -82,33 +78,30 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
     names: set[str] = set()
     drivers = node["spec"].get("drivers") or []
     for index, driver in enumerate(drivers):
-        _validate_node_driver(driver, names, f"spec.drivers[{index}]", errors)
+        driver_path = f"spec.drivers[{index}]"
+        name, identifier = driver.get("name", ""), driver.get("nodeID", "")
+        validate_csi_driver_name(name, f"{driver_path}.name", errors)
+        if not identifier:
+            errors.append(required(f"{driver_path}.nodeID"))
+        if len(identifier.encode()) > LONGEST_NODE_ID:
+            errors.append(invalid_value(f"{driver_path}.nodeID", identifier, f"must be {LONGEST_NODE_ID} characters or less"))
+        validate_nonnegative((driver.get("allocatable") or {}).get("count"), f"{driver_path}.allocatable.count", errors)
+        if name in names:
+            errors.append(duplicate(f"{driver_path}.name", name))
+        names.add(name)
+        keys = driver.get("topologyKeys") or []
+        for position, key in enumerate(keys):
+            if not key:
+                errors.append(required(driver_path))
+            if key in keys[:position]:
+                errors.append(duplicate(driver_path, key))
+            validate_format(key, label_key(key), driver_path, errors)
     for before in ((old or {}).get("spec") or {}).get("drivers") or ():
         for driver in drivers:
-            kept, was = ({**one, "allocatable": None} for one in (driver, before))
+            kept, was = ({**entry, "allocatable": None} for entry in (driver, before))
             if driver.get("name") == before.get("name") and not semantically_equal(kept, was):
                 errors.append(invalid_value("spec.drivers", go_view("*storage.CSINodeDriver", kept), IMMUTABLE))
     return errors
-
-
-def _validate_node_driver(driver: Object, names: set[str], path: str, errors: Errors) -> None:
-    name, identifier = driver.get("name", ""), driver.get("nodeID", "")
-    validate_csi_driver_name(name, f"{path}.name", errors)
-    if not identifier:
-        errors.append(required(f"{path}.nodeID"))
-    if len(identifier.encode()) > LONGEST_NODE_ID:
-        errors.append(invalid_value(f"{path}.nodeID", identifier, f"must be {LONGEST_NODE_ID} characters or less"))
-    validate_nonnegative((driver.get("allocatable") or {}).get("count"), f"{path}.allocatable.count", errors)
-    if name in names:
-        errors.append(duplicate(f"{path}.name", name))
-    names.add(name)
-    keys = driver.get("topologyKeys") or []
-    for index, key in enumerate(keys):
-        if not key:
-            errors.append(required(path))
-        if key in keys[:index]:
-            errors.append(duplicate(path, key))
-        validate_format(key, label_key(key), path, errors)
 
 
 # --- capacities ---------------------------------------------------------------------------------------------------
@@ -151,7 +144,13 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
     attacher, node, source = spec.get("attacher", ""), spec.get("nodeName", ""), spec.get("source") or {}
     if not attacher:
         errors.append(required("spec.attacher"))
-    _validate_attached(source, "spec.source", errors)
+    key, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if key is None and inline is None:
+        errors.append(required("spec.source", ONE_SOURCE))
+    elif key is not None and inline is not None:
+        errors.append(forbidden_field("spec.source", ONE_SOURCE))
+    elif key == "":
+        errors.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
     validate_format(node, dns1123_subdomain(node), "spec.nodeName", errors)
     if old is None:
         validate_csi_driver_name(attacher, "spec.attacher", errors)
@@ -160,13 +159,3 @@ def validate_attachment(attachment: Object, old: Object | None = None) -> list[F
     elif not semantically_equal(spec, old["spec"]):
         errors.append(invalid_value("spec", go_view("storage.VolumeAttachmentSpec", spec), IMMUTABLE))
     return errors
-
-
-def _validate_attached(source: Object, path: str, errors: Errors) -> None:
-    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
-    if name is None and inline is None:
-        errors.append(required(path, ONE_SOURCE))
-    elif name is not None and inline is not None:
-        errors.append(forbidden_field(path, ONE_SOURCE))
-    elif name == "":
-        errors.append(required(f"{path}.persistentVolumeName", "must specify non empty persistentVolumeName"))

@@ -44,7 +44,15 @@ def validate_schema(schema: Object, path: str, errors: Errors, *, with_status: b
     """The whole schema of a version, which has a status subresource or not, and was another before or not."""
     found: Errors = []
     if with_status:
-        _validate_status_root(schema, path, found)
+        first = [key for key in ("id", "$schema", "$ref") if schema.get(key)]
+        kind = schema.get("type")
+        if not first and kind and kind != "object":
+            detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+            found.append(invalid_value(f"{path}.type", kind, detail))
+        elif any(value not in (None, "") for key, value in schema.items() if key not in _JSON_ALLOWED_AT_ROOT):
+            detail = (f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is "
+                   "enabled")
+            found.append(invalid_value(path, json_view(SCHEMA_TYPE, schema), detail))
     if schema.get("nullable"):
         found.append(forbidden_field(f"{path}.nullable", "nullable cannot be true at the root"))
     unsupported = unsupported_field(schema)
@@ -56,18 +64,6 @@ def validate_schema(schema: Object, path: str, errors: Errors, *, with_status: b
     if not found:
         found.extend(_validate_rules(schema, path, is_new=is_new))
     errors.extend(found)
-
-
-def _validate_status_root(schema: Object, path: str, errors: Errors) -> None:
-    first = [key for key in ("id", "$schema", "$ref") if schema.get(key)]
-    kind = schema.get("type")
-    if not first and kind and kind != "object":
-        why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
-        errors.append(invalid_value(f"{path}.type", kind, why))
-    elif any(value not in (None, "") for key, value in schema.items() if key not in _JSON_ALLOWED_AT_ROOT):
-        why = (f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is "
-               "enabled")
-        errors.append(invalid_value(path, json_view(SCHEMA_TYPE, schema), why))
 
 
 def _validate_rules(schema: Object, path: str, *, is_new: bool) -> list[FieldError]:
@@ -83,27 +79,6 @@ def _validate_rules(schema: Object, path: str, *, is_new: bool) -> list[FieldErr
 
 
 def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
-    _validate_fields(schema, path, place, errors)
-    if schema.get("uniqueItems"):
-        why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        errors.append(forbidden_field(f"{path}.uniqueItems", why))
-    others = schema.get("additionalProperties")
-    if others is not None and schema.get("properties") and others is not True:
-        why = "additionalProperties and properties are mutual exclusive"
-        errors.append(forbidden_field(f"{path}.additionalProperties", why))
-    for below, at, where in _below(schema, path, place):
-        _validate(below, at, where, errors)
-    if schema.get(PRESERVE) is False:
-        errors.append(invalid_value(f"{path}.{PRESERVE}", False, "must be true or undefined"))
-    if schema.get(MAP_TYPE) is not None:
-        _validate_map_type(schema, path, errors)
-    if schema.get(LIST_TYPE) is not None or schema.get(MAP_KEYS):
-        _validate_list_type(schema, path, errors)
-    for index, rule in enumerate(schema.get(RULES) or ()):
-        _validate_rule(rule, schema, f"{path}.{RULES}[{index}]", errors)
-
-
-def _validate_fields(schema: Object, path: str, place: _Place, errors: Errors) -> None:
     kind, items = schema.get("type"), schema.get("items")
     if kind and kind not in TYPES:
         errors.append(not_supported(f"{path}.type", kind, TYPES))
@@ -112,13 +87,32 @@ def _validate_fields(schema: Object, path: str, place: _Place, errors: Errors) -
     errors.extend(forbidden_field(f"{path}.{field}", f"{field} is not supported")
                   for field in _UNSUPPORTED if schema.get(field))
     if kind == "null":
-        why = "type cannot be set to null, use nullable as an alternative"
-        errors.append(forbidden_field(f"{path}.type", why))
+        detail = "type cannot be set to null, use nullable as an alternative"
+        errors.append(forbidden_field(f"{path}.type", detail))
     if isinstance(items, list) and items:
         errors.append(forbidden_field(f"{path}.items", "items must be a schema object and not an array"))
     if place.in_metadata and schema.get("x-kubernetes-embedded-resource"):
-        why = "must not be used inside of resource meta"
-        errors.append(forbidden_field(f"{path}.x-kubernetes-embedded-resource", why))
+        detail = "must not be used inside of resource meta"
+        errors.append(forbidden_field(f"{path}.x-kubernetes-embedded-resource", detail))
+    if schema.get("uniqueItems"):
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        errors.append(forbidden_field(f"{path}.uniqueItems", detail))
+    others = schema.get("additionalProperties")
+    if others is not None and schema.get("properties") and others is not True:
+        detail = "additionalProperties and properties are mutual exclusive"
+        errors.append(forbidden_field(f"{path}.additionalProperties", detail))
+    for below, at, where in _below(schema, path, place):
+        _validate(below, at, where, errors)
+    if schema.get(PRESERVE) is False:
+        errors.append(invalid_value(f"{path}.{PRESERVE}", False, "must be true or undefined"))
+    if schema.get(MAP_TYPE) is not None:
+        _validate_type_is("object", schema, path, MAP_TYPE, errors)
+        if schema[MAP_TYPE] not in ("atomic", "granular"):
+            errors.append(not_supported(f"{path}.{MAP_TYPE}", schema[MAP_TYPE], ("atomic", "granular")))
+    if schema.get(LIST_TYPE) is not None or schema.get(MAP_KEYS):
+        _validate_list_type(schema, path, errors)
+    for index, rule in enumerate(schema.get(RULES) or ()):
+        _validate_rule(rule, schema, f"{path}.{RULES}[{index}]", errors)
 
 
 def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, str, _Place]]:
@@ -148,17 +142,11 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
 
 
 def _validate_type_is(wanted: str, schema: Object, path: str, because: str, errors: Errors) -> None:
-    kind, why = schema.get("type"), f"must be {wanted} if {because} is specified"
+    kind, detail = schema.get("type"), f"must be {wanted} if {because} is specified"
     if not kind:
-        errors.append(required(f"{path}.type", why))
+        errors.append(required(f"{path}.type", detail))
     elif kind != wanted:
-        errors.append(invalid_value(f"{path}.type", kind, why))
-
-
-def _validate_map_type(schema: Object, path: str, errors: Errors) -> None:
-    _validate_type_is("object", schema, path, MAP_TYPE, errors)
-    if schema[MAP_TYPE] not in ("atomic", "granular"):
-        errors.append(not_supported(f"{path}.{MAP_TYPE}", schema[MAP_TYPE], ("atomic", "granular")))
+        errors.append(invalid_value(f"{path}.type", kind, detail))
 
 
 def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
@@ -166,26 +154,35 @@ def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
     if list_type is not None and schema.get("type") != "array":
         _validate_type_is("array", schema, path, LIST_TYPE, errors)
     elif list_type == "set" and isinstance(items, dict):
-        _validate_set_items(items, path, errors)
+        # The items of a set are compared whole.
+        detail = f"must be atomic as item of a list with {LIST_TYPE}=set"
+        if items.get("type") == "array" and items.get(LIST_TYPE, "atomic") != "atomic":
+            errors.append(invalid_value(f"{path}.items.{LIST_TYPE}", items[LIST_TYPE], detail))
+        elif items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
+            errors.append(invalid_value(f"{path}.items.{MAP_TYPE}", items.get(LIST_TYPE), detail))
     if list_type is not None and list_type not in ("atomic", "set", "map"):
         errors.append(not_supported(f"{path}.{LIST_TYPE}", list_type, ("atomic", "set", "map")))
     if keys and list_type != "map":
-        why = f"must be map if {MAP_KEYS} is non-empty"
+        detail = f"must be map if {MAP_KEYS} is non-empty"
         at = f"{path}.{LIST_TYPE}"
-        errors.append(required(at, why) if list_type is None else invalid_value(at, list_type, why))
+        errors.append(required(at, detail) if list_type is None else invalid_value(at, list_type, detail))
     if list_type == "map":
         _validate_map_list(keys, items, path, errors)
     if list_type in ("set", "map") and isinstance(items, dict):
-        _validate_items_there(list_type, keys, items, path, errors)
-
-
-def _validate_set_items(items: Object, path: str, errors: Errors) -> None:
-    """The items of a set are compared whole."""
-    why = f"must be atomic as item of a list with {LIST_TYPE}=set"
-    if items.get("type") == "array" and items.get(LIST_TYPE, "atomic") != "atomic":
-        errors.append(invalid_value(f"{path}.items.{LIST_TYPE}", items[LIST_TYPE], why))
-    elif items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
-        errors.append(invalid_value(f"{path}.items.{MAP_TYPE}", items.get(LIST_TYPE), why))
+        # Items and keys of sets and maps cannot be null; keys are always there.
+        if items.get("nullable"):
+            errors.append(forbidden_field(f"{path}.items.nullable", f"cannot be nullable when {LIST_TYPE} is {list_type}"))
+        for key in keys if list_type == "map" else ():
+            property_ = (items.get("properties") or {}).get(key)
+            if property_ is None:
+                continue
+            at = f"{path}.items.properties[{key}]"
+            if key not in (items.get("required") or ()) and "default" not in property_:
+                detail = f"this property is in {MAP_KEYS}, so it must have a default or be a required property"
+                errors.append(required(f"{at}.default", detail))
+            if property_.get("nullable"):
+                detail = f"this property is in {MAP_KEYS}, so it cannot be nullable"
+                errors.append(forbidden_field(f"{at}.nullable", detail))
 
 
 def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -> None:
@@ -197,39 +194,19 @@ def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -
         shown = json_view(f"[]{SCHEMA_TYPE}", items)
         errors.append(invalid_value(f"{path}.items", shown, f"must only have a single schema if {LIST_TYPE} is map"))
     elif items.get("type") != "object":
-        why = f"must be object if parent array's {LIST_TYPE} is map"
-        errors.append(invalid_value(f"{path}.items.type", items.get("type", ""), why))
+        detail = f"must be object if parent array's {LIST_TYPE} is map"
+        errors.append(invalid_value(f"{path}.items.type", items.get("type", ""), detail))
     else:
-        _validate_map_keys(keys, items.get("properties") or {}, path, errors)
-
-
-def _validate_map_keys(keys: list[str], properties: Object, path: str, errors: Errors) -> None:
-    at = f"{path}.{MAP_KEYS}"
-    for index, key in enumerate(keys):
-        if key not in properties:
-            errors.append(invalid_value(at, keys, "entries must all be names of item properties"))
-        elif properties[key].get("type") in ("array", "object"):
-            why = f"must be a scalar type if parent array's {LIST_TYPE} is map"
-            errors.append(invalid_value(f"{path}.items.properties[{key}].type", "object", why))
-        if key in keys[:index]:
-            errors.append(invalid_value(at, keys, "must not contain duplicate entries"))
-
-
-def _validate_items_there(list_type: str, keys: list[str], items: Object, path: str, errors: Errors) -> None:
-    """Items and keys of sets and maps cannot be null; keys are always there."""
-    if items.get("nullable"):
-        errors.append(forbidden_field(f"{path}.items.nullable", f"cannot be nullable when {LIST_TYPE} is {list_type}"))
-    for key in keys if list_type == "map" else ():
-        property_ = (items.get("properties") or {}).get(key)
-        if property_ is None:
-            continue
-        at = f"{path}.items.properties[{key}]"
-        if key not in (items.get("required") or ()) and "default" not in property_:
-            why = f"this property is in {MAP_KEYS}, so it must have a default or be a required property"
-            errors.append(required(f"{at}.default", why))
-        if property_.get("nullable"):
-            why = f"this property is in {MAP_KEYS}, so it cannot be nullable"
-            errors.append(forbidden_field(f"{at}.nullable", why))
+        properties = items.get("properties") or {}
+        at = f"{path}.{MAP_KEYS}"
+        for index, key in enumerate(keys):
+            if key not in properties:
+                errors.append(invalid_value(at, keys, "entries must all be names of item properties"))
+            elif properties[key].get("type") in ("array", "object"):
+                detail = f"must be a scalar type if parent array's {LIST_TYPE} is map"
+                errors.append(invalid_value(f"{path}.items.properties[{key}].type", "object", detail))
+            if key in keys[:index]:
+                errors.append(invalid_value(at, keys, "must not contain duplicate entries"))
 
 
 # --- rules --------------------------------------------------------------------------------------------------------
@@ -251,12 +228,12 @@ def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> N
     elif _has_newlines(expression) and not message:
         errors.append(required(f"{path}.message", "message must be specified if rule contains line breaks"))
     if rule.get("messageExpression") and not rule["messageExpression"].strip():
-        why = "messageExpression must be non-empty if specified"
-        errors.append(required(f"{path}.messageExpression", why))
+        detail = "messageExpression must be non-empty if specified"
+        errors.append(required(f"{path}.messageExpression", detail))
     if rule.get("reason") is not None and rule["reason"] not in REASONS:
         errors.append(not_supported(f"{path}.reason", rule["reason"], REASONS))
     if field := rule.get("fieldPath"):
-        errors.extend(invalid_value(f"{path}.fieldPath", field, why) for why in _wrong_with_field(field, schema))
+        errors.extend(invalid_value(f"{path}.fieldPath", field, detail) for detail in _wrong_with_field(field, schema))
 
 
 def _wrong_with_field(field: str, schema: Object) -> Iterator[str]:
@@ -332,7 +309,7 @@ def unsupported_field(schema: Any) -> str:
              *(schema.get("properties") or {}).values()]
     for junctor in _JUNCTORS:
         below += schema.get(junctor) or ()
-    return next((wrong for one in below if (wrong := unsupported_field(one))), "")
+    return next((wrong for entry in below if (wrong := unsupported_field(entry))), "")
 
 
 def validate_structure(schema: Object, path: str) -> list[FieldError]:
@@ -357,9 +334,20 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
         yield forbidden_field(f"{path}.additionalProperties", "must not be used at the root")
     if isinstance(others, dict):
         yield from _invariants(others, "field", f"{path}.additionalProperties")
-    yield from _extensions(schema, path)
+    for field in (PRESERVE, EMBEDDED):
+        if schema.get(INT_OR_STRING) and schema.get(field):
+            yield invalid_value(f"{path}.{field}", True, f"must be false if {INT_OR_STRING} is true")
+    if schema.get(EMBEDDED) and schema.get("additionalProperties") is not None:
+        yield forbidden_field(f"{path}.additionalProperties", f"must not be used if {EMBEDDED} is set")
     yield from _value_validation(schema, path)
-    yield from _type(schema, level, path)
+    kind, at = schema.get("type", ""), f"{path}.type"
+    if schema.get(EMBEDDED) and kind != "object":
+        detail = f"must be object if {EMBEDDED} is true"
+        yield invalid_value(at, kind, detail) if kind else required(at, detail)
+    elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
+        yield required(at, _TYPE_WANTED[level])
+    if level == "root" and kind and kind != "object":
+        yield invalid_value(at, kind, "must be object at the root")
     if level == "root" or schema.get(EMBEDDED):
         for name in ("kind", "apiVersion"):
             if name in properties and properties[name].get("type", "") != "string":
@@ -368,27 +356,8 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
     if "metadata" in properties:
         yield from _metadata(properties["metadata"], level, bool(schema.get(EMBEDDED)), f"{path}.properties[metadata]")
     if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not properties:
-        why = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
-        yield required(f"{path}.properties", why)
-
-
-def _extensions(schema: Object, path: str) -> Iterator[FieldError]:
-    for field in (PRESERVE, EMBEDDED):
-        if schema.get(INT_OR_STRING) and schema.get(field):
-            yield invalid_value(f"{path}.{field}", True, f"must be false if {INT_OR_STRING} is true")
-    if schema.get(EMBEDDED) and schema.get("additionalProperties") is not None:
-        yield forbidden_field(f"{path}.additionalProperties", f"must not be used if {EMBEDDED} is set")
-
-
-def _type(schema: Object, level: str, path: str) -> Iterator[FieldError]:
-    kind, at = schema.get("type", ""), f"{path}.type"
-    if schema.get(EMBEDDED) and kind != "object":
-        why = f"must be object if {EMBEDDED} is true"
-        yield invalid_value(at, kind, why) if kind else required(at, why)
-    elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
-        yield required(at, _TYPE_WANTED[level])
-    if level == "root" and kind and kind != "object":
-        yield invalid_value(at, kind, "must be object at the root")
+        detail = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
+        yield required(f"{path}.properties", detail)
 
 
 def _metadata(metadata: Object, level: str, embedded: bool, path: str) -> Iterator[FieldError]:
@@ -434,10 +403,10 @@ def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
         yield from _narrowing(schema["items"], f"{path}.items")
     for name, property_ in (schema.get("properties") or {}).items():
         yield from _narrowing(property_, f"{path}.properties[{name}]")
-    for field, why in _FORBIDDEN_BELOW.items():
+    for field, detail in _FORBIDDEN_BELOW.items():
         value = schema.get(field)
         if value or (field == "default" and value is not None) or (field == "additionalProperties" and value == {}):
-            yield forbidden_field(f"{path}.{field}", f"{why} to be structural")
+            yield forbidden_field(f"{path}.{field}", f"{detail} to be structural")
     if "metadata" in (schema.get("properties") or {}):
         yield forbidden_field(f"{path}.properties[metadata]", "must not be specified in a nested context")
 
@@ -499,7 +468,15 @@ def _walk(schema: Object, path: str, around: _Around) -> Iterator[FieldError]:
     embedded = bool(schema.get(EMBEDDED))
     here = _ROOT if embedded else around
     if (default := schema.get("default")) is not None:
-        yield from _check(schema, default, f"{path}.default", here)
+        default_path = f"{path}.default"
+        if not here.in_meta:
+            pruned = clone(default)
+            prune(schema, pruned, is_resource=bool(schema.get(EMBEDDED)))
+            if pruned != default:
+                yield invalid_value(default_path, default, "must not have unknown fields")
+        yield from list(_unsound(schema, default, default_path, here)) or [error._replace(field=default_path + (f".{error.field}" if error.field else ""))
+                for error in validate(schema, default)] or _refused(
+            schema, default, default_path)
     if schema.get("items") is not None:
         yield from _walk(schema["items"], f"{path}.items", here.item())
     for name, property_ in (schema.get("properties") or {}).items():
@@ -507,28 +484,13 @@ def _walk(schema: Object, path: str, around: _Around) -> Iterator[FieldError]:
         yield from _walk(property_, f"{path}.properties[{name}]", below)
 
 
-def _check(schema: Object, default: Any, path: str, around: _Around) -> Iterator[FieldError]:
-    if not around.in_meta:
-        pruned = clone(default)
-        prune(schema, pruned, is_resource=bool(schema.get(EMBEDDED)))
-        if pruned != default:
-            yield invalid_value(path, default, "must not have unknown fields")
-    yield from list(_unsound(schema, default, path, around)) or _invalid(schema, default, path) or _refused(
-        schema, default, path)
-
-
 def _unsound(schema: Object, default: Any, path: str, around: _Around) -> Iterator[FieldError]:
     """What is wrong with the metadata that a default makes, or with objects embedded in it."""
     if not around.in_meta:
         yield from validate_embedded(schema, default, path)
     elif wrong := validate_embedded({EMBEDDED: True}, {**_OBJECT, **around.build(default)}):
-        why = "; ".join(str(error).removeprefix(".") for error in wrong)
-        yield invalid_value(path, default, f"must result in valid metadata: {why}")
-
-
-def _invalid(schema: Object, default: Any, path: str) -> list[FieldError]:
-    return [error._replace(field=path + (f".{error.field}" if error.field else ""))
-            for error in validate(schema, default)]
+        detail = "; ".join(str(error).removeprefix(".") for error in wrong)
+        yield invalid_value(path, default, f"must result in valid metadata: {detail}")
 
 
 def _refused(schema: Object, default: Any, path: str) -> list[FieldError]:

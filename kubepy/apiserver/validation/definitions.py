@@ -31,36 +31,52 @@ def validate_definition(definition: Object, old: Object | None = None) -> list[F
     errors: Errors = []
     spec, status = definition["spec"], definition.get("status") or {}
     if old is None and name_of(definition) != f"{spec['names']['plural']}.{spec.get('group', '')}":
-        why = 'must be spec.names.plural+"."+spec.group'
-        errors.append(invalid_value("metadata.name", name_of(definition), why))
-    _validate_spec(spec, _schemas_of(old), errors)
+        detail = 'must be spec.names.plural+"."+spec.group'
+        errors.append(invalid_value("metadata.name", name_of(definition), detail))
+    # The schemas of a definition's versions, by their names.
+    versions = [] if old is None else old["spec"].get("versions") or []
+    _validate_spec(spec, {version.get("name", ""): (version.get("schema") or {}).get("openAPIV3Schema") or {} for version in versions}, errors)
     if old is not None:
-        _validate_kept(spec, old, errors)
+        old_spec = old["spec"]
+        if is_established(old):
+            validate_immutable(spec.get("scope"), old_spec.get("scope"), "spec.scope", errors)
+            validate_immutable(spec["names"].get("kind"), old_spec["names"].get("kind"), "spec.names.kind", errors)
+        validate_immutable(spec.get("group"), old_spec.get("group"), "spec.group", errors)
+        validate_immutable(spec["names"].get("plural"), old_spec["names"].get("plural"), "spec.names.plural", errors)
     validate_names(status.get("acceptedNames") or {}, "status.acceptedNames", errors)
     _validate_stored_versions(status.get("storedVersions"), spec.get("versions") or [], errors)
-    _validate_approval(definition, old, errors)
+    # Groups of the community want a word about their approval.
+    group = "." + definition["spec"].get("group", "")
+    if group.endswith((".k8s.io", ".kubernetes.io")):
+        state, detail = _approval(definition)
+        if old is None or _approval(old)[0] != state:
+            path = f"metadata.annotations[{APPROVAL}]"
+            if state == "missing":
+                errors.append(required(path, detail))
+            elif state == "invalid":
+                errors.append(invalid_value(path, definition["metadata"]["annotations"][APPROVAL], detail))
     if spec.get("preserveUnknownFields") and not (old is not None and old["spec"].get("preserveUnknownFields")):
-        why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        errors.append(invalid_value("spec.preserveUnknownFields", True, why))
+        detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        errors.append(invalid_value("spec.preserveUnknownFields", True, detail))
     return errors
 
 
 def is_established(definition: Object) -> bool:
     conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(one.get("type") == "Established" and one.get("status") == "True" for one in conditions)
+    return any(condition.get("type") == "Established" and condition.get("status") == "True" for condition in conditions)
 
 
 # --- the spec -----------------------------------------------------------------------------------------------------
 
 
-def _schemas_of(definition: Object | None) -> dict[str, Object]:
-    """The schemas of a definition's versions, by their names."""
-    versions = [] if definition is None else definition["spec"].get("versions") or []
-    return {version.get("name", ""): (version.get("schema") or {}).get("openAPIV3Schema") or {} for version in versions}
-
-
 def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors) -> None:
-    _validate_group(spec.get("group", ""), errors)
+    group = spec.get("group", "")
+    if not group:
+        errors.append(required("spec.group"))
+    elif wrong := dns1123_subdomain(group):
+        errors.append(invalid_value("spec.group", group, ",".join(wrong)))
+    elif "." not in group:
+        errors.append(invalid_value("spec.group", group, "should be a domain with at least one dot"))
     _validate_word(spec.get("scope", ""), ("Cluster", "Namespaced"), "spec.scope", errors)
     versions = spec.get("versions") or []
     for index, version in enumerate(versions):
@@ -69,8 +85,21 @@ def _validate_spec(spec: Object, old_schemas: dict[str, Object], errors: Errors)
     common = _in_common(versions)
     for index, version in enumerate(versions):
         own = {key: value for key, value in version.items() if key not in common}
-        _validate_version(own, version, f"spec.versions[{index}]", old_schemas, errors)
-    _validate_version_list(versions, common, errors)
+        # ``own`` is the version without what it has in common with the others.
+        if wrong := dns1035_label(version.get("name", "")):
+            errors.append(invalid_value(f"spec.versions[{index}].name", version.get("name", ""), ",".join(wrong)))
+        warning = version.get("deprecationWarning")
+        if warning is not None:
+            errors.extend(invalid_value(f"spec.versions[{index}].deprecationWarning", warning, detail)
+                          for detail in _wrong_with_warning(warning, bool(version.get("deprecated"))))
+        places = {_COMMON[key]: f"spec.versions[{index}].{key}" for key in _COMMON if key in own}
+        _validate_content(own, places, [version], old_schemas, errors)
+    names = [version.get("name") for version in versions]
+    if len(set(names)) != len(names):
+        errors.append(invalid_value("spec.versions", _shown(versions, common), "must contain unique version names"))
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        detail = "must have exactly one version marked as storage version"
+        errors.append(invalid_value("spec.versions", _shown(versions, common), detail))
     names = spec["names"]
     errors.extend(required(f"spec.names.{field}") for field in ("plural", "singular", "kind", "listKind")
                   if not names.get(field))
@@ -88,33 +117,11 @@ def _in_common(versions: list[Object]) -> Object:
             if all(semantically_equal(version.get(key), versions[0].get(key)) for version in versions)}
 
 
-def _validate_group(group: str, errors: Errors) -> None:
-    if not group:
-        errors.append(required("spec.group"))
-    elif wrong := dns1123_subdomain(group):
-        errors.append(invalid_value("spec.group", group, ",".join(wrong)))
-    elif "." not in group:
-        errors.append(invalid_value("spec.group", group, "should be a domain with at least one dot"))
-
-
 def _validate_word(value: str, allowed: tuple[str, ...], path: str, errors: Errors) -> None:
     if not value:
         errors.append(required(path))
     elif value not in allowed:
         errors.append(not_supported(path, value, allowed))
-
-
-def _validate_version(own: Object, version: Object, path: str, old_schemas: dict[str, Object],
-                      errors: Errors) -> None:
-    """``own`` is the version without what it has in common with the others."""
-    if wrong := dns1035_label(version.get("name", "")):
-        errors.append(invalid_value(f"{path}.name", version.get("name", ""), ",".join(wrong)))
-    warning = version.get("deprecationWarning")
-    if warning is not None:
-        errors.extend(invalid_value(f"{path}.deprecationWarning", warning, why)
-                      for why in _wrong_with_warning(warning, bool(version.get("deprecated"))))
-    places = {_COMMON[key]: f"{path}.{key}" for key in _COMMON if key in own}
-    _validate_content(own, places, [version], old_schemas, errors)
 
 
 def _wrong_with_warning(warning: str, deprecated: bool) -> list[str]:
@@ -142,21 +149,35 @@ def _validate_content(content: Object, places: dict[str, str], versions: list[Ob
         path = f"{places['validation']}.openAPIV3Schema"
         validate_schema(schema, path, errors, with_status=with_status, is_new=is_new)
     if scale := (content.get("subresources") or {}).get("scale"):
-        _validate_scale(scale, f"{places['subresources']}.scale", errors)
+        for field, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
+            if not scale.get(field):
+                errors.append(required(f"{places['subresources']}.scale.{field}"))
+            else:
+                _validate_path_under(scale[field], (root,), f"should be a json path under {root[:-1]}",
+                                     f"{places['subresources']}.scale.{field}", errors)
+        if selector := scale.get("labelSelectorPath"):
+            _validate_path_under(selector, (".spec.", ".status."), "should be a json path under either .spec or .status",
+                                 f"{places['subresources']}.scale.labelSelectorPath", errors)
     for index, column in enumerate(content.get("additionalPrinterColumns") or ()):
-        _validate_column(column, f"{places['additionalPrinterColumns']}[{index}]", errors)
+        item_path = f"{places['additionalPrinterColumns']}[{index}]"
+        if not column.get("name"):
+            errors.append(required(f"{item_path}.name"))
+        kind, form = column.get("type", ""), column.get("format", "")
+        one_of = "must be one of " + ",".join(COLUMN_TYPES)
+        if not kind:
+            errors.append(required(f"{item_path}.type", one_of))
+        elif kind not in COLUMN_TYPES:
+            errors.append(invalid_value(f"{item_path}.type", kind, one_of))
+        if form and form not in COLUMN_FORMATS:
+            errors.append(invalid_value(f"{item_path}.format", form, "must be one of " + ",".join(COLUMN_FORMATS)))
+        if not column.get("jsonPath"):
+            errors.append(required(f"{item_path}.JSONPath"))
+        elif not column["jsonPath"].startswith("."):
+            detail = "must be a simple json path starting with ."
+            errors.append(invalid_value(f"{item_path}.JSONPath", column["jsonPath"], detail))
     if fields := content.get("selectableFields"):
         whole = schema or ((versions[0].get("schema") or {}).get("openAPIV3Schema") or {})
         validate_selectable_fields(fields, whole, places["selectableFields"], errors)
-
-
-def _validate_version_list(versions: list[Object], common: Object, errors: Errors) -> None:
-    names = [version.get("name") for version in versions]
-    if len(set(names)) != len(names):
-        errors.append(invalid_value("spec.versions", _shown(versions, common), "must contain unique version names"))
-    if sum(bool(version.get("storage")) for version in versions) != 1:
-        why = "must have exactly one version marked as storage version"
-        errors.append(invalid_value("spec.versions", _shown(versions, common), why))
 
 
 def _shown(versions: list[Object], common: Object) -> list[Object]:
@@ -165,12 +186,12 @@ def _shown(versions: list[Object], common: Object) -> list[Object]:
         return None if key in common else json_view(_PARTS[key], version.get(key))
 
     return [Ordered({
-        "Name": one.get("name", ""), "Served": bool(one.get("served")), "Storage": bool(one.get("storage")),
-        "Deprecated": bool(one.get("deprecated")), "DeprecationWarning": one.get("deprecationWarning"),
-        "Schema": own(one, "schema"), "Subresources": own(one, "subresources"),
-        "AdditionalPrinterColumns": own(one, "additionalPrinterColumns"),
-        "SelectableFields": own(one, "selectableFields"),
-    }) for one in versions]
+        "Name": entry.get("name", ""), "Served": bool(entry.get("served")), "Storage": bool(entry.get("storage")),
+        "Deprecated": bool(entry.get("deprecated")), "DeprecationWarning": entry.get("deprecationWarning"),
+        "Schema": own(entry, "schema"), "Subresources": own(entry, "subresources"),
+        "AdditionalPrinterColumns": own(entry, "additionalPrinterColumns"),
+        "SelectableFields": own(entry, "selectableFields"),
+    }) for entry in versions]
 
 
 _PARTS = {"schema": "apiextensions/v1.CustomResourceValidation",
@@ -186,8 +207,8 @@ def validate_names(names: Object, path: str, errors: Errors) -> None:
             errors.append(invalid_value(f"{path}.{field}", name, ",".join(wrong)))
     for field in ("kind", "listKind"):
         if (name := names.get(field)) and (wrong := dns1035_label(name.lower())):
-            why = "may have mixed case, but should otherwise match: " + ",".join(wrong)
-            errors.append(invalid_value(f"{path}.{field}", name, why))
+            detail = "may have mixed case, but should otherwise match: " + ",".join(wrong)
+            errors.append(invalid_value(f"{path}.{field}", name, detail))
     _validate_labels(names.get("shortNames") or (), f"{path}.shortNames", errors)
     if names.get("kind") and names["kind"] == names.get("listKind"):
         errors.append(invalid_value(f"{path}.listKind", names["listKind"], "kind and listKind may not be the same"))
@@ -202,41 +223,11 @@ def _validate_labels(names: list[str] | tuple[()], path: str, errors: Errors) ->
 # --- subresources and columns -------------------------------------------------------------------------------------
 
 
-def _validate_scale(scale: Object, path: str, errors: Errors) -> None:
-    for field, root in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
-        if not scale.get(field):
-            errors.append(required(f"{path}.{field}"))
-        else:
-            _validate_path_under(scale[field], (root,), f"should be a json path under {root[:-1]}",
-                                 f"{path}.{field}", errors)
-    if selector := scale.get("labelSelectorPath"):
-        _validate_path_under(selector, (".spec.", ".status."), "should be a json path under either .spec or .status",
-                             f"{path}.labelSelectorPath", errors)
-
-
-def _validate_path_under(json_path: str, roots: tuple[str, ...], why: str, path: str, errors: Errors) -> None:
+def _validate_path_under(json_path: str, roots: tuple[str, ...], detail: str, path: str, errors: Errors) -> None:
     if not json_path.startswith("."):
         errors.append(invalid_value(path, json_path, "must be a simple json path starting with ."))
     elif not json_path.startswith(roots):
-        errors.append(invalid_value(path, json_path, why))
-
-
-def _validate_column(column: Object, path: str, errors: Errors) -> None:
-    if not column.get("name"):
-        errors.append(required(f"{path}.name"))
-    kind, form = column.get("type", ""), column.get("format", "")
-    one_of = "must be one of " + ",".join(COLUMN_TYPES)
-    if not kind:
-        errors.append(required(f"{path}.type", one_of))
-    elif kind not in COLUMN_TYPES:
-        errors.append(invalid_value(f"{path}.type", kind, one_of))
-    if form and form not in COLUMN_FORMATS:
-        errors.append(invalid_value(f"{path}.format", form, "must be one of " + ",".join(COLUMN_FORMATS)))
-    if not column.get("jsonPath"):
-        errors.append(required(f"{path}.JSONPath"))
-    elif not column["jsonPath"].startswith("."):
-        why = "must be a simple json path starting with ."
-        errors.append(invalid_value(f"{path}.JSONPath", column["jsonPath"], why))
+        errors.append(invalid_value(path, json_path, detail))
 
 
 # --- conversion ---------------------------------------------------------------------------------------------------
@@ -247,52 +238,36 @@ def _validate_conversion(conversion: Object | None, preserve: bool, errors: Erro
         return
     path, strategy = "spec.conversion", conversion.get("strategy", "")
     if strategy != "None" and preserve:
-        why = "must be None if spec.preserveUnknownFields is true"
-        errors.append(invalid_value(f"{path}.strategy", strategy, why))
+        detail = "must be None if spec.preserveUnknownFields is true"
+        errors.append(invalid_value(f"{path}.strategy", strategy, detail))
     _validate_word(strategy, ("None", "Webhook"), f"{path}.strategy", errors)
     webhook = conversion.get("webhook") or {}
     client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     if strategy == "Webhook":
-        _validate_client(client, f"{path}.webhookClientConfig", errors)
-        _validate_review_versions(versions, f"{path}.conversionReviewVersions", errors)
+        if client is None:
+            errors.append(required(f"{path}.webhookClientConfig", "required when strategy is set to Webhook"))
+        else:
+            validate_webhook_client(client, f"{path}.webhookClientConfig", errors)
+        conversion_review_versions_path = f"{path}.conversionReviewVersions"
+        if not versions:
+            errors.append(required(conversion_review_versions_path))
+        else:
+            for index, version in enumerate(versions):
+                if version in versions[:index]:
+                    errors.append(invalid_value(f"{conversion_review_versions_path}[{index}]", version, "duplicate version"))
+                else:
+                    errors.extend(invalid_value(f"{conversion_review_versions_path}[{index}]", version, detail) for detail in dns1035_label(version))
+            if not set(versions) & set(REVIEW_VERSIONS):
+                detail = "must include at least one of " + ", ".join(REVIEW_VERSIONS)
+                errors.append(invalid_value(conversion_review_versions_path, versions, detail))
         return
     for field, value in (("webhookClientConfig", client), ("conversionReviewVersions", versions or None)):
         if value is not None:
-            why = "should not be set when strategy is not set to Webhook"
-            errors.append(forbidden_field(f"{path}.{field}", why))
-
-
-def _validate_client(client: Object | None, path: str, errors: Errors) -> None:
-    if client is None:
-        errors.append(required(path, "required when strategy is set to Webhook"))
-        return
-    validate_webhook_client(client, path, errors)
-
-
-def _validate_review_versions(versions: list[str], path: str, errors: Errors) -> None:
-    if not versions:
-        errors.append(required(path))
-        return
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
-            errors.append(invalid_value(f"{path}[{index}]", version, "duplicate version"))
-        else:
-            errors.extend(invalid_value(f"{path}[{index}]", version, why) for why in dns1035_label(version))
-    if not set(versions) & set(REVIEW_VERSIONS):
-        why = "must include at least one of " + ", ".join(REVIEW_VERSIONS)
-        errors.append(invalid_value(path, versions, why))
+            detail = "should not be set when strategy is not set to Webhook"
+            errors.append(forbidden_field(f"{path}.{field}", detail))
 
 
 # --- what updates keep, and the rest ------------------------------------------------------------------------------
-
-
-def _validate_kept(spec: Object, old: Object, errors: Errors) -> None:
-    old_spec = old["spec"]
-    if is_established(old):
-        validate_immutable(spec.get("scope"), old_spec.get("scope"), "spec.scope", errors)
-        validate_immutable(spec["names"].get("kind"), old_spec["names"].get("kind"), "spec.names.kind", errors)
-    validate_immutable(spec.get("group"), old_spec.get("group"), "spec.group", errors)
-    validate_immutable(spec["names"].get("plural"), old_spec["names"].get("plural"), "spec.names.plural", errors)
 
 
 def _validate_stored_versions(stored: list[str] | None, versions: list[Object], errors: Errors) -> None:
@@ -306,25 +281,10 @@ def _validate_stored_versions(stored: list[str] | None, versions: list[Object], 
             errors.append(invalid_value(path, stored, f"must have the storage version {version['name']}"))
     for index, name in enumerate(stored):
         if name not in names:
-            why = (f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+            detail = (f"missing from spec.versions; {name} was previously a storage version, and must remain in "
                    "spec.versions until a storage migration ensures no data remains persisted in "
                    f"{name} and removes {name} from status.storedVersions")
-            errors.append(invalid_value(f"{path}[{index}]", name, why))
-
-
-def _validate_approval(definition: Object, old: Object | None, errors: Errors) -> None:
-    """Groups of the community want a word about their approval."""
-    group = "." + definition["spec"].get("group", "")
-    if not group.endswith((".k8s.io", ".kubernetes.io")):
-        return
-    state, why = _approval(definition)
-    if old is not None and _approval(old)[0] == state:
-        return
-    path = f"metadata.annotations[{APPROVAL}]"
-    if state == "missing":
-        errors.append(required(path, why))
-    elif state == "invalid":
-        errors.append(invalid_value(path, definition["metadata"]["annotations"][APPROVAL], why))
+            errors.append(invalid_value(f"{path}[{index}]", name, detail))
 
 
 def _approval(definition: Object) -> tuple[str, str]:
@@ -360,9 +320,9 @@ def validate_selectable_fields(fields: list[Object], schema: Object, path: str, 
         if json_path.split(".")[1] == "metadata":
             errors.append(invalid_value(at, json_path, "must not point to fields in metadata"))
         if found.get("type") not in ("string", "boolean", "integer"):
-            why = ("must point to a field of type string, boolean or integer. Enum string fields and strings with "
+            detail = ("must point to a field of type string, boolean or integer. Enum string fields and strings with "
                    "formats are allowed.")
-            errors.append(invalid_value(at, json_path, why))
+            errors.append(invalid_value(at, json_path, detail))
         if json_path in seen:
             errors.append(duplicate(at, json_path))
         seen.add(json_path)

@@ -39,42 +39,32 @@ def validate_endpoints(endpoints: Object, old: Object | None = None) -> list[Fie
     """What the old object had already is tolerated."""
     errors: Errors = []
     for index, subset in enumerate(endpoints.get("subsets") or ()):
-        _validate_subset(subset, f"subsets[{index}]", errors)
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            errors.append(required(f"subsets[{index}]", "must specify `addresses` or `notReadyAddresses`"))
+        for field in ("addresses", "notReadyAddresses"):
+            for position, address in enumerate(subset.get(field) or ()):
+                item_path = f"subsets[{index}].{field}[{position}]"
+                ip, hostname, node = address.get("ip", ""), address.get("hostname"), address.get("nodeName")
+                validate_format(ip, ip_address(ip), f"{item_path}.ip", errors)
+                if hostname:
+                    validate_format(hostname, dns1123_label(hostname), f"{item_path}.hostname", errors)
+                if node is not None:
+                    validate_format(node, dns1123_subdomain(node), f"{item_path}.nodeName", errors)
+                validate_endpoint_ip(ip, f"{item_path}.ip", errors)
+        ports = subset.get("ports") or ()
+        for position, port in enumerate(ports):
+            port_path = f"subsets[{index}].ports[{position}]"
+            name = port.get("name", "")
+            if name:
+                validate_format(name, dns1123_label(name), f"{port_path}.name", errors)
+            elif (len(ports) > 1):
+                errors.append(required(f"{port_path}.name"))
+            errors.extend(invalid_value(f"{port_path}.port", port.get("port", 0), detail) for detail in port_number(port.get("port", 0)))
+            validate_choice(port.get("protocol", ""), PROTOCOLS, f"{port_path}.protocol", errors)
+            if (protocol := port.get("appProtocol")) is not None:
+                validate_format(protocol, qualified_name(protocol), f"{port_path}.appProtocol", errors)
     kept = old is not None and semantically_equal(old.get("subsets"), endpoints.get("subsets"))
     return [] if kept else errors
-
-
-def _validate_subset(subset: Object, path: str, errors: Errors) -> None:
-    if not subset.get("addresses") and not subset.get("notReadyAddresses"):
-        errors.append(required(path, "must specify `addresses` or `notReadyAddresses`"))
-    for field in ("addresses", "notReadyAddresses"):
-        for index, address in enumerate(subset.get(field) or ()):
-            _validate_address(address, f"{path}.{field}[{index}]", errors)
-    ports = subset.get("ports") or ()
-    for index, port in enumerate(ports):
-        _validate_port(port, len(ports) > 1, f"{path}.ports[{index}]", errors)
-
-
-def _validate_address(address: Object, path: str, errors: Errors) -> None:
-    ip, hostname, node = address.get("ip", ""), address.get("hostname"), address.get("nodeName")
-    validate_format(ip, ip_address(ip), f"{path}.ip", errors)
-    if hostname:
-        validate_format(hostname, dns1123_label(hostname), f"{path}.hostname", errors)
-    if node is not None:
-        validate_format(node, dns1123_subdomain(node), f"{path}.nodeName", errors)
-    validate_endpoint_ip(ip, f"{path}.ip", errors)
-
-
-def _validate_port(port: Object, needs_name: bool, path: str, errors: Errors) -> None:
-    name = port.get("name", "")
-    if name:
-        validate_format(name, dns1123_label(name), f"{path}.name", errors)
-    elif needs_name:
-        errors.append(required(f"{path}.name"))
-    errors.extend(invalid_value(f"{path}.port", port.get("port", 0), why) for why in port_number(port.get("port", 0)))
-    validate_choice(port.get("protocol", ""), PROTOCOLS, f"{path}.protocol", errors)
-    if (protocol := port.get("appProtocol")) is not None:
-        validate_format(protocol, qualified_name(protocol), f"{path}.appProtocol", errors)
 
 
 def endpoints_warnings(endpoints: Object) -> list[str]:
@@ -93,9 +83,38 @@ def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError
     errors: Errors = []
     kind = slice_.get("addressType", "")
     validate_choice(kind, ADDRESS_TYPES, "addressType", errors)
-    _validate_slice_ports(slice_.get("ports") or [], errors)
+    ports = slice_.get("ports") or []
+    if len(ports) > MAX_PORTS:
+        errors.append(too_many("ports", len(ports), MAX_PORTS))
+    else:
+        names: set[str] = set()
+        for index, port in enumerate(ports):
+            path, name = f"ports[{index}]", port.get("name") or ""
+            if name:
+                validate_format(name, dns1123_label(name), f"{path}.name", errors)
+            if name in names:
+                errors.append(duplicate(f"{path}.name", name))
+            names.add(name)
+            if port.get("protocol") is None:
+                errors.append(required(f"{path}.protocol"))
+            elif port["protocol"] not in PROTOCOLS:
+                errors.append(not_supported(f"{path}.protocol", port["protocol"], PROTOCOLS))
+            if (protocol := port.get("appProtocol")) is not None:
+                validate_format(protocol, qualified_name(protocol), f"{path}.appProtocol", errors)
     found: Errors = []
-    _validate_slice_endpoints(slice_.get("endpoints") or [], kind, found)
+    endpoints = slice_.get("endpoints") or []
+    if len(endpoints) > MAX_ENDPOINTS:
+        found.append(too_many("endpoints", len(endpoints), MAX_ENDPOINTS))
+    else:
+        for index, endpoint in enumerate(endpoints):
+            path, addresses = f"endpoints[{index}]", endpoint.get("addresses") or []
+            if not addresses:
+                found.append(required(f"{path}.addresses", "must contain at least 1 address"))
+            elif len(addresses) > MAX_ADDRESSES:
+                found.append(too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES))
+            for position, address in enumerate(addresses):
+                _validate_slice_address(address, kind, f"{path}.addresses", position, found)
+            _validate_slice_endpoint(endpoint, path, found)
     if found and not (old is not None and semantically_equal(old.get("endpoints"), slice_.get("endpoints"))):
         errors += found
     if old is not None:
@@ -103,45 +122,17 @@ def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError
     return errors
 
 
-def _validate_slice_ports(ports: list[Object], errors: Errors) -> None:
-    if len(ports) > MAX_PORTS:
-        errors.append(too_many("ports", len(ports), MAX_PORTS))
-        return
-    names: set[str] = set()
-    for index, port in enumerate(ports):
-        path, name = f"ports[{index}]", port.get("name") or ""
-        if name:
-            validate_format(name, dns1123_label(name), f"{path}.name", errors)
-        if name in names:
-            errors.append(duplicate(f"{path}.name", name))
-        names.add(name)
-        if port.get("protocol") is None:
-            errors.append(required(f"{path}.protocol"))
-        elif port["protocol"] not in PROTOCOLS:
-            errors.append(not_supported(f"{path}.protocol", port["protocol"], PROTOCOLS))
-        if (protocol := port.get("appProtocol")) is not None:
-            validate_format(protocol, qualified_name(protocol), f"{path}.appProtocol", errors)
-
-
-def _validate_slice_endpoints(endpoints: list[Object], kind: str, errors: Errors) -> None:
-    if len(endpoints) > MAX_ENDPOINTS:
-        errors.append(too_many("endpoints", len(endpoints), MAX_ENDPOINTS))
-        return
-    for index, endpoint in enumerate(endpoints):
-        path, addresses = f"endpoints[{index}]", endpoint.get("addresses") or []
-        if not addresses:
-            errors.append(required(f"{path}.addresses", "must contain at least 1 address"))
-        elif len(addresses) > MAX_ADDRESSES:
-            errors.append(too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES))
-        for position, address in enumerate(addresses):
-            _validate_slice_address(address, kind, f"{path}.addresses", position, errors)
-        _validate_slice_endpoint(endpoint, path, errors)
-
-
 def _validate_slice_address(address: str, kind: str, path: str, position: int, errors: Errors) -> None:
     at = f"{path}[{position}]"
     if kind == "FQDN":
-        _validate_full_name(address, at, errors)
+        # A domain name with more than one part, a dot at its end or not (``IsFullyQualifiedDomainName``).
+        if not address:
+            errors.append(required(at))
+        elif wrong := dns1123_subdomain(address.removesuffix(".")):
+            validate_format(address.removesuffix("."), wrong, at, errors)
+        elif "." not in address.removesuffix("."):
+            errors.append(invalid_value(at, address.removesuffix("."), "should be a domain with at least two segments "
+                                                                      "separated by dots"))
     elif kind in ("IPv4", "IPv6"):
         wrong = ip_address(address)
         validate_format(address, wrong, at, errors)
@@ -149,17 +140,6 @@ def _validate_slice_address(address: str, kind: str, path: str, position: int, e
             if is_ipv6(address) != (kind == "IPv6"):
                 errors.append(invalid_value(path, address, f"must be an {kind} address"))
             validate_endpoint_ip(address, at, errors)
-
-
-def _validate_full_name(name: str, path: str, errors: Errors) -> None:
-    """A domain name with more than one part, a dot at its end or not (``IsFullyQualifiedDomainName``)."""
-    if not name:
-        errors.append(required(path))
-    elif wrong := dns1123_subdomain(name.removesuffix(".")):
-        validate_format(name.removesuffix("."), wrong, path, errors)
-    elif "." not in name.removesuffix("."):
-        errors.append(invalid_value(path, name.removesuffix("."), "should be a domain with at least two segments "
-                                                                  "separated by dots"))
 
 
 def _validate_slice_endpoint(endpoint: Object, path: str, errors: Errors) -> None:
@@ -173,7 +153,7 @@ def _validate_slice_endpoint(endpoint: Object, path: str, errors: Errors) -> Non
         validate_format(hostname, dns1123_label(hostname), f"{path}.hostname", errors)
     hints = endpoint.get("hints") or {}
     for field, check in (("forZones", label_value), ("forNodes", dns1123_subdomain)):
-        names = [one.get("name", "") for one in hints.get(field) or ()]
+        names = [entry.get("name", "") for entry in hints.get(field) or ()]
         if len(names) > MAX_HINTS:
             errors.append(too_many(f"{path}.hints.{field}", len(names), MAX_HINTS))
             return

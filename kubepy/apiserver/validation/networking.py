@@ -10,6 +10,7 @@ from kubepy.api.values.names import dns1123_label, dns1123_subdomain, path_segme
 from kubepy.apiserver.validation.fields import (
     IMMUTABLE,
     Errors,
+    go_view,
     has_invalid_label_value,
     validate_format,
     validate_immutable,
@@ -43,25 +44,31 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
     spec = ingress.get("spec") or {}
     old_spec: Object = (old or {}).get("spec") or {}
     if not spec.get("rules") and spec.get("defaultBackend") is None:
-        why = "either `defaultBackend` or `rules` must be specified"
-        errors.append(invalid_value("spec", spec.get("rules"), why))
+        detail = "either `defaultBackend` or `rules` must be specified"
+        errors.append(invalid_value("spec", spec.get("rules"), detail))
     if (backend := spec.get("defaultBackend")) is not None:
         _validate_backend(backend, "spec.defaultBackend", errors)
     for index, rule in enumerate(spec.get("rules") or ()):
-        _validate_rule(rule, f"spec.rules[{index}]", errors, skip_wildcards=_has_bad_wildcard_rule(old_spec))
+        host = rule.get("host", "")
+        if host:
+            if not ip_address(host):
+                errors.append(invalid_value(f"spec.rules[{index}].host", host, NOT_AN_IP))
+            _validate_host(host, f"spec.rules[{index}].host", errors)
+        if not (_has_bad_wildcard_rule(old_spec) and "*" in host):
+            _validate_paths(rule, f"spec.rules[{index}]", errors)
     for index, tls in enumerate(spec.get("tls") or ()):
-        _validate_tls(tls, f"spec.tls[{index}]", errors, any_secret=_has_bad_secret(old_spec))
+        any_secret = any(tls.get("secretName") and dns1123_subdomain(tls["secretName"]) for tls in old_spec.get("tls") or ())
+        for position, host in enumerate(tls.get("hosts") or ()):
+            _validate_host(host, f"spec.tls[{index}].hosts[{position}]", errors)
+        if (key := tls.get("secretName")) and not any_secret:
+            validate_format(key, dns1123_subdomain(key), f"spec.tls[{index}].secretName", errors)
     if (name := spec.get("ingressClassName")) is not None:
         validate_format(name, dns1123_subdomain(name), "spec.ingressClassName", errors)
         noted = annotations_of(ingress).get(CLASS_ANNOTATION)
         if old is None and noted is not None and noted != name:
-            why = "must match `ingressClassName` when both are specified"
-            errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", noted, why))
+            detail = "must match `ingressClassName` when both are specified"
+            errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", noted, detail))
     return errors
-
-
-def _has_bad_secret(spec: Object) -> bool:
-    return any(tls.get("secretName") and dns1123_subdomain(tls["secretName"]) for tls in spec.get("tls") or ())
 
 
 def _has_bad_wildcard_rule(spec: Object) -> bool:
@@ -77,23 +84,6 @@ def _validate_host(host: str, path: str, errors: Errors) -> None:
     validate_format(host, rule(host), path, errors)
 
 
-def _validate_tls(tls: Object, path: str, errors: Errors, *, any_secret: bool) -> None:
-    for index, host in enumerate(tls.get("hosts") or ()):
-        _validate_host(host, f"{path}.hosts[{index}]", errors)
-    if (name := tls.get("secretName")) and not any_secret:
-        validate_format(name, dns1123_subdomain(name), f"{path}.secretName", errors)
-
-
-def _validate_rule(rule: Object, path: str, errors: Errors, *, skip_wildcards: bool) -> None:
-    host = rule.get("host", "")
-    if host:
-        if not ip_address(host):
-            errors.append(invalid_value(f"{path}.host", host, NOT_AN_IP))
-        _validate_host(host, f"{path}.host", errors)
-    if not (skip_wildcards and "*" in host):
-        _validate_paths(rule, path, errors)
-
-
 def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
     http = rule.get("http")
     if http is None:
@@ -101,27 +91,24 @@ def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
     if not http.get("paths"):
         errors.append(required(f"{path}.http.paths"))
     for index, one in enumerate(http.get("paths") or ()):
-        _validate_path(one, f"{path}.http.paths[{index}]", errors)
-
-
-def _validate_path(one: Object, path: str, errors: Errors) -> None:
-    kind, target = one.get("pathType"), one.get("path", "")
-    if kind is None:
-        errors.append(required(f"{path}.pathType", "pathType must be specified"))
-        return
-    if kind not in PATH_TYPES:
-        errors.append(not_supported(f"{path}.pathType", kind, PATH_TYPES))
-    elif kind == "ImplementationSpecific":
-        if target and not target.startswith("/"):
-            errors.append(invalid_value(f"{path}.path", target, "must be an absolute path"))
-    else:
-        if not target.startswith("/"):
-            errors.append(invalid_value(f"{path}.path", target, "must be an absolute path"))
-        errors.extend(invalid_value(f"{path}.path", target, f"must not contain '{bad}'")
-                      for bad in BAD_SEQUENCES if bad in target)
-        errors.extend(invalid_value(f"{path}.path", target, f"cannot end with '{bad}'")
-                      for bad in BAD_ENDS if target.endswith(bad))
-    _validate_backend(one.get("backend") or {}, f"{path}.backend", errors)
+        path_path = f"{path}.http.paths[{index}]"
+        kind, target = one.get("pathType"), one.get("path", "")
+        if kind is None:
+            errors.append(required(f"{path_path}.pathType", "pathType must be specified"))
+            continue
+        if kind not in PATH_TYPES:
+            errors.append(not_supported(f"{path_path}.pathType", kind, PATH_TYPES))
+        elif kind == "ImplementationSpecific":
+            if target and not target.startswith("/"):
+                errors.append(invalid_value(f"{path_path}.path", target, "must be an absolute path"))
+        else:
+            if not target.startswith("/"):
+                errors.append(invalid_value(f"{path_path}.path", target, "must be an absolute path"))
+            errors.extend(invalid_value(f"{path_path}.path", target, f"must not contain '{bad}'")
+                          for bad in BAD_SEQUENCES if bad in target)
+            errors.extend(invalid_value(f"{path_path}.path", target, f"cannot end with '{bad}'")
+                          for bad in BAD_ENDS if target.endswith(bad))
+        _validate_backend(one.get("backend") or {}, f"{path_path}.backend", errors)
 
 
 def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
@@ -131,26 +118,22 @@ def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
     elif resource is not None:
         _validate_reference(resource, f"{path}.resource", errors)
     elif service is not None:
-        _validate_service_backend(service, path, errors)
+        name, port = service.get("name", ""), service.get("port") or {}
+        if not name:
+            errors.append(required(f"{path}.service.name"))
+        else:
+            validate_format(name, dns1123_label(name), f"{path}.service.name", errors)
+        if port.get("name") and port.get("number"):
+            errors.append(invalid_value(path, "", "cannot set both port name & port number"))
+        elif port.get("name"):
+            validate_format(port["name"], port_name(port["name"]), f"{path}.service.port.name", errors)
+        elif port.get("number"):
+            errors.extend(invalid_value(f"{path}.service.port.number", port["number"], detail)
+                          for detail in port_number(port["number"]))
+        else:
+            errors.append(required(path, "port name or number is required"))
     else:
         errors.append(invalid_value(path, "", "resource or service backend is required"))
-
-
-def _validate_service_backend(service: Object, path: str, errors: Errors) -> None:
-    name, port = service.get("name", ""), service.get("port") or {}
-    if not name:
-        errors.append(required(f"{path}.service.name"))
-    else:
-        validate_format(name, dns1123_label(name), f"{path}.service.name", errors)
-    if port.get("name") and port.get("number"):
-        errors.append(invalid_value(path, "", "cannot set both port name & port number"))
-    elif port.get("name"):
-        validate_format(port["name"], port_name(port["name"]), f"{path}.service.port.name", errors)
-    elif port.get("number"):
-        errors.extend(invalid_value(f"{path}.service.port.number", port["number"], why)
-                      for why in port_number(port["number"]))
-    else:
-        errors.append(required(path, "port name or number is required"))
 
 
 def _validate_reference(reference: Object, path: str, errors: Errors) -> None:
@@ -198,22 +181,18 @@ def validate_ingress_class(ingress_class: Object, old: Object | None = None) -> 
     errors.extend(domain_prefixed_path(controller, at))
     if (parameters := spec.get("parameters")) is not None:
         _validate_reference(parameters, "spec.parameters", errors)
-        _validate_scope(parameters, "spec.parameters", errors)
+        scope, namespace = parameters.get("scope"), parameters.get("namespace")
+        if scope is None:
+            errors.append(required("spec.parameters.scope"))
+        elif scope not in ("Cluster", "Namespace"):
+            errors.append(not_supported("spec.parameters.scope", scope, ("Cluster", "Namespace")))
+        elif scope == "Cluster" and namespace is not None:
+            errors.append(forbidden_field("spec.parameters.namespace", "`parameters.scope` is set to 'Cluster'"))
+        elif scope == "Namespace" and namespace is None:
+            errors.append(required("spec.parameters.namespace", "`parameters.scope` is set to 'Namespace'"))
+        elif scope == "Namespace":
+            validate_format(namespace or "", dns1123_label(namespace or ""), "spec.parameters.namespace", errors)
     return errors
-
-
-def _validate_scope(parameters: Object, path: str, errors: Errors) -> None:
-    scope, namespace = parameters.get("scope"), parameters.get("namespace")
-    if scope is None:
-        errors.append(required(f"{path}.scope"))
-    elif scope not in ("Cluster", "Namespace"):
-        errors.append(not_supported(f"{path}.scope", scope, ("Cluster", "Namespace")))
-    elif scope == "Cluster" and namespace is not None:
-        errors.append(forbidden_field(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'"))
-    elif scope == "Namespace" and namespace is None:
-        errors.append(required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'"))
-    elif scope == "Namespace":
-        validate_format(namespace or "", dns1123_label(namespace or ""), f"{path}.namespace", errors)
 
 
 # --- network policies ---------------------------------------------------------------------------------------------
@@ -223,7 +202,9 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
     errors: Errors = []
     spec, old_spec = policy.get("spec") or {}, (old or {}).get("spec") or {}
     tolerated = old is not None and has_invalid_label_value(old_spec.get("podSelector"))
-    known = _known_networks(old_spec)
+    blocks = [peer.get("ipBlock") or {} for direction, field in (("ingress", "from"), ("egress", "to"))
+              for rule in old_spec.get(direction) or () for peer in rule.get(field) or ()]
+    known = {network for block in blocks for network in (block.get("cidr", ""), *(block.get("except") or ()))}
     validate_label_selector(spec.get("podSelector") or {}, "spec.podSelector", errors, allow_invalid_values=tolerated)
     for direction, field in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(spec.get(direction) or ()):
@@ -239,12 +220,6 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
     errors.extend(not_supported(f"spec.policyTypes[{index}]", kind, ("Ingress", "Egress"))
                   for index, kind in enumerate(kinds) if kind not in ("Ingress", "Egress"))
     return errors
-
-
-def _known_networks(spec: Object) -> set[str]:
-    blocks = [peer.get("ipBlock") or {} for direction, field in (("ingress", "from"), ("egress", "to"))
-              for rule in spec.get(direction) or () for peer in rule.get(field) or ()]
-    return {network for block in blocks for network in (block.get("cidr", ""), *(block.get("except") or ()))}
 
 
 def network_policy_warnings(policy: Object) -> list[str]:
@@ -266,16 +241,16 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
     if protocol is not None and protocol not in ("TCP", "UDP", "SCTP"):
         errors.append(not_supported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
     if isinstance(number, int):
-        errors.extend(invalid_value(f"{path}.port", number, why) for why in port_number(number))
+        errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
         if end is not None:
             if end < number:
                 errors.append(invalid_value(f"{path}.endPort", number, "must be greater than or equal to `port`"))
-            errors.extend(invalid_value(f"{path}.endPort", end, why) for why in port_number(end))
+            errors.extend(invalid_value(f"{path}.endPort", end, detail) for detail in port_number(end))
         return
     if end is not None:
         what = "specified" if number is None else "numeric"
-        why = f"may not be specified when `port` is {'not specified' if number is None else 'non-' + what}"
-        errors.append(invalid_value(f"{path}.endPort", end, why))
+        detail = f"may not be specified when `port` is {'not specified' if number is None else 'non-' + what}"
+        errors.append(invalid_value(f"{path}.endPort", end, detail))
     if number is not None:
         validate_format(number, port_name(number), f"{path}.port", errors)
 
@@ -306,7 +281,7 @@ def _validate_ip_block(block: Object, known: set[str], path: str, errors: Errors
         if hole not in known:
             validate_cidr(hole, at, errors)
         part = _parse(hole)
-        if whole is not None and part is not None and not _is_strict_part(part, whole):
+        if whole is not None and part is not None and not bool(part.version == whole.version and part.subnet_of(whole) and part.prefixlen > whole.prefixlen):
             errors.append(invalid_value(at, hole, "must be a strict subset of `cidr`"))
 
 
@@ -320,10 +295,6 @@ def _parse(network: str) -> Any:
         return ipaddress.ip_network(network, strict=False)
     except ValueError:
         return None
-
-
-def _is_strict_part(part: Any, whole: Any) -> bool:
-    return bool(part.version == whole.version and part.subnet_of(whole) and part.prefixlen > whole.prefixlen)
 
 
 # --- ranges of service addresses ----------------------------------------------------------------------------------
@@ -345,18 +316,16 @@ def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> li
 
 
 def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
-    from kubepy.apiserver.validation.fields import go_view
-
     if not networks:
         return [required(path, "at least one CIDR required")]
     shown = go_view("networking.ServiceCIDRSpec", {"cidrs": networks})
     if len(networks) > 2:
         return [invalid_value(path, shown, "may only hold up to 2 values")]
     if len(networks) == 2 and is_ipv6(networks[0]) == is_ipv6(networks[1]):
-        why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"
-        return [invalid_value(path, shown, why)]
-    return [invalid_value(f"{path}[{index}]", network, why)
-            for index, network in enumerate(networks) for why in cidr(network) or _uncanonical(network)]
+        detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"
+        return [invalid_value(path, shown, detail)]
+    return [invalid_value(f"{path}[{index}]", network, detail)
+            for index, network in enumerate(networks) for detail in cidr(network) or _uncanonical(network)]
 
 
 def _uncanonical(network: str) -> list[str]:

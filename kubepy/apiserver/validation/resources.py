@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 
 from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
@@ -119,7 +119,17 @@ def validate_resource_requirements(
         at = f"{path}.requests[{name}]"
         validate_name(name, at, errors)
         validate_resource_quantity(name, requests[name], at, errors)
-        _validate_request(name, requests, limits, path, errors)
+        amount, limit = requests[name], limits.get(name)
+        if limit is None:
+            if not is_overcommit_allowed(name):
+                errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
+        else:
+            asked, allowed = Quantity.parse(amount), Quantity.parse(limit)
+            if asked != allowed and not is_overcommit_allowed(name):
+                errors.append(invalid_value(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"))
+            elif asked > allowed:
+                errors.append(invalid_value(f"{path}.requests", amount,
+                                            f"must be less than or equal to {name} limit of {limit}"))
         if is_huge_page(name) and not allow_indivisible:
             _validate_pages(name, requests[name], at, errors)
     if any(map(is_huge_page, (*limits, *requests))) and not {"cpu", "memory"} & {*limits, *requests}:
@@ -133,21 +143,6 @@ def _validate_pages(name: str, amount: str, path: str, errors: Errors) -> None:
         errors.append(invalid_value(path, amount, f"{amount} is not positive integer multiple of {name}"))
 
 
-def _validate_request(name: str, requests: Mapping[str, str], limits: Mapping[str, str], path: str,
-                      errors: Errors) -> None:
-    amount, limit = requests[name], limits.get(name)
-    if limit is None:
-        if not is_overcommit_allowed(name):
-            errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
-        return
-    asked, allowed = Quantity.parse(amount), Quantity.parse(limit)
-    if asked != allowed and not is_overcommit_allowed(name):
-        errors.append(invalid_value(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"))
-    elif asked > allowed:
-        errors.append(invalid_value(f"{path}.requests", amount,
-                                    f"must be less than or equal to {name} limit of {limit}"))
-
-
 def _validate_claims(claims: list[Object], claim_names: list[str], path: str, errors: Errors) -> None:
     seen: set[str] = set()
     for index, claim in enumerate(claims):
@@ -157,23 +152,15 @@ def _validate_claims(claims: list[Object], claim_names: list[str], path: str, er
         elif name in seen:
             errors.append(duplicate(at, name))
         else:
-            _validate_claim_request(name, request, seen, at, errors)
+            key = f"{name}/{request}" if request else name
+            if request:
+                validate_format(request, dns1123_label(request), f"{at}.request", errors)
+            if key in seen:
+                errors.append(duplicate(at, key))
+            elif not request:
+                errors.extend(duplicate(at, name) for entry in sorted(seen) if entry.partition("/")[0] == name and "/" in entry)
+            seen.add(key)
         if name and name not in claim_names:
-            errors.append(_unknown_claim(at, name, claim_names))
-
-
-def _validate_claim_request(name: str, request: str, seen: set[str], path: str, errors: Errors) -> None:
-    key = f"{name}/{request}" if request else name
-    if request:
-        validate_format(request, dns1123_label(request), f"{path}.request", errors)
-    if key in seen:
-        errors.append(duplicate(path, key))
-    elif not request:
-        errors.extend(duplicate(path, name) for one in sorted(seen) if one.partition("/")[0] == name and "/" in one)
-    seen.add(key)
-
-
-def _unknown_claim(path: str, name: str, claim_names: list[str]) -> FieldError:
-    tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
-    return FieldError("FieldValueNotFound", path,
-                      f"Not found: {quote(name)}: must be one of the names in pod.spec.resourceClaims{tail}")
+            tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
+            errors.append(FieldError("FieldValueNotFound", at,
+                              f"Not found: {quote(name)}: must be one of the names in pod.spec.resourceClaims{tail}"))

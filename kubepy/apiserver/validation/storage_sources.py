@@ -88,8 +88,8 @@ def _validate_fc(source: Object, path: str, errors: Errors) -> None:
     if not targets and not source.get("wwids"):
         errors.append(required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
     if targets and source.get("wwids"):
-        why = "targetWWNs and wwids can not be specified simultaneously"
-        errors.append(invalid_value(f"{path}.targetWWNs", targets, why))
+        detail = "targetWWNs and wwids can not be specified simultaneously"
+        errors.append(invalid_value(f"{path}.targetWWNs", targets, detail))
     if targets and lun is None:
         errors.append(required(f"{path}.lun", "lun is required if targetWWNs is specified"))
     elif targets and not 0 <= (lun or 0) <= 255:
@@ -113,8 +113,8 @@ def _validate_flocker(source: Object, path: str, errors: Errors) -> None:
     if not name and not identifier:
         errors.append(required(path, "one of datasetName and datasetUUID is required"))
     if name and identifier:
-        why = "datasetName and datasetUUID can not be specified simultaneously"
-        errors.append(invalid_value(path, "resource", why))
+        detail = "datasetName and datasetUUID can not be specified simultaneously"
+        errors.append(invalid_value(path, "resource", detail))
     if "/" in name:
         errors.append(invalid_value(f"{path}.datasetName", name, "must not contain '/'"))
 
@@ -123,8 +123,8 @@ def _validate_flex(source: Object, path: str, errors: Errors) -> None:
     for key in sorted(source.get("options") or ()):
         namespace = f".{key.partition('/')[0].lower()}"
         if namespace.endswith((".kubernetes.io", ".k8s.io")):
-            why = "kubernetes.io and k8s.io namespaces are reserved"
-            errors.append(invalid_value(f"{path}.options[{key}]", key, why))
+            detail = "kubernetes.io and k8s.io namespaces are reserved"
+            errors.append(invalid_value(f"{path}.options[{key}]", key, detail))
 
 
 def _validate_azure_disk(source: Object, path: str, errors: Errors) -> None:
@@ -196,12 +196,8 @@ def validate_persistent_source(kind: str, source: Object, volume_name: str, path
     if kind == "azureFile" and source.get("secretNamespace") == "":
         errors.append(required(f"{path}.secretNamespace"))
     if kind == "glusterfs" and (namespace := source.get("endpointsNamespace")) is not None:
-        _validate_endpoints_namespace(namespace, f"{path}.endpointsNamespace", errors)
-
-
-def _validate_endpoints_namespace(namespace: str, path: str, errors: Errors) -> None:
-    empty = "if the endpointnamespace is set, it must be a valid namespace name"
-    validate_format(namespace, dns1123_label(namespace) if namespace else (empty,), path, errors)
+        empty = "if the endpointnamespace is set, it must be a valid namespace name"
+        validate_format(namespace, dns1123_label(namespace) if namespace else (empty,), f"{path}.endpointsNamespace", errors)
 
 
 def _validate_persistent_iscsi(source: Object, volume_name: str, path: str, errors: Errors) -> None:
@@ -224,15 +220,11 @@ def _validate_persistent_csi(source: Object, volume_name: str, path: str, errors
     for field in ("controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef",
                   "nodeExpandSecretRef"):
         if (reference := source.get(field)) is not None:
-            _validate_secret_reference(reference, f"{path}.{field}", errors)
-
-
-def _validate_secret_reference(reference: Object, path: str, errors: Errors) -> None:
-    for field, rule in (("name", dns1123_subdomain), ("namespace", dns1123_label)):
-        if not reference.get(field):
-            errors.append(required(f"{path}.{field}"))
-        else:
-            validate_format(reference[field], rule(reference[field]), f"{path}.{field}", errors)
+            for name, rule in (("name", dns1123_subdomain), ("namespace", dns1123_label)):
+                if not reference.get(name):
+                    errors.append(required(f"{path}.{field}.{name}"))
+                else:
+                    validate_format(reference[name], rule(reference[name]), f"{path}.{field}.{name}", errors)
 
 
 _PERSISTENT: dict[str, Any] = {

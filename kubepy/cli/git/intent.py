@@ -13,8 +13,8 @@ from kubepy.apiserver.threeway.written import intent_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.git.files import kind_of, object_file_at, read_object, render
 from kubepy.cli.git.repository import Repository
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.storage.folder.manifest import ContentError
 
 MAX_PACKET = 65516
@@ -29,7 +29,7 @@ kubepy git filter
 # What git would keep of a file
 git show :state/namespaces/default/deployments.apps/web.yaml
 """)
-def filter_(session: Session, given: Invocation) -> None:
+def filter_(factory: Factory, given: Invocation) -> None:
     """Answer git, which hands over files of objects to be cleaned: status, generation and everything else that the
     system writes is left out.
 
@@ -97,21 +97,21 @@ kubepy git refresh && git merge feature
 # What is modified in truth
 kubepy git refresh && git status
 """)
-def refresh(session: Session, given: Invocation) -> None:
+def refresh(factory: Factory, given: Invocation) -> None:
     """Tell git of the files below the state folder that hold what is committed, with a status beside it.
 
     Where only intent is kept, git compares sizes before it looks at contents, calls such files modified and refuses to
     merge. Changes that `git diff` shows stay as they are, neither staged nor undone."""
     if given.args:
         given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
-    session.require_cluster()
-    repository = Repository(session.folder)
+    factory.require_cluster()
+    repository = Repository(factory.folder)
     suspected = _paths(repository, "ls-files", "-m")
     changed = {*_paths(repository, "diff", "--name-only", "--relative"), *_paths(repository, "ls-files", "-d")}
     if same := [path for path in dict.fromkeys(suspected) if path not in changed]:
         repository.run("--literal-pathspecs", "add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul",
                        stdin="\0".join(same))
-    session.print(f"{len(same)} files refreshed")
+    factory.print(f"{len(same)} files refreshed")
 
 
 def _paths(repository: Repository, *words: str) -> list[str]:

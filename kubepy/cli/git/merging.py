@@ -17,9 +17,9 @@ from kubepy.apiserver.threeway.values import Side
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import ObjectFile, is_handmade, kind_of, object_file_at, read_object, render
 from kubepy.cli.git.repository import run_git
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.lazy import lazy_imports
 from kubepy.storage.folder.manifest import ContentError, parse
 
@@ -59,7 +59,7 @@ kubepy git merge-file -- %O %A %B %L %P %S %X %Y
 # Merge three files of one Deployment by hand
 kubepy git merge-file base.yaml ours.yaml theirs.yaml 7 state/namespaces/default/deployments.apps/web.yaml
 """)
-def merge_file(session: Session, given: Invocation) -> None:
+def merge_file(factory: Factory, given: Invocation) -> None:
     """Merge two versions of an object's file into OURS, as the lists and maps of the API merge.
 
     PATH is the file's in the repository; without it ANCESTOR, OURS and THEIRS are merged by what they hold. The labels
@@ -79,11 +79,11 @@ def merge_file(session: Session, given: Invocation) -> None:
     try:
         data, conflicts = merge_texts(texts, object_file_at(path), markers, is_ancestor=given.ancestor)
     except ContentError as error:
-        session.say(f"{path or ours}: merged line by line: {error.line}: {error.why}")
+        factory.say(f"{path or ours}: merged line by line: {error.line}: {error.why}")
         raise SilentExit(0 if is_clean else 1) from None
     _write(ours, data)
     for field in conflicts:
-        session.say(f"CONFLICT (field): {path or ours}: {field}")
+        factory.say(f"CONFLICT (field): {path or ours}: {field}")
     if conflicts:
         raise SilentExit(1)
 

@@ -14,8 +14,8 @@ from kubepy.apiserver.threeway.written import intent_of, is_made_by_controller
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import kind_of, object_file_at, read_object
 from kubepy.cli.git.repository import Repository
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.storage.folder.files import MANAGED
 from kubepy.storage.folder.manifest import ContentError
 
@@ -43,7 +43,7 @@ kubepy git resolve && git commit --no-edit
 # In the midst of a rebase
 kubepy git resolve && git rebase --continue
 """)
-def resolve(session: Session, given: Invocation) -> None:
+def resolve(factory: Factory, given: Invocation) -> None:
     """Settle the conflicts of a merge, rebase or cherry-pick in which one side removed an object's file.
 
     An object that a controller made is removed: the controllers make it again if it is wanted. So is one that the other
@@ -51,20 +51,20 @@ def resolve(session: Session, given: Invocation) -> None:
     status is 1."""
     if given.args:
         given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
-    session.require_cluster()
-    repository = Repository(session.folder)
+    factory.require_cluster()
+    repository = Repository(factory.folder)
     unmerged = unmerged_paths(repository)
     if not unmerged:
-        session.print("nothing to resolve")
+        factory.print("nothing to resolve")
         return
-    left = [conflict for conflict in unmerged if not _settle(session, repository, conflict)]
+    left = [conflict for conflict in unmerged if not _settle(factory, repository, conflict)]
     for conflict in left:
         if {OURS, THEIRS} <= conflict.stages.keys():
             advice = "both sides changed it: edit it, then `git add`"
         else:
             changed, removed = ("ours", "theirs") if OURS in conflict.stages else ("theirs", "ours")
             advice = f"{changed} changed it, {removed} removed it: `git add` keeps it, `git rm` removes it"
-        session.say(f"{conflict.path}: {advice}")
+        factory.say(f"{conflict.path}: {advice}")
     if left:
         raise SilentExit(1)
 
@@ -81,7 +81,7 @@ def unmerged_paths(repository: Repository) -> list[UnmergedPath]:
     return [UnmergedPath(path, stages[path]) for path in paths]
 
 
-def _settle(session: Session, repository: Repository, unmerged: UnmergedPath) -> bool:
+def _settle(factory: Factory, repository: Repository, unmerged: UnmergedPath) -> bool:
     """Settle a conflict. Return False when somebody has to decide."""
     resolution = _decide(repository, unmerged)
     if resolution is None:
@@ -91,7 +91,7 @@ def _settle(session: Session, repository: Repository, unmerged: UnmergedPath) ->
         repository.run("checkout", "-q", _commit_of(repository, resolution.stage), "--", path)
     else:
         repository.run("rm", "-q", "-f", "--", path)
-    session.print(f"{unmerged.path}: {'kept' if resolution.stage else 'removed'}: {resolution.reason}")
+    factory.print(f"{unmerged.path}: {'kept' if resolution.stage else 'removed'}: {resolution.reason}")
     return True
 
 

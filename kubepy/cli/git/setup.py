@@ -8,9 +8,9 @@ import shutil
 import sys
 
 from kubepy.cli.git.repository import Repository, write_lines
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.verbs import Invocation, verb
 
 ATTRIBUTES, IGNORED = ".gitattributes", ".gitignore"
 _FILES = ("/cluster/**/*.yaml", "/namespaces/**/*.yaml")
@@ -53,7 +53,7 @@ kubepy git setup --intent-only
 # In git diff, each changed field with its whole path
 kubepy git setup --field-paths
 """)
-def setup(session: Session, given: Invocation) -> None:
+def setup(factory: Factory, given: Invocation) -> None:
     """Set up the git repository that the state folder lies in, so that git merges objects by their fields.
 
     The attributes go into ".gitattributes" in the state folder, which is to be committed. The drivers go into the
@@ -62,18 +62,18 @@ def setup(session: Session, given: Invocation) -> None:
     a second run changes nothing."""
     if given.args:
         given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
-    session.require_cluster()
-    repository = Repository(session.folder)
-    attributes = os.path.join(session.folder, ATTRIBUTES)
+    factory.require_cluster()
+    repository = Repository(factory.folder)
+    attributes = os.path.join(factory.folder, ATTRIBUTES)
     is_intent_only = given.intent_only if given.changed("intent-only") else _keeps_intent_only(attributes)
     changed = write_lines(attributes, _INTENT if is_intent_only else _ALL, own={*_ALL, *_INTENT})
-    session.print(f"{attributes}: {'written' if changed else 'unchanged'}")
-    ignored = os.path.join(session.folder, IGNORED)
+    factory.print(f"{attributes}: {'written' if changed else 'unchanged'}")
+    ignored = os.path.join(factory.folder, IGNORED)
     if write_lines(ignored, _CONTROLLED if is_intent_only else (), own=_CONTROLLED):
-        session.print(f"{ignored}: written")
-    _configure(session, repository, is_intent_only=is_intent_only, has_paths=given.field_paths)
+        factory.print(f"{ignored}: written")
+    _configure(factory, repository, is_intent_only=is_intent_only, has_paths=given.field_paths)
     if is_intent_only and repository.run("ls-files", "-i", "-c", "--exclude-standard", "-z", "--", "."):
-        session.say(f"note: files that are left out from now on are still in the repository: git -C {session.folder} "
+        factory.say(f"note: files that are left out from now on are still in the repository: git -C {factory.folder} "
                     "rm -r -q --cached . && git add .")
 
 
@@ -85,7 +85,7 @@ def _keeps_intent_only(attributes: str) -> bool:
         return False
 
 
-def _configure(session: Session, repository: Repository, *, is_intent_only: bool, has_paths: bool) -> None:
+def _configure(factory: Factory, repository: Repository, *, is_intent_only: bool, has_paths: bool) -> None:
     program = program_line()
     merge_command = f"{program} git merge-file"
     settings: dict[str, str | None] = {
@@ -103,7 +103,7 @@ def _configure(session: Session, repository: Repository, *, is_intent_only: bool
     changes = [name for name, value in settings.items() if _change_setting(repository, name, value)]
     changes += [f"{name} = {value}" for name, value in _WITHOUT_RENAMES.items()
                 if repository.setting(name) is None and _change_setting(repository, name, value)]
-    session.print("\n".join([f"{repository.configuration_file()}:", *(f"  {change}" for change in changes)])
+    factory.print("\n".join([f"{repository.configuration_file()}:", *(f"  {change}" for change in changes)])
                   if changes else f"{repository.configuration_file()}: unchanged")
 
 

@@ -11,8 +11,8 @@ from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.fieldpath import Path, field, path_text
 from kubepy.apiserver.managedfields.typed import TypedError, child, elements, is_atomic
 from kubepy.cli.git.files import kind_of, object_file_at, read_object
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.lazy import lazy_imports
 from kubepy.storage.folder.manifest import ContentError
 
@@ -27,7 +27,7 @@ kubepy git diff-text state/namespaces/default/deployments.apps/web.yaml
 # Two files, field by field
 diff <(kubepy git diff-text old.yaml) <(kubepy git diff-text new.yaml)
 """)
-def diff_text(session: Session, given: Invocation) -> None:
+def diff_text(factory: Factory, given: Invocation) -> None:
     """Print the object in a file with a line for each field: its path, and its value.
 
     A file that is no object is printed as it is."""
@@ -38,10 +38,10 @@ def diff_text(session: Session, given: Invocation) -> None:
     try:
         obj = read_object(data)
     except ContentError:
-        session.print(data.decode(errors="replace"), end="")
+        factory.print(data.decode(errors="replace"), end="")
         return
     object_file = object_file_at(os.path.relpath(given.args[0]))
-    session.print("\n".join(lines_of(obj, kind_of(obj, object_file).schema)))
+    factory.print("\n".join(lines_of(obj, kind_of(obj, object_file).schema)))
 
 
 def lines_of(value: Any, schema: Schema | None, path: Path = ()) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cli.reading import MAX_MANIFESTS, read_bytes
+from kubepy.cli.files import MAX_MANIFESTS, read_bytes
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from kubepy.api.meta import Object
+from kubepy.api.values.goformat import to_json
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import FileLoader
 from kubepy.cli.kustomization.resources import KustomizedResource
 from kubepy.quoting import quote
 
 LINE_LENGTH = 70  # of base64 in a Secret
+
+
+def content_hash(content: Object) -> str:
+    """Return the suffix of a generated name: a hash of ten characters (``kubectl/pkg/util/hash``)."""
+    digest = hashlib.sha256(to_json(content).encode()).hexdigest()
+    return digest[:10].translate(str.maketrans("013ae", "ghkmt"))
 
 
 def generate(loader: FileLoader, settings: Object) -> Iterator[KustomizedResource]:

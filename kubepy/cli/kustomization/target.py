@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from kubepy import KUSTOMIZE_VERSION
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.values.goformat import quote
-from kubepy.cli.content_hash import content_hash
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization import transformers
 from kubepy.cli.kustomization.fieldspecs import COMMON_ANNOTATIONS, METADATA_LABELS
 from kubepy.cli.kustomization.files import FileLoader, open_folder, settings_file
-from kubepy.cli.kustomization.generators import generate
+from kubepy.cli.kustomization.generators import content_hash, generate
 from kubepy.cli.kustomization.patches import general_patches, json_patches, strategic_patches
 from kubepy.cli.kustomization.references import fix_references
 from kubepy.cli.kustomization.replacements import replace_all

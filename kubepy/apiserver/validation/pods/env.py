@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.api.errors import invalid_value, not_supported, required
+from kubepy.api.errors import field_not_found, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import Errors, label_key, validate_format, validate_no_backsteps
@@ -30,24 +30,21 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
         else:
             validate_format(name, env_var_name(name), f"{path}[{index}].name", errors)
         if variable.get("valueFrom") is not None:
-            _validate_value_from(variable, f"{path}[{index}].valueFrom", errors)
-
-
-def _validate_value_from(variable: Object, path: str, errors: Errors) -> None:
-    source = variable["valueFrom"]
-    found = 0
-    for kind, validate in _SOURCES.items():
-        if source.get(kind) is not None:
-            found += 1
-            validate(source[kind], f"{path}.{kind}", errors)
-    if found == 0:
-        why = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
-               "or `fileKeyRef`")
-        errors.append(invalid_value(path, "", why))
-    elif variable.get("value"):
-        errors.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
-    elif found > 1:
-        errors.append(invalid_value(path, "", "may not have more than one field specified at a time"))
+            value_from_path = f"{path}[{index}].valueFrom"
+            source = variable["valueFrom"]
+            found = 0
+            for kind, validate in _SOURCES.items():
+                if source.get(kind) is not None:
+                    found += 1
+                    validate(source[kind], f"{value_from_path}.{kind}", errors)
+            if found == 0:
+                detail = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+                       "or `fileKeyRef`")
+                errors.append(invalid_value(value_from_path, "", detail))
+            elif variable.get("value"):
+                errors.append(invalid_value(value_from_path, "", "may not be specified when `value` is not empty"))
+            elif found > 1:
+                errors.append(invalid_value(value_from_path, "", "may not have more than one field specified at a time"))
 
 
 def _validate_env_field(selector: Object, path: str, errors: Errors) -> None:
@@ -66,8 +63,8 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
             return
     label = selector["fieldPath"]
     base, subscript = _split_subscript(label)
-    if why := _unconvertible(selector["apiVersion"], label, base, subscript):
-        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {why}"))
+    if detail := _unconvertible(selector["apiVersion"], label, base, subscript):
+        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}"))
     elif subscript is not None:
         key = subscript.lower() if base == "metadata.annotations" else subscript
         validate_format(key, label_key(key), path, errors)
@@ -102,16 +99,13 @@ def validate_resource_selector(selector: Object, path: str, errors: Errors, *, v
         errors.append(required(f"{path}.resource"))
     elif resource not in CONTAINER_RESOURCES and not resource.startswith(HUGE_PAGES):
         errors.append(not_supported(f"{path}.resource", resource, CONTAINER_RESOURCES))
-    _validate_divisor(resource, str(selector.get("divisor") or "0"), f"{path}.divisor", errors)
-
-
-def _validate_divisor(resource: str, divisor: str, path: str, errors: Errors) -> None:
+    divisor = str(selector.get("divisor") or "0")
     kind, allowed = _divisors_of(resource)
     if divisor == "0" or not kind or divisor in allowed:
         return
     listed = "1m and 1" if kind == "cpu" else ", ".join(allowed)
-    why = f"only divisor's values {listed} are supported with the {kind} resource"
-    errors.append(invalid_value(path, resource, why))
+    detail = f"only divisor's values {listed} are supported with the {kind} resource"
+    errors.append(invalid_value(f"{path}.divisor", resource, detail))
 
 
 def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
@@ -161,26 +155,20 @@ def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
             validate_format(prefix, env_var_name(prefix), f"{path}[{index}].prefix", errors)
         found = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
         for kind in found:
-            _validate_named_source(source[kind], f"{path}[{index}].{kind}", errors)
+            name = source[kind].get("name")
+            if not name:
+                errors.append(required(f"{path}[{index}].{kind}.name"))
+            else:
+                prefix = name[:-1] + "a" if name.endswith("-") else name  # upstream takes the name for a prefix here
+                validate_format(name, dns1123_subdomain(prefix), f"{path}[{index}].{kind}.name", errors)
         if not found:
             errors.append(invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif len(found) > 1:
             errors.append(invalid_value(path, "", "may not have more than one field specified at a time"))
 
 
-def _validate_named_source(reference: Object, path: str, errors: Errors) -> None:
-    name = reference.get("name")
-    if not name:
-        errors.append(required(f"{path}.name"))
-    else:
-        prefix = name[:-1] + "a" if name.endswith("-") else name  # upstream takes the name for a prefix here
-        validate_format(name, dns1123_subdomain(prefix), f"{path}.name", errors)
-
-
 def validate_file_key_volumes(container: Object, volumes: dict[str, Object], path: str, errors: Errors) -> None:
     """A ``fileKeyRef`` must name an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
-    from kubepy.api.errors import field_not_found
-
     for index, variable in enumerate(container.get("env") or ()):
         reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if reference is None:

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.apiserver.validation.fields import has_invalid_label_value, label_value
+from kubepy.apiserver.validation.fields import (
+    has_invalid_label_value,
+    label_value,
+    validate_label_selector,
+    validate_local_non_reserved_path,
+)
+from kubepy.apiserver.validation.pods.security import host_sysctl_complaint
+from kubepy.apiserver.validation.resources import is_divisible_by_page
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -36,14 +43,18 @@ def options_for_update(old_spec: Object, old_metadata: Object, *, resource_is_po
     return PodOptions(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=not is_deletion_cost(old_metadata.get("annotations")),
-        allow_invalid_selector_values=_has_invalid_affinity_selector(old_spec),
+        allow_invalid_selector_values=any(has_invalid_label_value(term.get(selector))
+               for term in pod_affinity_terms(old_spec) for selector in ("labelSelector", "namespaceSelector")),
         allow_invalid_node_affinity_values=_has_invalid_node_affinity_value(old_spec),
         allow_invalid_spread_selector=_has_invalid_spread_selector(old_spec),
         allow_indivisible_huge_pages=_has_indivisible_huge_pages(old_spec),
         allow_non_local_token_path=_has_non_local_token_path(old_spec),
         allow_namespaced_sysctls=_has_forbidden_sysctl(old_spec),
-        allow_restart_container_in_init=_has_restart_container_in_init(old_spec),
-        allow_volume_devices_in_user_namespace=_has_volume_devices_in_user_namespace(old_spec),
+        allow_restart_container_in_init=any(policy.get("restartPolicy") == "RestartContainer"
+               for container in old_spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
+               for policy in container.get("resizePolicy") or ()),
+        allow_volume_devices_in_user_namespace=old_spec.get("hostUsers") is False and any(
+        container.get("volumeDevices") for container, _ in containers_with_paths(old_spec, "")),
     )
 
 
@@ -66,11 +77,6 @@ def pod_affinity_terms(spec: Object) -> Iterator[Object]:
             yield weighted.get("podAffinityTerm") or {}
 
 
-def _has_invalid_affinity_selector(spec: Object) -> bool:
-    return any(has_invalid_label_value(term.get(selector))
-               for term in pod_affinity_terms(spec) for selector in ("labelSelector", "namespaceSelector"))
-
-
 def _has_invalid_node_affinity_value(spec: Object) -> bool:
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
@@ -79,8 +85,6 @@ def _has_invalid_node_affinity_value(spec: Object) -> bool:
 
 
 def _has_invalid_spread_selector(spec: Object) -> bool:
-    from kubepy.apiserver.validation.fields import validate_label_selector
-
     errors: list[Any] = []
     for constraint in spec.get("topologySpreadConstraints") or ():
         validate_label_selector(constraint.get("labelSelector"), "", errors)
@@ -88,8 +92,6 @@ def _has_invalid_spread_selector(spec: Object) -> bool:
 
 
 def _has_indivisible_huge_pages(spec: Object) -> bool:
-    from kubepy.apiserver.validation.resources import is_divisible_by_page
-
     return any(not is_divisible_by_page(name, quantity)
                for container, _ in containers_with_paths(spec, "")
                for amounts in ((container.get("resources") or {}).get("limits"),
@@ -98,8 +100,6 @@ def _has_indivisible_huge_pages(spec: Object) -> bool:
 
 
 def _has_non_local_token_path(spec: Object) -> bool:
-    from kubepy.apiserver.validation.fields import validate_local_non_reserved_path
-
     errors: list[Any] = []
     for volume in spec.get("volumes") or ():
         for source in (volume.get("projected") or {}).get("sources") or ():
@@ -109,18 +109,5 @@ def _has_non_local_token_path(spec: Object) -> bool:
 
 
 def _has_forbidden_sysctl(spec: Object) -> bool:
-    from kubepy.apiserver.validation.pods.security import host_sysctl_complaint
-
     sysctls = (spec.get("securityContext") or {}).get("sysctls") or ()
-    return any(host_sysctl_complaint(one.get("name", ""), spec) for one in sysctls)
-
-
-def _has_restart_container_in_init(spec: Object) -> bool:
-    return any(policy.get("restartPolicy") == "RestartContainer"
-               for container in spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
-               for policy in container.get("resizePolicy") or ())
-
-
-def _has_volume_devices_in_user_namespace(spec: Object) -> bool:
-    return spec.get("hostUsers") is False and any(
-        container.get("volumeDevices") for container, _ in containers_with_paths(spec, ""))
+    return any(host_sysctl_complaint(sysctl.get("name", ""), spec) for sysctl in sysctls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required
 from kubepy.api.meta import Object, name_of
-from kubepy.apiserver.validation.fields import Errors, between, go_view, semantically_equal
+from kubepy.apiserver.validation.fields import Errors, between, go_diff, go_view, semantically_equal
 from kubepy.apiserver.validation.pods.containers import validate_image_padding
 from kubepy.apiserver.validation.pods.options import PodOptions, options_for_update
 from kubepy.apiserver.validation.pods.scheduling import REQUIRED, validate_tolerations
@@ -66,9 +66,28 @@ def validate_pod_update(pod: Object, old: Object) -> list[FieldError]:
         errors += final
         if spec.get("activeDeadlineSeconds") is not None:
             return errors
-    _validate_tolerations_added(spec, old_spec, errors)
-    _validate_gates_removed(spec, old_spec, errors)
-    _validate_unchanged(spec, old_spec, errors)
+    new, old = spec.get("tolerations") or [], old_spec.get("tolerations") or []
+    if new != old:
+        kept = [_without_seconds(entry) for entry in new]
+        if any(_without_seconds(entry) not in kept for entry in old):
+            detail = "existing toleration can not be modified except its tolerationSeconds"
+            errors.append(forbidden_field("spec.tolerations", detail))
+        else:
+            validate_tolerations(new, "spec.tolerations", errors)
+    known = {scheduling_gate.get("name") for scheduling_gate in old_spec.get("schedulingGates") or ()}
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        if gate.get("name") not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            errors.append(forbidden_field(f"spec.schedulingGates[{index}].name", detail))
+    # Everything that may change is put back as it was; any difference that remains is forbidden.
+    if not semantically_equal(spec, old_spec):
+        munged = _with_old_mutable_fields(spec, old_spec)
+        if old_spec.get("schedulingGates"):
+            _validate_gated_scheduling(munged, old_spec, errors)
+        if not semantically_equal(munged, old_spec):
+            difference = go_diff("core.PodSpec", old_spec, munged)
+            detail = f"pod updates may not change fields other than {UPDATABLE}\n{difference}"
+            errors.append(forbidden_field("spec", detail))
     return errors
 
 
@@ -93,8 +112,8 @@ def _deadline_errors(spec: Object, old_spec: Object) -> list[FieldError]:
     new, old = spec.get("activeDeadlineSeconds"), old_spec.get("activeDeadlineSeconds")
     at = "spec.activeDeadlineSeconds"
     if new is None:
-        why = "must not update from a positive integer to nil value"
-        return [] if old is None else [invalid_value(at, None, why)]
+        detail = "must not update from a positive integer to nil value"
+        return [] if old is None else [invalid_value(at, None, detail)]
     if not 0 <= new < 2**31:
         return [invalid_value(at, new, between(0, 2**31 - 1))]
     if old is not None and old < new:
@@ -102,43 +121,8 @@ def _deadline_errors(spec: Object, old_spec: Object) -> list[FieldError]:
     return []
 
 
-def _validate_tolerations_added(spec: Object, old_spec: Object, errors: Errors) -> None:
-    new, old = spec.get("tolerations") or [], old_spec.get("tolerations") or []
-    if new == old:
-        return
-    kept = [_without_seconds(one) for one in new]
-    if any(_without_seconds(one) not in kept for one in old):
-        why = "existing toleration can not be modified except its tolerationSeconds"
-        errors.append(forbidden_field("spec.tolerations", why))
-    else:
-        validate_tolerations(new, "spec.tolerations", errors)
-
-
 def _without_seconds(toleration: Object) -> Object:
     return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
-
-
-def _validate_gates_removed(spec: Object, old_spec: Object, errors: Errors) -> None:
-    known = {one.get("name") for one in old_spec.get("schedulingGates") or ()}
-    for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        if gate.get("name") not in known:
-            why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
-            errors.append(forbidden_field(f"spec.schedulingGates[{index}].name", why))
-
-
-def _validate_unchanged(spec: Object, old_spec: Object, errors: Errors) -> None:
-    """Everything that may change is put back as it was; any difference that remains is forbidden."""
-    if semantically_equal(spec, old_spec):
-        return
-    munged = _with_old_mutable_fields(spec, old_spec)
-    if old_spec.get("schedulingGates"):
-        _validate_gated_scheduling(munged, old_spec, errors)
-    if not semantically_equal(munged, old_spec):
-        from kubepy.apiserver.validation.fields import go_diff
-
-        difference = go_diff("core.PodSpec", old_spec, munged)
-        why = f"pod updates may not change fields other than {UPDATABLE}\n{difference}"
-        errors.append(forbidden_field("spec", why))
 
 
 def _with_old_mutable_fields(spec: Object, old_spec: Object) -> Object:
@@ -171,34 +155,29 @@ def _validate_gated_scheduling(munged: Object, old_spec: Object, errors: Errors)
     """A pod that is held back by gates may narrow where it can run; munged gets the old rules back."""
     new, old = munged.get("nodeSelector") or {}, old_spec.get("nodeSelector") or {}
     if any(new.get(key) != value for key, value in old.items()):
-        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        errors.append(invalid_value("spec.nodeSelector", new, why))
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        errors.append(invalid_value("spec.nodeSelector", new, detail))
     _copy_field(munged, old_spec, "nodeSelector")
     new_affinity, old_affinity = munged.get("affinity") or {}, old_spec.get("affinity") or {}
     if semantically_equal(new_affinity.get("nodeAffinity"), old_affinity.get("nodeAffinity")):
         return
-    _validate_node_affinity_narrowed(new_affinity.get("nodeAffinity") or {}, old_affinity.get("nodeAffinity") or {},
-                                     errors)
+    at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
+    old_terms = ((old_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    new_terms = ((new_affinity.get("nodeAffinity") or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+    if old_terms and len(old_terms) != len(new_terms):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), detail))
+    else:
+        for index, (new_term, old_term) in enumerate(zip(new_terms, old_terms, strict=False)):
+            if not _only_adds(new_term, old_term):
+                detail = "only additions are allowed (no mutations or deletions)"
+                errors.append(invalid_value(f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), detail))
     restored = dict(new_affinity)
     _copy_field(restored, old_affinity, "nodeAffinity")
     if restored or old_spec.get("affinity") is not None:
         munged["affinity"] = restored
     else:
         munged.pop("affinity", None)
-
-
-def _validate_node_affinity_narrowed(new: Object, old: Object, errors: Errors) -> None:
-    at = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
-    old_terms = (old.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
-    new_terms = (new.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
-    if old_terms and len(old_terms) != len(new_terms):
-        why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        errors.append(invalid_value(at, go_view("[]core.NodeSelectorTerm", new_terms), why))
-        return
-    for index, (new_term, old_term) in enumerate(zip(new_terms, old_terms, strict=False)):
-        if not _only_adds(new_term, old_term):
-            why = "only additions are allowed (no mutations or deletions)"
-            errors.append(invalid_value(f"{at}[{index}]", go_view("core.NodeSelectorTerm", new_term), why))
 
 
 def _only_adds(new: Object, old: Object) -> bool:
@@ -215,16 +194,14 @@ def validate_ephemeral_containers_update(pod: Object, old: Object) -> list[Field
     if MIRROR in (old["metadata"].get("annotations") or {}):
         return [forbidden_field(WHOLE_OBJECT, "static pods do not support ephemeral containers")]
     errors = revalidate(pod, old)
-    new = {one.get("name"): one for one in pod["spec"].get("ephemeralContainers") or ()}
+    new = {ephemeral_container.get("name"): ephemeral_container for ephemeral_container in pod["spec"].get("ephemeralContainers") or ()}
     for container in old["spec"].get("ephemeralContainers") or ():
         name = container.get("name")
         if name not in new:
-            why = f"existing ephemeral containers {quote(name)} may not be removed\n"
-            errors.append(forbidden_field("spec.ephemeralContainers", why))
+            detail = f"existing ephemeral containers {quote(name)} may not be removed\n"
+            errors.append(forbidden_field("spec.ephemeralContainers", detail))
         elif not semantically_equal(new[name], container):
-            from kubepy.apiserver.validation.fields import go_diff
-
             difference = go_diff("core.EphemeralContainer", container, new[name])
-            why = f"existing ephemeral containers {quote(name)} may not be changed\n{difference}"
-            errors.append(forbidden_field("spec.ephemeralContainers", why))
+            detail = f"existing ephemeral containers {quote(name)} may not be changed\n{difference}"
+            errors.append(forbidden_field("spec.ephemeralContainers", detail))
     return errors

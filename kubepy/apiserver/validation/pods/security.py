@@ -19,6 +19,7 @@ from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
+    go_view,
     validate_format,
     validate_local_descending_path,
     validate_optional_choice,
@@ -42,24 +43,18 @@ def validate_security_context(context: Object, path: str, errors: Errors, *, hos
     if (mount := context.get("procMount")) is not None:
         validate_optional_choice(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
         if host_users and mount == "Unmasked":
-            why = "`hostUsers` must be false to use `Unmasked`"
-            errors.append(invalid_value(f"{path}.procMount", mount, why))
+            detail = "`hostUsers` must be false to use `Unmasked`"
+            errors.append(invalid_value(f"{path}.procMount", mount, detail))
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
     if context.get("allowPrivilegeEscalation") is False:
-        _validate_no_escalation(context, path, errors)
+        if context.get("privileged"):
+            detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
+        if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
+            detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+            errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
     validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
-
-
-def _validate_no_escalation(context: Object, path: str, errors: Errors) -> None:
-    from kubepy.apiserver.validation.fields import go_view
-
-    if context.get("privileged"):
-        why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
-    if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-        why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-        errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
 
 
 def _validate_id(number: int | None, path: str, errors: Errors) -> None:
@@ -81,7 +76,19 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         _validate_shared_processes(path, errors)
     if sysctls := context.get("sysctls"):
-        _validate_sysctls(sysctls, spec, f"{path}.sysctls", errors, allow_namespaced=allow_namespaced_sysctls)
+        seen: set[str] = set()
+        for index, sysctl in enumerate(sysctls):
+            name, at = sysctl.get("name", ""), f"{path}.sysctls[{index}].name"
+            if not name:
+                errors.append(required(at))
+            elif len(name) > 253 or not _sysctl_name().fullmatch(name):
+                detail = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
+                errors.append(invalid_value(at, name, detail))
+            elif name in seen:
+                errors.append(duplicate(at, name))
+            seen.add(name)
+            if not allow_namespaced_sysctls and (detail := host_sysctl_complaint(name, spec)):
+                errors.append(invalid_value(at, name, detail))
     validate_optional_choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"),
                              f"{path}.fsGroupChangePolicy", errors)
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
@@ -94,25 +101,8 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
 
 
 def _validate_shared_processes(path: str, errors: Errors) -> None:
-    why = "ShareProcessNamespace and HostPID cannot both be enabled"
-    errors.append(invalid_value(f"{path}.shareProcessNamespace", True, why))
-
-
-def _validate_sysctls(sysctls: list[Object], spec: Object, path: str, errors: Errors, *,
-                      allow_namespaced: bool) -> None:
-    seen: set[str] = set()
-    for index, sysctl in enumerate(sysctls):
-        name, at = sysctl.get("name", ""), f"{path}[{index}].name"
-        if not name:
-            errors.append(required(at))
-        elif len(name) > 253 or not _sysctl_name().fullmatch(name):
-            why = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
-            errors.append(invalid_value(at, name, why))
-        elif name in seen:
-            errors.append(duplicate(at, name))
-        seen.add(name)
-        if not allow_namespaced and (why := host_sysctl_complaint(name, spec)):
-            errors.append(invalid_value(at, name, why))
+    detail = "ShareProcessNamespace and HostPID cannot both be enabled"
+    errors.append(invalid_value(f"{path}.shareProcessNamespace", True, detail))
 
 
 def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
@@ -138,10 +128,8 @@ def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) 
         errors.append(not_supported(f"{path}.type", kind, PROFILE_TYPES))
     if kind != "Localhost":
         if local is not None:
-            from kubepy.apiserver.validation.fields import go_view
-
-            why = "can only be set when seccomp type is Localhost"
-            errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), why))
+            detail = "can only be set when seccomp type is Localhost"
+            errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), detail))
     elif local is None:
         errors.append(required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
     else:
@@ -159,8 +147,8 @@ def validate_app_armor_profile(profile: Object | None, path: str, errors: Errors
     elif kind == "Localhost":
         errors.extend(_local_app_armor(local, f"{path}.localhostProfile"))
     elif local is not None:
-        why = "can only be set when AppArmor type is Localhost"
-        errors.append(invalid_value(f"{path}.localhostProfile", local, why))
+        detail = "can only be set when AppArmor type is Localhost"
+        errors.append(invalid_value(f"{path}.localhostProfile", local, detail))
 
 
 def _local_app_armor(local: str | None, path: str) -> list[FieldError]:
@@ -200,7 +188,16 @@ def windows_user_name(name: str) -> list[str]:
     if name.count("\\") > 1:
         return ["runAsUserName cannot contain more than one backslash"]
     domain, backslash, user = name.rpartition("\\")
-    return (_windows_domain(domain) if backslash else []) + _windows_user(user)
+    wrong = []
+    if not user:
+        wrong.append("runAsUserName's User cannot be empty")
+    elif len(user) > 104:
+        wrong.append("runAsUserName's User length must not be longer than 104 characters")
+    if re.fullmatch(r"[\. ]+", user):
+        wrong.append("runAsUserName's User cannot contain only periods or spaces")
+    if re.search(r'["/\\:;|=,+*?<>@\[\]]', user):
+        wrong.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+    return (_windows_domain(domain) if backslash else []) + wrong
 
 
 def _windows_domain(domain: str) -> list[str]:
@@ -212,19 +209,6 @@ def _windows_domain(domain: str) -> list[str]:
     return wrong
 
 
-def _windows_user(user: str) -> list[str]:
-    wrong = []
-    if not user:
-        wrong.append("runAsUserName's User cannot be empty")
-    elif len(user) > 104:
-        wrong.append("runAsUserName's User length must not be longer than 104 characters")
-    if re.fullmatch(r"[\. ]+", user):
-        wrong.append("runAsUserName's User cannot contain only periods or spaces")
-    if re.search(r'["/\\:;|=,+*?<>@\[\]]', user):
-        wrong.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
-    return wrong
-
-
 def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
     """Windows HostProcess containers: all or none (``validateWindowsHostProcessPod``)."""
     of_pod = _host_process(spec)
@@ -233,15 +217,15 @@ def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
     for container, at in containers:
         own = _host_process(container)
         if of_pod is not None and own is not None and of_pod != own:
-            why = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
-            errors.append(invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, why))
+            detail = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
+            errors.append(invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, detail))
         running += bool(of_pod if own is None else own)
     if running and running != len(containers):
-        why = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
-        errors.append(invalid_value(path, "", why))
+        detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        errors.append(invalid_value(path, "", detail))
     if running and not spec.get("hostNetwork"):
-        why = "hostNetwork must be true if pod contains any hostProcess containers"
-        errors.append(invalid_value(f"{path}.hostNetwork", False, why))
+        detail = "hostNetwork must be true if pod contains any hostProcess containers"
+        errors.append(invalid_value(f"{path}.hostNetwork", False, detail))
 
 
 def _host_process(holder: Object) -> bool | None:
@@ -257,16 +241,20 @@ def validate_os(spec: Object, path: str, errors: Errors) -> None:
     elif system not in ("linux", "windows"):
         errors.append(not_supported(f"{path}.os", system, ("linux", "windows")))
     elif system == "linux":
-        _validate_linux(spec, path, errors)
+        for holder, at in ((spec, path), *containers_with_paths(spec, path)):
+            if (holder.get("securityContext") or {}).get("windowsOptions") is not None:
+                errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
+                                              "windows options cannot be set for a linux pod"))
     else:
-        _validate_windows(spec, path, errors)
-
-
-def _validate_linux(spec: Object, path: str, errors: Errors) -> None:
-    for holder, at in ((spec, path), *containers_with_paths(spec, path)):
-        if (holder.get("securityContext") or {}).get("windowsOptions") is not None:
-            errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
-                                          "windows options cannot be set for a linux pod"))
+        detail = "cannot be set for a windows pod"
+        for field in LINUX_POD_FIELDS:
+            block, _, name = field.rpartition(".")
+            if ((spec.get(block) or {}) if block else spec).get(name) is not None:
+                errors.append(forbidden_field(f"{path}.{field}", detail))
+        for container, at in containers_with_paths(spec, path):
+            context = container.get("securityContext") or {}
+            errors.extend(forbidden_field(f"{at}.securityContext.{field}", detail)
+                          for field in LINUX_CONTAINER_FIELDS if context.get(field) is not None)
 
 
 # The pod fields in upstream's order; those that are not in securityContext are in the spec.
@@ -278,15 +266,3 @@ LINUX_POD_FIELDS = ("securityContext.appArmorProfile", "securityContext.seLinuxO
 LINUX_CONTAINER_FIELDS = ("appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities",
                           "readOnlyRootFilesystem", "privileged", "allowPrivilegeEscalation", "procMount",
                           "runAsUser", "runAsGroup")
-
-
-def _validate_windows(spec: Object, path: str, errors: Errors) -> None:
-    why = "cannot be set for a windows pod"
-    for field in LINUX_POD_FIELDS:
-        block, _, name = field.rpartition(".")
-        if ((spec.get(block) or {}) if block else spec).get(name) is not None:
-            errors.append(forbidden_field(f"{path}.{field}", why))
-    for container, at in containers_with_paths(spec, path):
-        context = container.get("securityContext") or {}
-        errors.extend(forbidden_field(f"{at}.securityContext.{field}", why)
-                      for field in LINUX_CONTAINER_FIELDS if context.get(field) is not None)

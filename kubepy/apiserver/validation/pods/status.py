@@ -43,8 +43,18 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     status, before = pod.get("status") or {}, old.get("status") or {}
     if annotations_of(pod) != annotations_of(old):
         validate_annotation_changes(annotations_of(pod), annotations_of(old), "metadata.annotations", errors)
-    _validate_conditions(status.get("conditions") or (), errors)
-    _validate_nominated_node(status, before, old["spec"], errors)
+    for index, condition in enumerate(status.get("conditions") or ()):
+        kind, generation, at = condition.get("type", ""), condition.get("observedGeneration", 0), (
+            f"status.conditions[{index}]")
+        if generation < 0:
+            errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
+        if kind not in SYSTEM_CONDITIONS:
+            validate_format(kind, label_key(kind), f"{at}.Type", errors)
+    node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
+    if node and node != before.get("nominatedNodeName", ""):
+        validate_format(node, dns1123_subdomain(node), at, errors)
+        if old["spec"].get("nodeName"):
+            errors.append(forbidden_field(at, "may not be set on pods that are already bound to a node"))
     if (generation := status.get("observedGeneration", 0)) < 0:
         errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
     if status.get("qosClass", "") != before.get("qosClass", ""):
@@ -52,31 +62,16 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     for field, containers in STATUS_LISTS:
         errors.extend(_revivals(status.get(field) or (), before.get(field) or (), old["spec"], containers, field))
     _validate_claim_statuses(status.get("resourceClaimStatuses") or (), pod["spec"], errors)
-    _validate_addresses(status, before, errors)
+    hosts = status.get("hostIPs") or ()
+    _validate_list(status, before, "podIPs", "core.PodIP", errors)
+    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
+        errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
+    _validate_list(status, before, "hostIPs", "core.HostIP", errors)
     for field, _ in STATUS_LISTS:
         _validate_users(status.get(field) or (), pod["spec"], f"status.{field}", errors)
     for field, containers in STATUS_LISTS:
         errors.extend(_wrong_allocations(status.get(field) or (), pod["spec"].get(containers) or (), f"status.{field}"))
     return errors
-
-
-def _validate_conditions(conditions: Iterable[Object], errors: Errors) -> None:
-    for index, condition in enumerate(conditions):
-        kind, generation, at = condition.get("type", ""), condition.get("observedGeneration", 0), (
-            f"status.conditions[{index}]")
-        if generation < 0:
-            errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
-        if kind not in SYSTEM_CONDITIONS:
-            validate_format(kind, label_key(kind), f"{at}.Type", errors)
-
-
-def _validate_nominated_node(status: Object, before: Object, spec: Object, errors: Errors) -> None:
-    node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
-    if not node or node == before.get("nominatedNodeName", ""):
-        return
-    validate_format(node, dns1123_subdomain(node), at, errors)
-    if spec.get("nodeName"):
-        errors.append(forbidden_field(at, "may not be set on pods that are already bound to a node"))
 
 
 # --- containers that have ended -----------------------------------------------------------------------------------
@@ -85,14 +80,14 @@ def _validate_nominated_node(status: Object, before: Object, spec: Object, error
 def _revivals(new: Iterable[Object], old: Iterable[Object], spec: Object, containers: str,
               field: str) -> Iterator[FieldError]:
     """A container that has ended runs again only where the pod's restart policy lets it."""
-    running = {one.get("name") for one in new if (one.get("state") or {}).get("terminated") is None}
+    running = {entry.get("name") for entry in new if (entry.get("state") or {}).get("terminated") is None}
     if containers and _may_all_restart(spec):
         return
     for index, status in enumerate(old):
         ended = (status.get("state") or {}).get("terminated")
         if ended is None or status.get("name") not in running:
             continue
-        container = next((one for one in spec.get(containers) or () if one.get("name") == status.get("name")), None)
+        container = next((entry for entry in spec.get(containers) or () if entry.get("name") == status.get("name")), None)
         if container is None or not _may_restart(container, spec, ended.get("exitCode", 0)):
             yield forbidden_field(f"status.{field}[{index}].state", ENDED)
 
@@ -125,8 +120,8 @@ def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: E
         name, claim, at = status.get("name", ""), status.get("resourceClaimName"), (
             f"status.resourceClaimStatuses[{index}]")
         if name not in known:
-            why = "must match the name of an entry in `spec.resourceClaims`"
-            errors.append(invalid_value(f"{at}.name", name, why))
+            detail = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(invalid_value(f"{at}.name", name, detail))
         if name in seen:
             errors.append(duplicate(f"{at}.name", name))
         seen.add(name)
@@ -134,23 +129,15 @@ def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: E
             validate_format(claim, dns1123_subdomain(claim), f"{at}.resourceClaimName", errors)
 
 
-def _validate_addresses(status: Object, before: Object, errors: Errors) -> None:
-    hosts = status.get("hostIPs") or ()
-    _validate_list(status, before, "podIPs", "core.PodIP", errors)
-    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
-        errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
-    _validate_list(status, before, "hostIPs", "core.HostIP", errors)
-
-
 def _validate_list(status: Object, before: Object, field: str, type_name: str, errors: Errors) -> None:
     """At most one address of each family; what the old pod had already is tolerated."""
-    given = [one.get("ip", "") for one in status.get(field) or ()]
-    known = {one.get("ip", "") for one in before.get(field) or ()}
+    given = [entry.get("ip", "") for entry in status.get(field) or ()]
+    known = {entry.get("ip", "") for entry in before.get(field) or ()}
     for index, address in enumerate(given):
         if address not in known:
             validate_ip(address, f"status.{field}[{index}]", errors)
     if len(given) > 2 or (len(given) == 2 and is_ipv6(given[0]) == is_ipv6(given[1])):
-        shown = [go_view(type_name, one) for one in status[field]]
+        shown = [go_view(type_name, statu) for statu in status[field]]
         errors.append(invalid_value(f"status.{field}", shown, TWO_OF_A_FAMILY))
 
 
@@ -169,13 +156,13 @@ def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors:
         numbers = [(user.get("uid", 0), "uid"), (user.get("gid", 0), "gid"),
                    *((group, f"supplementalGroups[{which}]")
                      for which, group in enumerate(user.get("supplementalGroups") or ()))]
-        errors.extend(invalid_value(f"{at}.{shown}", number, why)
-                      for number, shown in numbers for why in user_or_group_id(number))
+        errors.extend(invalid_value(f"{at}.{shown}", number, detail)
+                      for number, shown in numbers for detail in user_or_group_id(number))
 
 
 def _wrong_allocations(statuses: Iterable[Object], containers: Iterable[Object], path: str) -> Iterator[FieldError]:
     """The health of devices (``allocatedResourcesStatus``): of what the container asks for, each told once."""
-    by_name = {one.get("name"): one for one in containers}
+    by_name = {entry.get("name"): entry for entry in containers}
     for index, status in enumerate(statuses):
         at = f"{path}[{index}].allocatedResourcesStatus"
         if status.get("allocatedResourcesStatus") and path.endswith("ephemeralContainerStatuses"):
@@ -183,9 +170,19 @@ def _wrong_allocations(statuses: Iterable[Object], containers: Iterable[Object],
             continue
         container = by_name.get(status.get("name"))
         for position, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
-            if container is not None and (why := _unasked(allocated.get("name", ""), container)):
-                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), why)
-            yield from _wrong_healths(allocated.get("resources") or (), f"{at}[{position}].resources")
+            if container is not None and (detail := _unasked(allocated.get("name", ""), container)):
+                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), detail)
+            devices = allocated.get("resources") or ()
+            seen: set[str] = set()
+            for index, device in enumerate(devices):
+                place, identifier = f"{at}[{position}].resources[{index}]", device.get("resourceID", "")
+                if device.get("health", "") not in HEALTHS:
+                    yield not_supported(f"{place}.health", device.get("health", ""), HEALTHS)
+                if device.get("message") == "":
+                    yield required(f"{place}.message", "must be non-empty if specified")
+                if identifier in seen:
+                    yield duplicate(f"{place}.resourceID", identifier)
+                seen.add(identifier)
 
 
 def _unasked(name: str, container: Object) -> str:
@@ -193,23 +190,10 @@ def _unasked(name: str, container: Object) -> str:
     if not name.startswith("claim:"):
         asked = name in (resources.get("requests") or {})
         return "" if asked else "must match one of the container's resource requests"
-    claims = {"/".join(filter(None, (f"claim:{one.get('name', '')}", one.get("request"))))
-              for one in resources.get("claims") or ()}
+    claims = {"/".join(filter(None, (f"claim:{claim.get('name', '')}", claim.get("request"))))
+              for claim in resources.get("claims") or ()}
     return "" if name in claims else ("must match one of the container's resource claims in a format "
                                       "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty")
-
-
-def _wrong_healths(devices: Iterable[Object], path: str) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for index, device in enumerate(devices):
-        at, identifier = f"{path}[{index}]", device.get("resourceID", "")
-        if device.get("health", "") not in HEALTHS:
-            yield not_supported(f"{at}.health", device.get("health", ""), HEALTHS)
-        if device.get("message") == "":
-            yield required(f"{at}.message", "must be non-empty if specified")
-        if identifier in seen:
-            yield duplicate(f"{at}.resourceID", identifier)
-        seen.add(identifier)
 
 
 # --- the `resize` subresource (ValidatePodResize) -------------------------------------------------------------------
@@ -243,7 +227,7 @@ def _reason_never(old: Object) -> str:
 
 def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
     """Resources of the pod as a whole (``validatePodLevelResourcesResize``)."""
-    if not any((one or {}).get(field) for one in (new, old) for field in FIELDS):
+    if not any((entry or {}).get(field) for entry in (new, old) for field in FIELDS):
         return
     if old is not None and new is None:
         yield forbidden_field("spec.resources", "pod-level resources cannot be removed")
@@ -267,7 +251,7 @@ def _removals(pod: Object, old: Object) -> Iterator[FieldError]:
     sidecars = [pair for pair in _pairs(pod, old, "initContainers") if is_restartable_init_container(pair[1])]
     for path, before, after in (*sidecars, *_pairs(pod, old, "containers")):
         for field in FIELDS:
-            had, has = ((one.get("resources") or {}).get(field) or {} for one in (before, after))
+            had, has = ((entry.get("resources") or {}).get(field) or {} for entry in (before, after))
             if had.keys() - has.keys():
                 yield forbidden_field(f"{path}.resources.{field}", f"resource {field} cannot be removed")
 

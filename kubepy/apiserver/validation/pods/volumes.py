@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.validation.claims import validate_claim_template
 from kubepy.apiserver.validation.fields import (
     Errors,
     validate_choice,
@@ -19,6 +21,7 @@ from kubepy.apiserver.validation.fields import (
 )
 from kubepy.apiserver.validation.pods.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
 from kubepy.apiserver.validation.pods.options import PodOptions
+from kubepy.apiserver.validation.storage_sources import validate_storage_source
 from kubepy.quoting import quote
 
 # In upstream's order; the second entry is what the field is called in an error, where that differs.
@@ -39,30 +42,26 @@ def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, 
                      errors: Errors) -> dict[str, Object]:
     """The volumes without errors, by name: only those can be mounted. ``pod_name`` is "" in a template."""
     good: dict[str, Object] = {}
-    made_for = {f"{pod_name}-{one.get('name', '')}" for one in volumes if pod_name and one.get("ephemeral") is not None}
+    made_for = {f"{pod_name}-{entry.get('name', '')}" for entry in volumes if pod_name and entry.get("ephemeral") is not None}
     for index, volume in enumerate(volumes):
         found: Errors = []
-        _validate_volume(volume, good, pod_name, options, f"{path}[{index}]", found)
+        item_path = f"{path}[{index}]"
+        name = volume.get("name", "")
+        _validate_source(volume, pod_name, options, item_path, found)
+        if not name:
+            found.append(required(f"{item_path}.name"))
+        else:
+            validate_format(name, dns1123_label(name), f"{item_path}.name", found)
+        if name in good:
+            found.append(duplicate(f"{item_path}.name", name))
         if not found:
             good[volume["name"]] = volume
         errors.extend(found)
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if made_for and claim in made_for:
-            why = "must not reference a PVC that gets created for an ephemeral volume"
-            errors.append(invalid_value(f"{path}[{index}].persistentVolumeClaim.claimName", claim, why))
+            detail = "must not reference a PVC that gets created for an ephemeral volume"
+            errors.append(invalid_value(f"{path}[{index}].persistentVolumeClaim.claimName", claim, detail))
     return good
-
-
-def _validate_volume(volume: Object, good: dict[str, Object], pod_name: str, options: PodOptions, path: str,
-                     errors: Errors) -> None:
-    name = volume.get("name", "")
-    _validate_source(volume, pod_name, options, path, errors)
-    if not name:
-        errors.append(required(f"{path}.name"))
-    else:
-        validate_format(name, dns1123_label(name), f"{path}.name", errors)
-    if name in good:
-        errors.append(duplicate(f"{path}.name", name))
 
 
 def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: str, errors: Errors) -> None:
@@ -71,7 +70,25 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
         errors.append(required(path, "must specify a volume type"))
         return
     kind = found[0]
-    _validate_kind(kind, volume, options, f"{path}.{SOURCES[kind] or kind}", errors)
+    item_path = f"{path}.{SOURCES[kind] or kind}"
+    source = volume[kind]
+    match kind:
+        case "projected":
+            validate_file_mode(source.get("defaultMode"), f"{item_path}.defaultMode", errors)
+            paths: set[str] = set()
+            for index, projection in enumerate(source.get("sources") or ()):
+                place = f"{item_path}.sources[{index}]"
+                _validate_projection(projection, options, paths, item_path, place, errors)
+                if len([entry for entry in projection.values() if entry is not None]) > 1:
+                    errors.append(forbidden_field(place, "may not specify more than 1 volume type per source"))
+        case "image":
+            if options.resource_is_pod and not source.get("reference"):
+                errors.append(required(f"{item_path}.reference"))
+            validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{item_path}.pullPolicy", errors)
+        case _ if kind in _VALIDATORS:
+            _VALIDATORS[kind](source, item_path, errors)
+        case _:
+            validate_storage_source(kind, source, volume.get("name", ""), item_path, errors)
     for second in found[1:]:
         at = f"{path}.{SECOND_SOURCE_NAMES.get(second, second)}"
         errors.append(forbidden_field(at, "may not specify more than 1 volume type"))
@@ -81,28 +98,11 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
             errors.append(invalid_value(f"{path}.name", volume["name"], f"PVC name {quote(claim)}: {complaint}"))
 
 
-def _validate_kind(kind: str, volume: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    source = volume[kind]
-    match kind:
-        case "projected":
-            _validate_projected(source, options, path, errors)
-        case "image":
-            _validate_image(source, options, path, errors)
-        case _ if kind in _VALIDATORS:
-            _VALIDATORS[kind](source, path, errors)
-        case _:
-            from kubepy.apiserver.validation.storage_sources import validate_storage_source
-
-            validate_storage_source(kind, source, volume.get("name", ""), path, errors)
-
-
 # --- plain sources ------------------------------------------------------------------------------------------------
 
 
 def _validate_empty_dir(source: Object, path: str, errors: Errors) -> None:
     if (limit := source.get("sizeLimit")) is not None:
-        from kubepy.api.values.quantity import Quantity
-
         if Quantity.parse(limit).nanos < 0:
             errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
 
@@ -151,15 +151,7 @@ def _validate_claim_source(source: Object, path: str, errors: Errors) -> None:
         errors.append(required(f"{path}.claimName"))
 
 
-def _validate_image(source: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    if options.resource_is_pod and not source.get("reference"):
-        errors.append(required(f"{path}.reference"))
-    validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{path}.pullPolicy", errors)
-
-
 def _validate_ephemeral(source: Object, path: str, errors: Errors) -> None:
-    from kubepy.apiserver.validation.claims import validate_claim_template
-
     template = source.get("volumeClaimTemplate")
     if template is None:
         errors.append(required(f"{path}.volumeClaimTemplate"))
@@ -185,8 +177,8 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
     if of_field is not None:
         validate_field_selector(of_field, VOLUME_FIELDS, f"{path}.fieldRef", errors)
         if of_resource is not None:
-            why = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            errors.append(invalid_value(path, "resource", why))
+            detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            errors.append(invalid_value(path, "resource", detail))
     elif of_resource is not None:
         validate_resource_selector(of_resource, f"{path}.resourceFieldRef", errors, volume=True)
     else:
@@ -194,57 +186,39 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
     validate_file_mode(item.get("mode"), f"{path}.mode", errors)
 
 
-def _validate_projected(source: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    validate_file_mode(source.get("defaultMode"), f"{path}.defaultMode", errors)
-    paths: set[str] = set()
-    for index, projection in enumerate(source.get("sources") or ()):
-        at = f"{path}.sources[{index}]"
-        _validate_projection(projection, options, paths, path, at, errors)
-        if len([one for one in projection.values() if one is not None]) > 1:
-            errors.append(forbidden_field(at, "may not specify more than 1 volume type per source"))
-
-
 def _validate_projection(projection: Object, options: PodOptions, paths: set[str], path: str, at: str,
                          errors: Errors) -> None:
     """clusterTrustBundle and podCertificate are behind gates that are off in v1.36, and dropped before."""
     for kind in ("secret", "configMap"):
         if (source := projection.get(kind)) is not None:
-            _validate_keyed_projection(source, paths, path, f"{at}.{kind}", errors)
+            if not source.get("name"):
+                errors.append(required(f"{at}.{kind}.name"))
+            for index, entry in enumerate(source.get("items") or ()):
+                _validate_key_to_path(entry, f"{at}.{kind}.items[{index}]", errors)
+                _claim_path(entry.get("path", ""), source.get("name", ""), paths, path, errors)
     if (source := projection.get("downwardAPI")) is not None:
         for item in source.get("items") or ():
             _validate_downward_file(item, f"{at}.downwardAPI", errors)
             _claim_path(item.get("path", ""), item.get("path", ""), paths, path, errors)
     if (source := projection.get("serviceAccountToken")) is not None:
-        _validate_token(source, options, path, f"{at}.serviceAccountToken", errors)
-
-
-def _validate_keyed_projection(source: Object, paths: set[str], path: str, at: str, errors: Errors) -> None:
-    if not source.get("name"):
-        errors.append(required(f"{at}.name"))
-    for index, item in enumerate(source.get("items") or ()):
-        _validate_key_to_path(item, f"{at}.items[{index}]", errors)
-        _claim_path(item.get("path", ""), source.get("name", ""), paths, path, errors)
+        # Upstream names the token's path without its source: ``projected.path``.
+        seconds = source.get("expirationSeconds", 0)
+        if seconds < TEN_MINUTES:
+            errors.append(invalid_value(f"{at}.serviceAccountToken.expirationSeconds", seconds,
+                                        "may not specify a duration less than 10 minutes"))
+        if seconds > 2**32:
+            errors.append(invalid_value(f"{at}.serviceAccountToken.expirationSeconds", seconds,
+                                        "may not specify a duration larger than 2^32 seconds"))
+        if not source.get("path"):
+            errors.append(required(f"{path}.path"))
+        elif not options.allow_non_local_token_path:
+            validate_local_non_reserved_path(source["path"], f"{path}.path", errors)
 
 
 def _claim_path(target: str, shown: str, paths: set[str], path: str, errors: Errors) -> None:
     if target and target in paths:
         errors.append(invalid_value(path, shown, "conflicting duplicate paths"))
     paths.add(target)
-
-
-def _validate_token(source: Object, options: PodOptions, path: str, at: str, errors: Errors) -> None:
-    """Upstream names the token's path without its source: ``projected.path``."""
-    seconds = source.get("expirationSeconds", 0)
-    if seconds < TEN_MINUTES:
-        errors.append(invalid_value(f"{at}.expirationSeconds", seconds,
-                                    "may not specify a duration less than 10 minutes"))
-    if seconds > 2**32:
-        errors.append(invalid_value(f"{at}.expirationSeconds", seconds,
-                                    "may not specify a duration larger than 2^32 seconds"))
-    if not source.get("path"):
-        errors.append(required(f"{path}.path"))
-    elif not options.allow_non_local_token_path:
-        validate_local_non_reserved_path(source["path"], f"{path}.path", errors)
 
 
 _VALIDATORS: dict[str, Any] = {
@@ -272,7 +246,16 @@ def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
             items = (volume[kind] or {}).get("items") or ()
             yield from (_warning(name, described, overlap) for overlap in _overlaps(_items(items, "")))
         if volume.get("projected") is not None:
-            yield from _of_projected(name, volume["projected"].get("sources") or ())
+            sources = volume["projected"].get("sources") or ()
+            placed: list[_Placed] = []
+            for source in sources:
+                if not any(value is not None for value in source.values()):
+                    yield f"volume {quote(name)} (Projected) has no sources provided"
+                    continue
+                for projected_path in _projected_paths(source):
+                    clean = projected_path._replace(path=projected_path.path.rstrip("/"))
+                    yield from (_warning(name, "Projected", f"{clean} with {other}") for other in _colliding(placed, clean))
+                    placed.append(clean)
 
 
 def _kinds(volume: Object) -> Iterator[tuple[str, str]]:
@@ -286,18 +269,6 @@ def _kinds(volume: Object) -> Iterator[tuple[str, str]]:
 
 def _warning(name: str, described: str, overlap: str) -> str:
     return f"volume {quote(name)} ({described}): overlapping paths: {overlap}"
-
-
-def _of_projected(name: str, sources: Iterable[Object]) -> Iterator[str]:
-    placed: list[_Placed] = []
-    for source in sources:
-        if not any(value is not None for value in source.values()):
-            yield f"volume {quote(name)} (Projected) has no sources provided"
-            continue
-        for one in _projected_paths(source):
-            clean = one._replace(path=one.path.rstrip("/"))
-            yield from (_warning(name, "Projected", f"{clean} with {other}") for other in _colliding(placed, clean))
-            placed.append(clean)
 
 
 def _projected_paths(source: Object) -> list[_Placed]:
@@ -317,8 +288,8 @@ def _items(items: Iterable[Object], source: str) -> list[_Placed]:
 
 def _overlaps(paths: list[_Placed]) -> Iterator[str]:
     placed: list[_Placed] = []
-    for one in paths:
-        clean = one._replace(path=one.path.rstrip("/"))
+    for entry in paths:
+        clean = entry._replace(path=entry.path.rstrip("/"))
         yield from (f"{clean} with {other}" for other in _colliding(placed, clean))
         placed.append(clean)
 
@@ -326,5 +297,5 @@ def _overlaps(paths: list[_Placed]) -> Iterator[str]:
 def _colliding(placed: list[_Placed], new: _Placed) -> list[_Placed]:
     if not new.path:
         return []
-    return [one for one in placed if one.path and (
-        f"{one.path}/".startswith(f"{new.path}/") or f"{new.path}/".startswith(f"{one.path}/"))]
+    return [entry for entry in placed if entry.path and (
+        f"{entry.path}/".startswith(f"{new.path}/") or f"{new.path}/".startswith(f"{entry.path}/"))]

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.pods import containers_with_paths
-from kubepy.api.values.names import label_value
+from kubepy.api.values.names import dns1123_label, label_value
+from kubepy.api.values.quantity import Quantity
+from kubepy.apiserver.validation.claims import claim_spec_warnings
 from kubepy.apiserver.validation.formats import ip_warnings
 from kubepy.apiserver.validation.pods.scheduling import PREFERRED, REQUIRED
 from kubepy.apiserver.validation.pods.spec import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
+from kubepy.apiserver.validation.pods.volumes import overlapping_paths
 from kubepy.quoting import quote
 
 DEPRECATED_LABELS = {
@@ -44,13 +47,11 @@ NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 
 def warnings_for_pod(pod: Object) -> list[str]:
-    from kubepy.api.values.names import dns1123_label
-
     warnings = []
     if complaints := dns1123_label(pod["metadata"].get("name", "")):
-        why = ("this is used in the Pod's hostname, which can result in surprising behavior; "
+        detail = ("this is used in the Pod's hostname, which can result in surprising behavior; "
                "a DNS label is recommended")
-        warnings.append(f"metadata.name: {why}: [{' '.join(complaints)}]")
+        warnings.append(f"metadata.name: {detail}: [{' '.join(complaints)}]")
     return warnings + list(_warnings(pod["spec"], annotations_of(pod), "", is_template=False))
 
 
@@ -62,24 +63,39 @@ def warnings_for_template(template: Object, path: str) -> list[str]:
 def _warnings(spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool) -> Iterator[str]:
     path = f"{prefix}spec"
     yield from _of_placement(spec, path)
-    for key, why in DEPRECATED_ANNOTATIONS.items():
+    for key, detail in DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
-            yield f"{prefix}metadata.annotations[{key}]: {why}"
+            yield f"{prefix}metadata.annotations[{key}]: {detail}"
     if spec.get("volumes"):
         yield from _of_volumes(spec["volumes"], f"{path}.volumes")
     yield from _of_lists(spec, path)
     yield from _of_amounts(spec.get("overhead"), f"{path}.overhead")
     if annotations:
-        yield from _of_pod_profile(spec, annotations, prefix)
+        if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
+            yield _use_seccomp_field(SECCOMP_POD, prefix)
     for container, at in containers_with_paths(spec, path):
         if annotations:
             yield from _of_profiles(container, spec, annotations, prefix, is_template=is_template)
-        yield from _of_container(container, at)
+        if resources := container.get("resources"):
+            for name in ("memory", "ephemeral-storage"):
+                for field in ("limits", "requests"):
+                    given = resources.get(field) or {}
+                    yield from _of_amounts({name: given[name]} if name in given else None, f"{at}.resources.{field}")
+        if len(container.get("env") or ()) > 1:
+            yield from _of_env(container["env"], f"{at}.env")
     yield from _of_ports(spec, path)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        why = "must be >= 0; negative values are invalid and will be treated as 1"
-        yield f"{path}.terminationGracePeriodSeconds: {why}"
-    yield from _of_pod_affinity(spec.get("affinity") or {}, f"{path}.affinity")
+        detail = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path}.terminationGracePeriodSeconds: {detail}"
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        block = affinity.get(kind) or {}
+        for index, term in enumerate(block.get(REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                yield f"{path}.affinity.{kind}.{REQUIRED}[{index}].labelSelector: {NO_SELECTOR}"
+        for index, weighted in enumerate(block.get(PREFERRED) or ()):
+            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                yield f"{path}.affinity.{kind}.{PREFERRED}[{index}].podAffinityTerm.labelSelector: {NO_SELECTOR}"
     for index, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
         yield from ip_warnings(server, f"{path}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
@@ -115,18 +131,7 @@ def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -
         if key in DEPRECATED_LABELS:
             yield f"{at}.key: {key} is {DEPRECATED_LABELS[key]}"
         for position, value in enumerate(expression.get("values") or () if check_values else ()):
-            yield from (f"{at}.values[{position}]: {value} is invalid, {why}" for why in label_value(value))
-
-
-def _of_pod_affinity(affinity: Object, path: str) -> Iterator[str]:
-    for kind in ("podAffinity", "podAntiAffinity"):
-        block = affinity.get(kind) or {}
-        for index, term in enumerate(block.get(REQUIRED) or ()):
-            if term.get("labelSelector") is None:
-                yield f"{path}.{kind}.{REQUIRED}[{index}].labelSelector: {NO_SELECTOR}"
-        for index, weighted in enumerate(block.get(PREFERRED) or ()):
-            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                yield f"{path}.{kind}.{PREFERRED}[{index}].podAffinityTerm.labelSelector: {NO_SELECTOR}"
+            yield from (f"{at}.values[{position}]: {value} is invalid, {detail}" for detail in label_value(value))
 
 
 # --- lists --------------------------------------------------------------------------------------------------------
@@ -151,25 +156,16 @@ def _of_lists(spec: Object, path: str) -> Iterator[str]:
 
 def _of_volumes(volumes: list[Object], path: str) -> Iterator[str]:
     for index, volume in enumerate(volumes):
-        for kind, shown, why in DEPRECATED_VOLUMES:
+        for kind, shown, detail in DEPRECATED_VOLUMES:
             if volume.get(kind) is not None:
-                yield f"{path}[{index}].{shown}: {why}"
+                yield f"{path}[{index}].{shown}: {detail}"
         if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
-            from kubepy.apiserver.validation.claims import claim_spec_warnings
-
             at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
             yield from claim_spec_warnings(template.get("spec") or {}, at)
-    from kubepy.apiserver.validation.pods.volumes import overlapping_paths
-
     yield from overlapping_paths(volumes)
 
 
 # --- containers ---------------------------------------------------------------------------------------------------
-
-
-def _of_pod_profile(spec: Object, annotations: dict[str, str], prefix: str) -> Iterator[str]:
-    if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
-        yield _use_seccomp_field(SECCOMP_POD, prefix)
 
 
 def _use_seccomp_field(key: str, prefix: str) -> str:
@@ -199,23 +195,11 @@ def _profile_of_annotation(annotation: str) -> Object | None:
     return {"localhostProfile": local, "type": "Localhost"} if local != annotation and local else None
 
 
-def _of_container(container: Object, path: str) -> Iterator[str]:
-    if resources := container.get("resources"):
-        for name in ("memory", "ephemeral-storage"):
-            for field in ("limits", "requests"):
-                given = resources.get(field) or {}
-                yield from _of_amounts({name: given[name]} if name in given else None, f"{path}.resources.{field}")
-    if len(container.get("env") or ()) > 1:
-        yield from _of_env(container["env"], f"{path}.env")
-
-
 def _of_amounts(amounts: Object | None, path: str) -> Iterator[str]:
     """Bytes come whole."""
     for name in ("memory", "ephemeral-storage"):
         amount = (amounts or {}).get(name)
         if amount is not None and amount[-1:] in "mun":
-            from kubepy.api.values.quantity import Quantity
-
             if Quantity.parse(amount).milli_value() % 1000:
                 yield f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an integer"
 

@@ -1,4 +1,4 @@
-"""IP addresses and networks (``library/{ip,cidr}.go``)."""
+"""Functions of IP addresses and networks (``apiserver/pkg/cel/library/{ip,cidr}.go``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Network = IPv4Interface | IPv6Interface  # an address with the length of its pre
 
 
 def _address(text: str) -> Address | None:
-    """Neither zones nor IPv4 in IPv6."""
+    """Read an address, without zones and IPv4 in IPv6; None for all else."""
     try:
         found = ip_address(text)
     except ValueError:

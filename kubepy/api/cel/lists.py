@@ -1,8 +1,10 @@
-"""Functions of lists, sets and optional values: Kubernetes' own, cel-go's ``ext.Lists`` and ``ext.Sets``."""
+"""Functions of lists, sets and optional values.
+
+Upstream: ``apiserver/pkg/cel/library/lists.go``, cel-go's ``ext/{lists,sets}.go`` and ``cel/library.go``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +18,7 @@ _ORDERED = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "du
 
 
 def _comparable(items: list[Any]) -> list[Any]:
-    """The same list. Raises CelError if its items have no order."""
+    """Return the list. Raises CelError if its items have no order."""
     kinds = {kind_of(item) for item in items}
     if len(kinds) > 1 or not kinds <= set(_ORDERED):
         raise CelError("no such overload")
@@ -53,13 +55,13 @@ def _max(items: list[Any]) -> Any:
 
 
 @overload("list<A>.indexOf(A) -> int")
-def _index_of(items: list[Any], wanted: Any) -> int:
-    return next((index for index, item in enumerate(items) if equal(item, wanted)), -1)
+def _index_of(items: list[Any], item: Any) -> int:
+    return next((index for index, other in enumerate(items) if equal(other, item)), -1)
 
 
 @overload("list<A>.lastIndexOf(A) -> int")
-def _last_index_of(items: list[Any], wanted: Any) -> int:
-    return next((index for index in reversed(range(len(items))) if equal(items[index], wanted)), -1)
+def _last_index_of(items: list[Any], item: Any) -> int:
+    return next((index for index in reversed(range(len(items))) if equal(items[index], item)), -1)
 
 
 @overload("list<A>.slice(int, int) -> list<A>")
@@ -96,7 +98,7 @@ def _reverse(items: list[Any]) -> list[Any]:
 
 
 def sort_by(items: list[Any], keys: list[Any]) -> list[Any]:
-    """``list.sortBy(item, key)``. Raises CelError if the keys have no order."""
+    """Sort items by keys, as ``list.sortBy(item, key)`` does. Raises CelError if the keys have no order."""
     _comparable(keys)
     return [items[index] for index in sorted(range(len(items)), key=lambda index: keys[index])]
 
@@ -110,7 +112,7 @@ def _sort(items: list[Any]) -> list[Any]:
 def _distinct(items: list[Any]) -> list[Any]:
     kept: list[Any] = []
     for item in items:
-        if not any(equal(item, one) for one in kept):
+        if not any(equal(item, other) for other in kept):
             kept.append(item)
     return kept
 
@@ -132,23 +134,19 @@ def _optional(items: list[Any]) -> OptionalValue:
 # --- sets -----------------------------------------------------------------------------------------------------------
 
 
-def _contains_all(items: list[Any], wanted: Iterable[Any]) -> bool:
-    return all(any(equal(one, item) for item in items) for one in wanted)
-
-
 @overload("sets.contains(list<A>, list<A>) -> bool")
-def _contains(items: list[Any], wanted: list[Any]) -> bool:
-    return _contains_all(items, wanted)
+def _contains(items: list[Any], others: list[Any]) -> bool:
+    return all(any(equal(other, item) for item in items) for other in others)
 
 
 @overload("sets.equivalent(list<A>, list<A>) -> bool")
 def _equivalent(items: list[Any], others: list[Any]) -> bool:
-    return _contains_all(items, others) and _contains_all(others, items)
+    return _contains(items, others) and _contains(others, items)
 
 
 @overload("sets.intersects(list<A>, list<A>) -> bool")
 def _intersects(items: list[Any], others: list[Any]) -> bool:
-    return any(equal(one, other) for one in items for other in others)
+    return any(equal(item, other) for item in items for other in others)
 
 
 # --- optional values ------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Functions of strings: cel-go's ``ext.Strings`` and Kubernetes' regular expressions, URLs and formats."""
+"""Functions of strings: cel-go's ``ext/strings.go`` and Kubernetes' regular expressions, URLs and formats.
+
+Upstream of the latter: ``apiserver/pkg/cel/library/{regex,urls,format}.go``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from kubepy.api.cel.operators import to_string
 from kubepy.api.cel.types import overload
 from kubepy.api.cel.values import NONE, CelError, Duration, Format, OptionalValue, Uint, Url
 from kubepy.api.schema import formats
+from kubepy.api.values import names
 from kubepy.api.values.gonumbers import NumberError, atoi
 from kubepy.api.values.goregex import GoRegex, GoRegexError, compile_go
 from kubepy.quoting import quote
@@ -108,7 +112,7 @@ def _quote(text: str) -> str:
 
 @overload("string.format(list<dyn>) -> string")
 def _format(pattern: str, args: list[Any]) -> str:
-    """``"%s is %d".format([a, b])``."""
+    """Format values: ``"%s is %d".format([a, b])``."""
     parts: list[str] = []
     rest, used = pattern, 0
     while "%" in rest:
@@ -126,27 +130,24 @@ def _format(pattern: str, args: list[Any]) -> str:
     return "".join([*parts, rest])
 
 
-MAX_PRECISION = 1_000_000  # Go's fmt formats with no larger one
+MAX_PRECISION = 1_000_000  # the largest of Go's fmt
 
 
 def _clause(rest: str) -> tuple[int, str, str]:
+    """Read a precision and a verb; return them and the text after them."""
     precision = 6
     if rest.startswith("."):
         digits = rest[1:1 + len(rest[1:]) - len(rest[1:].lstrip("0123456789"))]
-        precision, rest = _precision(digits or "0"), rest[1 + len(digits):]
+        rest = rest[1 + len(digits):]
+        try:
+            precision = atoi(digits or "0")
+        except NumberError as error:
+            raise CelError(f"error while converting precision to integer: {error}") from None
+        if precision > MAX_PRECISION:
+            raise CelError(f"precision {precision} is larger than {MAX_PRECISION}")
     if not rest:
         raise CelError("could not parse formatting clause: unexpected end of string")
     return precision, rest[0], rest[1:]
-
-
-def _precision(digits: str) -> int:
-    try:
-        precision = atoi(digits)
-    except NumberError as error:
-        raise CelError(f"error while converting precision to integer: {error}") from None
-    if precision > MAX_PRECISION:
-        raise CelError(f"precision {precision} is larger than {MAX_PRECISION}")
-    return precision
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -177,7 +178,7 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """``%s`` of any value."""
+    """Format a value as ``%s`` does."""
     if value is None:
         return "null"
     if isinstance(value, list):
@@ -222,7 +223,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _parsed(text: str) -> Url | None:
-    """An absolute URI or an absolute path."""
+    """Parse an absolute URI or an absolute path; None for all else."""
     try:
         parts = urlsplit(text)
         _ = parts.port
@@ -241,8 +242,8 @@ def _is_url(text: str) -> bool:
 def _url(text: str) -> Url:
     found = _parsed(text)
     if found is None:
-        why = f"parse {json.dumps(text)}: invalid URI for request"
-        raise CelError(f"URL parse error during conversion from string: {why}")
+        problem = f"parse {json.dumps(text)}: invalid URI for request"
+        raise CelError(f"URL parse error during conversion from string: {problem}")
     return found
 
 
@@ -279,30 +280,17 @@ def _query(url: Url) -> dict[str, list[str]]:
 
 # --- formats --------------------------------------------------------------------------------------------------------
 
-_FORMATS: dict[str, str] = {
-    "dns1123Label": "k8s-short-name", "dns1123Subdomain": "k8s-long-name", "uri": "uri", "uuid": "uuid", "byte": "byte",
-    "date": "date", "datetime": "date-time",
+_NAME_CHECKS: dict[str, Callable[[str], list[str]]] = {
+    "dns1123Label": names.dns1123_label, "dns1123Subdomain": names.dns1123_subdomain,
+    "dns1035Label": names.dns1035_label, "qualifiedName": names.qualified_name, "labelValue": names.label_value,
+    "dns1123LabelPrefix": lambda text: names.dns1123_label(names.mask_trailing_dash(text)),
+    "dns1123SubdomainPrefix": lambda text: names.dns1123_subdomain(names.mask_trailing_dash(text)),
+    "dns1035LabelPrefix": lambda text: names.dns1035_label(names.mask_trailing_dash(text)),
 }  # fmt: skip
+# Formats of schemas that expressions may name too.
+_SCHEMA_FORMATS = {"uri": "uri", "uuid": "uuid", "byte": "byte", "date": "date", "datetime": "date-time"}
+_NAMED = (*_NAME_CHECKS, *_SCHEMA_FORMATS)
 
-
-def _complaints(name: str, text: str) -> list[str]:
-    from kubepy.api.values import names
-    from kubepy.api.values.names import label_value
-
-    checks: dict[str, Callable[[str], list[str]]] = {
-        "dns1123Label": names.dns1123_label, "dns1123Subdomain": names.dns1123_subdomain,
-        "dns1035Label": names.dns1035_label, "qualifiedName": names.qualified_name, "labelValue": label_value,
-        "dns1123LabelPrefix": lambda text: names.dns1123_label(names.mask_trailing_dash(text)),
-        "dns1123SubdomainPrefix": lambda text: names.dns1123_subdomain(names.mask_trailing_dash(text)),
-        "dns1035LabelPrefix": lambda text: names.dns1035_label(names.mask_trailing_dash(text)),
-    }
-    if name in checks:
-        return list(checks[name](text))
-    return [] if formats.fits(_FORMATS[name], text) else [f"invalid {name}"]
-
-
-_NAMED = (*_FORMATS, "dns1035Label", "qualifiedName", "labelValue", "dns1123LabelPrefix", "dns1123SubdomainPrefix",
-          "dns1035LabelPrefix")
 for _name in _NAMED:
     overload(f"format.{_name}() -> format", namespace=True)(lambda name=_name: Format(name))
 
@@ -314,5 +302,9 @@ def _named(name: str) -> OptionalValue:
 
 @overload("format.validate(string) -> optional<list<string>>")
 def validate_format(named: Format, text: str) -> OptionalValue:
-    found = _complaints(named.name, text)
-    return OptionalValue(found, has_value=True) if found else NONE
+    """Return the problems of a text that does not have the format, none if it has."""
+    if named.name in _NAME_CHECKS:
+        problems = _NAME_CHECKS[named.name](text)
+    else:
+        problems = [] if formats.fits(_SCHEMA_FORMATS[named.name], text) else [f"invalid {named.name}"]
+    return OptionalValue(problems, has_value=True) if problems else NONE

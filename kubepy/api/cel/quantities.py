@@ -1,4 +1,4 @@
-"""Quantities and semantic versions (``library/{quantity,semverlib}.go``)."""
+"""Functions of quantities and semantic versions (``apiserver/pkg/cel/library/{quantity,semverlib}.go``)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _sub_whole(quantity: Quantity, other: int) -> Quantity:
 
 
 def _normalized(text: str) -> str:
-    """``v1.2`` and ``01.2.3`` as versions are written in full."""
+    """Write versions such as ``v1.2`` and ``01.2.3`` in full."""
     core, separator, rest = re.sub(r"^v", "", text).partition("-")
     parts = [part.lstrip("0") or part[:1] for part in core.split(".")]
     return ".".join([*parts, *["0"] * (3 - len(parts))]) + separator + rest
@@ -97,14 +97,12 @@ def _normalized(text: str) -> str:
 
 def _parse(text: str, *, normalize: bool) -> Semver | None:
     found = _SEMVER.fullmatch(_normalized(text) if normalize else text)
-    if found is None or any(len(part) > 1 and int_or_none(part) is None for part in _numbers(found)):
+    if found is None:
+        return None
+    numbers = [found[1], found[2], found[3], *(part for part in (found[4] or "").split(".") if part.isdecimal())]
+    if any(len(number) > 1 and int_or_none(number) is None for number in numbers):
         return None
     return Semver(int(found[1]), int(found[2]), int(found[3]), found[4] or "")
-
-
-def _numbers(found: re.Match[str]) -> list[str]:
-    """All numbers of a version, those of the pre-release too."""
-    return [found[1], found[2], found[3], *(part for part in (found[4] or "").split(".") if part.isdecimal())]
 
 
 @overload("isSemver(string) -> bool", "isSemver(string, bool) -> bool")
@@ -116,12 +114,12 @@ def _is_semver(text: str, normalize: bool = False) -> bool:
 def _semver(text: str, normalize: bool = False) -> Semver:
     found = _parse(text, normalize=normalize)
     if found is None:
-        raise CelError(_no_semver(_normalized(text) if normalize else text))
+        raise CelError(_semver_error(_normalized(text) if normalize else text))
     return found
 
 
-def _no_semver(text: str) -> str:
-    """Why a text is no version, in the words of ``blang/semver``."""
+def _semver_error(text: str) -> str:
+    """Return the error of a text that is not a version, in the words of ``blang/semver``."""
     parts = text.split(".", 2)
     if not text or len(parts) < 3:
         return "No Major.Minor.Patch elements found" if text else "Version string empty"
@@ -151,7 +149,7 @@ def _patch(version: Semver) -> int:
 
 
 def _rank(version: Semver) -> tuple[object, ...]:
-    """A version with a pre-release comes before the one without; numbers come before words."""
+    """Return a sort key: a version with a pre-release comes before the one without, numbers come before words."""
     parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in version.prerelease.split("."))
     return (version.major, version.minor, version.patch, not version.prerelease, parts)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -53,7 +53,7 @@ def lazy_imports() -> Iterator[None]:
     import_now = builtins.__import__
 
     def import_later(name: str, globals: Mapping[str, object] | None = None, locals: Mapping[str, object] | None = None,
-                     fromlist: tuple[str, ...] = (), level: int = 0) -> Any:
+                     fromlist: Sequence[str] | None = (), level: int = 0) -> Any:
         if globals is not importer:
             return import_now(name, globals, locals, fromlist, level)
         if not fromlist or level:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.create.objects import create_generated, metadata
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import integer, string
 from kubepy.cli.runtime.flagsets import (
@@ -22,7 +22,11 @@ from kubepy.cli.runtime.infos import Info, resource_text
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     integer("min", default=-1, bits=32, help="The lower limit for the number of pods that can be set by the "
@@ -73,9 +77,7 @@ def autoscale(session: Session, given: Invocation) -> None:
         try:
             create_generated(session, given, lambda: _recorded(session, given, info), "", operation,
                              strategy=strategy)
-        except Exception as error:
-            if not is_status(error):
-                raise
+        except api_errors.Status as error:
             raise _refused(given, error) from None
 
     find(session, given).visit(autoscale_one)

@@ -94,8 +94,9 @@ def delete(session: Session, given: Invocation) -> None:
         raw_writes.delete(session, given)
         return
     result = find(session, given, retrieve=False, everything=given.all)
-    if given.all or given.selector or given.field_selector or given.ignore_not_found:
-        result.ignore(*(["NotFound"] if given.ignore_not_found or not given.changed("ignore-not-found") else []))
+    if given.ignore_not_found or ((given.all or given.selector or given.field_selector)
+                                  and not given.changed("ignore-not-found")):
+        result.ignore_not_found()
     validate(session, given, options)
     if given.interactive and not _confirmed(session, result := result.kept()):
         return

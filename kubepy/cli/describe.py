@@ -5,14 +5,18 @@ from __future__ import annotations
 from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.cli.describers import describer_for
 from kubepy.cli.describers.writer import Surroundings, Writer
-from kubepy.cli.errors import CliError, is_status, raise_together
+from kubepy.cli.errors import CliError, raise_together
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, filename_flags, selector_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 EXAMPLES = """
     # Everything about a DaemonSet
@@ -42,7 +46,7 @@ def describe(session: Session, given: Invocation) -> None:
                        "list of supported resources.\n")
     infos, errors = find(session, given, bare_types=True, latest=True).infos()
     with_events = given.show_events and (given.changed("show-events") or not (errors or len(infos) > 1))
-    if len(given.args) == 2 and len(errors) == 1 and is_status(errors[0], "NotFound"):
+    if len(given.args) == 2 and len(errors) == 1 and isinstance(errors[0], api_errors.NotFound):
         _describe_prefix(session, given, errors[0], given.show_events and given.changed("show-events"))
         return
     session.print("\n\n".join(description(session, info, with_events) for info in infos), end="")

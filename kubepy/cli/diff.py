@@ -16,7 +16,7 @@ from kubepy.api.meta import Object
 from kubepy.apiserver.client import NO_OPTIONS
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
-from kubepy.cli.errors import CliError, SilentExit, guarded, is_status, unless_missing
+from kubepy.cli.errors import CliError, SilentExit, guarded, unless_missing
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, integer, string_array
 from kubepy.cli.runtime.flagsets import (
@@ -35,7 +35,11 @@ from kubepy.cli.runtime.output import without_managers
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.temporary import create_folder
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     *filename_flags("contains the configuration to diff"),
@@ -137,7 +141,7 @@ def _applied_on_server(session: Session, given: Invocation, info: Info, manifest
         return session.client.patch(info.resource.address, info.name, manifest, APPLY_PATCH, namespace=info.namespace,
                                     dry_run=True, field_manager=manager, force=given.force_conflicts)
     except Exception as error:
-        if is_status(error, "Conflict"):  # kubectl takes it for somebody else's write, and tries again
+        if isinstance(error, api_errors.Conflict):  # kubectl takes it for somebody else's write, and tries again
             version = info.resource.api_version if info.resource.group else f"/{info.resource.version}"
             session.log("diff.go:723", f"Object ({version}, Kind={info.resource.kind}: {info.name}) keeps changing, "
                         "diffing without lock")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, uid_of
 from kubepy.api.values.goformat import go_syntax, to_json
-from kubepy.cli.errors import CliError, is_status, raise_all
+from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.editing import Editing, Round, place
 from kubepy.cli.runtime.flags import boolean
@@ -25,6 +25,10 @@ from kubepy.cli.runtime.output import printer_for, without_managers
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     *filename_flags("to use to edit the resource"),
@@ -108,9 +112,7 @@ def _patch(session: Session, given: Invocation, original: Info, info: Info, curr
         obj = session.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
                                    subresource=given.subresource, field_manager=given.field_manager,
                                    field_validation=validation)
-    except Exception as error:
-        if not is_status(error):
-            raise
+    except api_errors.Status as error:
         session.say(current.add_error(error, info))
         return
     info.refresh(obj)

@@ -86,7 +86,7 @@ def get(session: Session, given: Invocation) -> None:
         return
     result = find(session, given, bare_types=True, latest=True)
     if given.ignore_not_found:
-        result.ignore("NotFound")
+        result.ignore_not_found()
     if is_table(given):
         _print_tables(session, given, result)
     else:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import printable
 from kubepy.apiserver.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.reading import read_string
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, string
@@ -29,7 +29,11 @@ from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.record import cause
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 FLAGS = [
@@ -170,19 +174,17 @@ def _repeated(value: Any, path: str) -> Iterator[str]:
 def send(session: Session, given: Invocation, info: Info, content: Content, *, dry_run: bool) -> Object:
     """Let the server patch an object. Raises Status, CliError."""
     if content.broken:
-        from kubepy.api.errors import bad_request
+        from kubepy.api.errors import BadRequest
 
-        raise bad_request(content.broken if content.type == TYPES["strategic"] else
-                          f"error decoding patch: {content.broken}")
+        raise BadRequest(content.broken if content.type == TYPES["strategic"] else
+                         f"error decoding patch: {content.broken}")
     for path in content.repeated:
         session.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field {quote(path)}')
     try:
         return session.client.patch(info.resource.address, info.name, content.value, content.type,
                                     namespace=info.namespace, subresource=given.subresource, dry_run=dry_run,
                                     field_manager=given.field_manager, field_validation="Warn")
-    except Exception as error:
-        if not is_status(error, "UnsupportedMediaType"):
-            raise
+    except api_errors.UnsupportedMediaType as error:
         kind = f"{info.resource.api_version}, Kind={info.resource.kind}"
         raise CliError(f"{content.type} is not supported by {kind}: {error}") from None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from kubepy.api.errors import bad_request, method_not_allowed, no_such_resource
+from kubepy.api.errors import BadRequest, method_not_allowed, no_such_resource
 from kubepy.api.meta import Object
 from kubepy.apiserver.requests.options import DeleteOptions
 from kubepy.cli.errors import CliError
@@ -97,8 +97,8 @@ def _read(target: Target, text: str | None) -> Any:
 
 
 def _unrecognized(target: Target, text: str, why: str) -> Exception:
-    return bad_request(f"the object provided is unrecognized (must be of type {target.resource.kind}): couldn't get "
-                       f"version/kind; json parse error: {why} ({_summary(text.encode())})")
+    return BadRequest(f"the object provided is unrecognized (must be of type {target.resource.kind}): couldn't get "
+                      f"version/kind; json parse error: {why} ({_summary(text.encode())})")
 
 
 def _summary(body: bytes) -> str:
@@ -141,7 +141,7 @@ def _post_to_subresource(session: Session, target: Target, body: Any, query: Que
 def _expect_own_name(target: Target, body: Any, kind: str) -> None:
     """Raises BadRequest. An eviction and a binding bear the name of their pod."""
     if (body.get("metadata") or {}).get("name") != target.name:
-        raise bad_request(f"name in URL does not match name in {kind} object")
+        raise BadRequest(f"name in URL does not match name in {kind} object")
 
 
 def _put(session: Session, target: Target, body: Any, query: Query) -> Object:
@@ -157,8 +157,8 @@ def _expect_name(target: Target, obj: Object) -> None:
     """Raises BadRequest. The client's own requests are addressed by what is in the object."""
     name = obj["metadata"]["name"]
     if name != target.name:
-        raise bad_request(f"the name of the object ({printable(name)}) does not match the name on the URL "
-                          f"({printable(target.name)})")
+        raise BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
+                         f"({printable(target.name)})")
 
 
 def _delete(session: Session, target: Target, body: Any, query: Query) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.api.meta import Object
 from kubepy.cli.delete import complete as delete_options
 from kubepy.cli.delete import delete_all, deletion_flags, wait_until_gone, warn_of_force
-from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing, with_source
+from kubepy.cli.errors import CliError, raise_all, unless_missing, with_source
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
@@ -26,6 +26,10 @@ from kubepy.cli.runtime.last_applied import save_last_applied
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     *deletion_flags("to use to replace the resource.", wait=False),
@@ -111,7 +115,7 @@ def _replace_by_force(session: Session, given: Invocation, printer: Printer) -> 
     warn_of_force(session, options._replace(grace=0, force=options.grace == 0))
     infos = find(session, given).all_infos()
     deletable = Result([Info(info.resource, info.namespace, info.name, source=info.source) for info in infos])
-    deletable.ignore("NotFound")
+    deletable.ignore_not_found()
     wait_until_gone(session, delete_all(session, deletable, options), given.timeout or FORCE_TIMEOUT)
     errors: list[Exception] = []
     for info in infos:
@@ -119,9 +123,7 @@ def _replace_by_force(session: Session, given: Invocation, printer: Printer) -> 
         try:
             printer(session.client.create(info.resource.address, info.content, namespace=info.namespace,
                                           field_manager=given.field_manager, field_validation=field_validation(given)))
-        except Exception as error:
-            if not is_status(error):
-                raise
+        except api_errors.Status as error:
             errors.append(error)
     raise_all(errors)
     if not infos:

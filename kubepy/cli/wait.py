@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kubepy.api.meta import Object, uid_of
-from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing
+from kubepy.cli.errors import CliError, raise_all, unless_missing
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean, duration, string_array
 from kubepy.cli.runtime.flagsets import (
@@ -22,7 +22,11 @@ from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     string_array("for", help="The condition to wait on: [create|delete|condition=NAME[=VALUE]|jsonpath='{PATH}'"
@@ -71,7 +75,7 @@ def wait(session: Session, given: Invocation) -> None:
         _wait_for_creation(session, given, deadline)
     result = _found(session, given)
     if "delete" in asked:
-        result.ignore("NotFound")
+        result.ignore_not_found()
     seen = 0
 
     def wait_for_one(info: Info) -> None:
@@ -111,7 +115,7 @@ def _wait_for_creation(session: Session, given: Invocation, deadline: _Deadline)
     def is_there() -> bool:
         infos, errors = _found(session, given).infos()
         # Upstream goes on waiting for a single object that was named, and gives up where others are missing.
-        if len(errors) == 1 and is_status(errors[0], "NotFound") and not has_files:
+        if len(errors) == 1 and isinstance(errors[0], api_errors.NotFound) and not has_files:
             return False
         raise_all(errors)
         return bool(infos)

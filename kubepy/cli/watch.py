@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.getting import for_type, is_table, object_printer, style_of
 from kubepy.cli.runtime.infos import Info, Result, Scope
@@ -16,6 +16,10 @@ from kubepy.cli.runtime.output import document, in_sorted_order, requested, told
 from kubepy.cli.runtime.resources import find, listed, resource_of
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import Style, format_lines, lines
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 POLL_SECONDS = 0.1
 EVENTS = {"ADDED": "ADDED   ", "MODIFIED": "MODIFIED", "DELETED": "DELETED "}
@@ -72,7 +76,7 @@ def _there(session: Session, result: Result, given: Invocation) -> list[Info]:
     if result.scopes:
         return Result(listed(session, result.scopes[0])).all_infos()
     if given.ignore_not_found:
-        result.ignore("NotFound")
+        result.ignore_not_found()
     return result.all_infos()
 
 
@@ -185,9 +189,7 @@ def _changes(session: Session, scope: Scope, since: int, known: Known) -> tuple[
     """What the watch sees of what happened after a revision, in order; ``known`` becomes what it sees now."""
     try:
         reached, changes = session.client.changes(since)
-    except Exception as error:
-        if not is_status(error, "Expired"):
-            raise
+    except api_errors.Expired:
         reached, keys = session.client.revision(), []
     else:
         keys = [(change.key.namespace, change.key.name, change.old if change.new is None else None)

@@ -7,9 +7,10 @@ here the last one to go wakes the controller.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from kubepy.api.clock import format_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.pods import get_condition
 from kubepy.apiserver.requests.deletion import CLEANUP, CRDS
@@ -60,11 +61,8 @@ class CustomResourceFinalizer:
         for obj in self._client.list(resource).items:
             if is_being_deleted(obj):
                 continue
-            try:
+            with suppress(NotFound):
                 self._client.delete(resource, name_of(obj), namespace=namespace_of(obj))
-            except Status as error:
-                if error.reason != "NotFound":
-                    raise
         return not self._client.list(resource).items
 
     def _say(self, definition: Object, status: str, reason: str, message: str) -> Object:

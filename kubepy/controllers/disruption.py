@@ -7,11 +7,12 @@ pod in ``disruptedPods`` until this controller sees it go.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kubepy.api.clock import parse_optional_time, parse_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import (
     Object,
     clone,
@@ -237,11 +238,8 @@ class DisruptionController:
         if generation := pod["metadata"].get("generation"):
             condition["observedGeneration"] = generation
         set_condition(status["conditions"], condition, now)
-        try:
+        with suppress(NotFound):
             self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
 
 
 def _covers(budget: Object, pod: Object) -> bool:

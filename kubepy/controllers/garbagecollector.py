@@ -11,9 +11,10 @@ Owners are looked up in the dependent's own namespace. The graph of owners is th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import (
     FOREGROUND,
     ORPHAN,
@@ -177,16 +178,13 @@ class GarbageCollector:
         item = self._informers.get(*key)
         if item is None:
             return
-        try:
+        with suppress(NotFound):
             if not is_being_deleted(item):
                 self._attempt_to_delete(key, item)
             elif has_finalizer(item, ORPHAN):
                 self._orphan_dependents(key, item)
             elif has_finalizer(item, FOREGROUND):
                 self._finish_foreground_deletion(key, item)
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
 
     def _attempt_to_delete(self, key: Key, item: Object) -> None:
         """``attemptToDeleteItem``. Raises Status."""
@@ -254,9 +252,7 @@ class GarbageCollector:
         namespace = key.namespace if resource.namespaced else ""
         try:
             owner = self._client.get(resource.key, reference["name"], namespace=namespace)
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
+        except NotFound:
             return None
         return owner if uid_of(owner) == reference["uid"] else None
 

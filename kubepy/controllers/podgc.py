@@ -7,11 +7,12 @@ node that is not ready and tainted out-of-service; of pods that have ended, the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
 from kubepy.api.clock import format_micro_time, parse_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready, taints_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
@@ -112,9 +113,7 @@ class PodGarbageCollector:
         """Ask the API once more, before pods are deleted. Raises what keeps a node from being read."""
         try:
             self._client.get(NODES, key.name)
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
+        except NotFound:
             return True
         return False
 
@@ -138,13 +137,10 @@ class PodGarbageCollector:
         if pod is None:
             return
         namespace = namespace_of(pod)
-        try:
+        with suppress(NotFound):
             if not is_pod_terminal(pod):
                 self._mark_failed(pod, why)
             self._client.delete(PODS, name_of(pod), namespace=namespace, options=AT_ONCE)
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
 
     def _mark_failed(self, pod: Object, why: str) -> None:
         if why:

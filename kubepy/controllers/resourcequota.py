@@ -7,8 +7,9 @@ something it is about has gone: an object, or what a pod that has ended asked fo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.objects import quotas
 from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
@@ -52,11 +53,8 @@ class ResourceQuotaController:
                                         self._clock.now())
         if status == quota.get("status"):
             return
-        try:
+        with suppress(NotFound):
             self._client.update(QUOTAS, {**quota, "status": status}, namespace=key.namespace, subresource="status")
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
 
 
 def frees_usage(event: WatchEvent) -> bool:

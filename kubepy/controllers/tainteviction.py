@@ -6,11 +6,12 @@ Upstream: ``pkg/controller/tainteviction``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from kubepy.api.clock import format_micro_time, later, parse_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.api.objects.pods import node_name
@@ -109,13 +110,10 @@ class TaintEvictionController:
         self._evictions.pop(key, None)
         message = f"Marking for deletion Pod {namespace_of(pod)}/{name_of(pod)}"
         self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
-        try:
+        with suppress(NotFound):
             disruption_target.mark(self._client, pod, "DeletionByTaintManager",
                                    "Taint manager: deleting due to NoExecute taint", now)
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod))
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
 
 
 def no_execute_taints(node: Object | None) -> list[Object]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 
 from kubepy.api.clock import later, parse_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, is_being_deleted, uid_of
 from kubepy.apiserver.client import DeleteOptions
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
@@ -40,12 +41,9 @@ class TTLAfterFinishedController:
         if left > 0:
             self.queue.add_after(key, left)
             return
-        try:
+        with suppress(NotFound):
             self._client.delete(RESOURCE, key.name, namespace=key.namespace,
                                 options=DeleteOptions(propagation_policy="Foreground", uid=uid_of(job)))
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
 
 
 def expires_at(job: Object) -> datetime | None:

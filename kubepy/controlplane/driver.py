@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import Expired
 from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, latest, parse
-from kubepy.controlplane.manager import GONE, POLL_SECONDS, UNWATCHED, Manager
+from kubepy.controlplane.manager import POLL_SECONDS, UNWATCHED, Manager
 from kubepy.runtime.reconcile import Context, Informers, Reconciler
 from kubepy.storage import LockTimeoutError
 
@@ -100,9 +100,7 @@ def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool
         return None
     try:
         _, changes = cluster.client.changes(checkpoint.revision)
-    except Status as error:
-        if error.code != GONE:
-            raise
+    except Expired:
         return None  # the index was made anew
     return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import (
     Object,
     annotations_of,
@@ -194,11 +195,8 @@ class Kubelet:
         if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
             self._write_status(pod, self._status(pod, node, KILLED))
         options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
-        try:
+        with suppress(NotFound):
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
-        except Status as refusal:
-            if refusal.reason != "NotFound":
-                raise
 
 
 def _ends_it(step: Step) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, priority, set_condition
 from kubepy.api.objects.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
@@ -227,9 +227,7 @@ class Scheduler:
         try:
             self._write_condition(victim.pod, condition, None)
             self._client.delete("pods", victim.key.name, namespace=victim.namespace)
-        except Status as refusal:
-            if refusal.reason != "NotFound":
-                raise
+        except NotFound:
             return
         text = f"Preempted by pod {uid_of(pod.pod)} on node {node}"
         self._recorder.event(victim.pod, "Normal", "Preempted", "Preempting", text, related=pod.pod)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from typing import Any, cast
 
-from kubepy.api.errors import Status, bad_request
+from kubepy.api.errors import BadRequest, Invalid, RequestEntityTooLarge, Status, UnsupportedMediaType
 from kubepy.api.meta import Object
 from kubepy.api.patches import PatchError, conflict
 from kubepy.api.schema.openapi import Schema
@@ -47,14 +47,14 @@ def _check_operations(operations: Any) -> None:
         raise _undecodable(operations, "[]handlers.jsonPatchOp")
     if operations and len(operations) > MAX_JSON_PATCH_OPERATIONS:
         why = f"The allowed maximum operations in a JSON patch is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
-        raise Status(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
+        raise RequestEntityTooLarge(f"Request entity too large: {why}")
     for operation in operations or ():
         if not isinstance(operation, dict):
             raise _undecodable(operation, "handlers.jsonPatchOp")
         for key in ("op", "path", "from"):
             if not isinstance(operation.get(key, ""), str):
-                raise bad_request(f"error decoding patch: json: cannot unmarshal {_json_word(operation[key])} into "
-                                  f"Go struct field jsonPatchOp.{key} of type string")
+                raise BadRequest(f"error decoding patch: json: cannot unmarshal {_json_word(operation[key])} into "
+                                 f"Go struct field jsonPatchOp.{key} of type string")
 
 
 def unknown_operation_fields(operations: Any) -> list[str]:
@@ -64,8 +64,8 @@ def unknown_operation_fields(operations: Any) -> list[str]:
 
 
 def _undecodable(value: Any, go_type: str) -> Status:
-    return bad_request(f"error decoding patch: json: cannot unmarshal {_json_word(value)} into Go value of type "
-                       f"{go_type}")
+    return BadRequest(f"error decoding patch: json: cannot unmarshal {_json_word(value)} into Go value of type "
+                      f"{go_type}")
 
 
 def _json_word(value: Any) -> str:
@@ -74,13 +74,13 @@ def _json_word(value: Any) -> str:
 
 def _rejected() -> Status:
     """The server does not say which operation failed, and why."""
-    return Status(422, "Invalid", "the server rejected our request due to an error in our request")
+    return Invalid("the server rejected our request due to an error in our request")
 
 
 def merge_patch(obj: Object, patch: Any) -> Object:
     """Apply an RFC 7386 patch. Raises Status: BadRequest for what is no JSON object."""
     if patch is None:
-        raise bad_request("Invalid JSON Patch")
+        raise BadRequest("Invalid JSON Patch")
     if not isinstance(patch, dict):
         raise _undecodable(patch, "map[string]interface {}")
     return _merged(copy.deepcopy(obj), copy.deepcopy(patch))
@@ -112,7 +112,7 @@ def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Obj
     if schema is None:
         raise unsupported_strategic_merge_patch()
     if not isinstance(patch, dict | None):
-        raise bad_request(f"json: cannot unmarshal {_json_word(patch)} into Go value of type map[string]interface {{}}")
+        raise BadRequest(f"json: cannot unmarshal {_json_word(patch)} into Go value of type map[string]interface {{}}")
     try:
         return strategic.apply(obj, patch or {}, schema)
     except PatchError as error:
@@ -123,17 +123,17 @@ def _as_status(error: PatchError) -> Status:
     """``interpretStrategicMergePatchError``."""
     match error.code:
         case 400:
-            return bad_request(str(error))
+            return BadRequest(str(error))
         case 422:
             return _rejected()
-    return Status(500, "", str(error))
+    return Status(str(error))
 
 
 def unsupported_strategic_merge_patch() -> Status:
     """What a custom resource answers: it takes JSON and merge patches, and server-side apply."""
     types = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     message = f"the body of the request was in an unknown format - accepted media types include: {types}"
-    return Status(415, "UnsupportedMediaType", message)
+    return UnsupportedMediaType(message)
 
 
 # --- computing ----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from kubepy.apiserver.client import DeleteOptions
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.delete import deletion_flags, propagation_policy
-from kubepy.cli.errors import CliError, is_expected, is_status, raise_all, with_source
+from kubepy.cli.errors import CliError, is_expected, raise_all, with_source
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flags import boolean
 from kubepy.cli.runtime.flagsets import (
@@ -41,6 +41,10 @@ from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.record import record
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 FLAGS = [
     *deletion_flags("that contains the configuration to apply", wait=False),
@@ -209,7 +213,7 @@ def _exists(session: Session, info: Info) -> bool:
     try:
         info.get(session)
     except Exception as error:
-        if is_status(error, "NotFound"):
+        if isinstance(error, api_errors.NotFound):
             return False
         action = f"retrieving current configuration of:\n{info}\nfrom server for:"
         raise with_source(error, action, info.source) from None

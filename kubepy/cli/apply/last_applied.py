@@ -6,7 +6,7 @@ Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
 from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
-from kubepy.cli.errors import CliError, is_status, prefixed
+from kubepy.cli.errors import CliError, prefixed
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.editor import without_comments
 from kubepy.cli.runtime.flags import boolean, string, strings
@@ -31,7 +31,11 @@ from kubepy.cli.runtime.last_applied import ANNOTATION, original_configuration, 
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 VIEW_FLAGS = [
     string("output", "o", default="yaml", help="Output format. Must be one of (yaml, json)."),
@@ -117,7 +121,7 @@ def _plan(session: Session, given: Invocation, info: Info, planned: list[tuple[I
     try:
         current = info.get(session)
     except Exception as error:
-        raise error if is_status(error, "NotFound") else prefixed(error, action) from None
+        raise error if isinstance(error, api_errors.NotFound) else prefixed(error, action) from None
     original = original_configuration(current)
     if original is None and not given.create_annotation:
         raise CliError(f"no last-applied-configuration annotation found on resource: {info.name}, to create the "

@@ -13,11 +13,15 @@ from kubepy.api.schema.openapi import Schema
 from kubepy.api.values.goformat import to_json
 from kubepy.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, DeleteOptions
 from kubepy.cli.delete import is_gone
-from kubepy.cli.errors import CliError, is_expected, is_status, with_source
+from kubepy.cli.errors import CliError, is_expected, with_source
 from kubepy.cli.runtime.flagsets import CLIENT, SERVER
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 if TYPE_CHECKING:
     from kubepy.api.patches import PatchError
@@ -163,7 +167,7 @@ def _patched(session: Session, info: Info, current: Object, modified: Object, op
         patch = _patch(session, info, current, modified, options)
         return Patched(patch.content, _send(session, info, patch, options) if patch.content else current)
     except Exception as error:
-        if options.force and is_status(error, "Conflict", "Invalid"):
+        if options.force and isinstance(error, (api_errors.Conflict, api_errors.Invalid)):
             return _replaced(session, info, current, modified, options)
         raise _failed(with_source(error, "patching", info.source), patch) from None
 

@@ -9,11 +9,15 @@ from collections.abc import Iterator
 
 from kubepy.api.meta import Object, annotations_of, uid_of
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.infos import Info, info_of
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 DEFAULT_KINDS = (
     "configmaps", "endpoints", "persistentvolumeclaims", "pods", "replicationcontrollers", "secrets", "services",
@@ -72,9 +76,7 @@ def leftovers(session: Session, visited: Visited, allowed: list[Resource], selec
 def _listed(session: Session, resource: Resource, namespace: str, selector: str) -> list[Object]:
     try:
         return session.client.list(resource.key, namespace=namespace or None, label_selector=selector).items
-    except Exception as error:
-        if not is_status(error):
-            raise
+    except api_errors.Status as error:
         scope = "namespaced" if resource.namespaced else "nonNamespaced"
         kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
         raise CliError(f"error pruning {scope} object {kind}: {error}") from None

@@ -8,11 +8,15 @@ from __future__ import annotations
 from kubepy.api.meta import Object, annotations_of
 from kubepy.apiserver.client import APPLY_PATCH
 from kubepy.cli.apply.patching import Options, warn_if_deleting
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.flagsets import SERVER, SERVER_SIDE_APPLY
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 LAST_APPLIED_MANAGER = "kubectl-last-applied"
 ANNOTATION_PATH = ("metadata", "annotations", ANNOTATION)
@@ -36,7 +40,7 @@ def apply_on_server(session: Session, info: Info, options: Options) -> None:
     try:
         info.refresh(_send(session, info, manifest, options, options.manager))
     except Exception as error:
-        if is_status(error, "Conflict"):
+        if isinstance(error, api_errors.Conflict):
             raise CliError(f"{error}{ADVICE}") from None
         raise
     if options.dry_run != SERVER and options.manager == SERVER_SIDE_APPLY:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Invocation, Verb
 from kubepy.cli.runtime.flags import Flag
 from kubepy.cli.runtime.flagsets import (
@@ -27,6 +27,10 @@ from kubepy.cli.runtime.flagsets import (
 from kubepy.cli.runtime.last_applied import ANNOTATION
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 COMMON = [*output_flags(), dry_run_flag(), validate_flag(), field_manager_flag("kubectl-create"), save_config_flag()]
 
@@ -93,7 +97,7 @@ def _create(session: Session, given: Invocation, obj: Object, failure: str, vali
         return session.client.create(resource.key, obj, namespace=session.namespace if resource.namespaced else "",
                                      dry_run=dry_run, field_manager=given.field_manager, field_validation=validation)
     except Exception as error:
-        if not failure or not is_status(error):
+        if not failure or not isinstance(error, api_errors.Status):
             raise
         raise CliError(f"{failure}{error}") from None
 

@@ -11,11 +11,15 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object, clone
 from kubepy.api.schema.openapi import schema_for
-from kubepy.cli.errors import CliError, is_status
+from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization.files import Folder, parse
 from kubepy.cli.kustomization.resources import Resource, Resources
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 
 class Patch(NamedTuple):
@@ -205,6 +209,6 @@ def _without_empty_annotations(obj: Object) -> Object:
 
 
 def _worded(error: Exception) -> Exception:
-    if not is_status(error):
+    if not isinstance(error, api_errors.Status):
         return error
     return CliError(str(error.__cause__ or f"a patch cannot be applied: {error}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import name_of, namespace_of
-from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status, raise_all
+from kubepy.cli.errors import CliError, SilentExit, is_expected, raise_all
 from kubepy.cli.nodes.cordon import mark_each, nodes_of, require_nodes
 from kubepy.cli.nodes.eviction import Plan, Rules, plan_removal
 from kubepy.cli.nodes.pod_removal import PodRemoval
@@ -12,7 +12,11 @@ from kubepy.cli.runtime.flags import boolean, duration, integer, string
 from kubepy.cli.runtime.flagsets import CLIENT, chunk_size_flag, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 EXAMPLES = """
     # Empty a node for maintenance; its daemon pods stay
@@ -123,9 +127,7 @@ class Draining:
     def missing_daemonset(self, namespace: str, name: str) -> str | None:
         try:
             self.session.client.get("daemonsets.apps", name, namespace=namespace)
-        except Exception as error:
-            if not is_status(error, "NotFound"):
-                raise
+        except api_errors.NotFound as error:
             return str(error)
         return None
 

@@ -7,19 +7,24 @@ pod in a thread of its own; here one loop looks after all of them, in their orde
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.client import DeleteOptions
-from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing
+from kubepy.cli.errors import CliError, raise_all, unless_missing
 from kubepy.cli.nodes.eviction import was_deleted_long_ago
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flagsets import SERVER
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 RETRY_DELAY = 5.0  # seconds between tries to evict a pod that may not go yet
 NAMESPACE_TERMINATING = "NamespaceTerminating"
@@ -55,11 +60,8 @@ class PodRemoval:
     def _delete(self, pods: Sequence[Object]) -> None:
         """Raises Status for the first pod that may not be deleted; the pods before it go all the same."""
         for pod in pods:
-            try:
+            with suppress(api_errors.NotFound):
                 self.session.client.delete("pods", name_of(pod), namespace=namespace_of(pod), options=self._options())
-            except Exception as error:
-                if not is_status(error, "NotFound"):
-                    raise
         left = [] if self.strategy == SERVER else list(pods)
 
         def look() -> bool:
@@ -100,10 +102,10 @@ class PodRemoval:
     def _is_given_up(self, eviction: Eviction, error: Status, errors: list[Exception]) -> bool:
         """What a refusal means: the pod is gone, it is tried again later, or there is no hope."""
         pod = eviction.pod
-        if error.reason == "NotFound":
+        if isinstance(error, api_errors.NotFound):
             return True
         subject = f"pods/{quote(name_of(pod))} -n {quote(namespace_of(pod))}"
-        if error.reason == "TooManyRequests":
+        if isinstance(error, api_errors.TooManyRequests):
             self.session.say(f"error when evicting {subject} (will retry after 5s): {error}")
         elif not any(cause.reason == NAMESPACE_TERMINATING for cause in error.causes):
             errors.append(CliError(f"error when evicting {subject}: {error}"))

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 
 from kubepy.api.meta import Object
-from kubepy.cli.errors import AggregateError, CliError, is_status
+from kubepy.cli.errors import AggregateError, CliError
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.flagsets import field_manager_flag, output_flags
@@ -14,7 +14,11 @@ from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 RESTARTABLE = {"DaemonSet", "Deployment", "StatefulSet"}
@@ -117,7 +121,5 @@ def _change(session: Session, given: Invocation, info: Info, change: Callable[[O
     try:
         return session.client.patch(info.resource.address, info.name, patch, patch_type,
                                     namespace=info.namespace, field_manager=given.field_manager)
-    except Exception as error:
-        if not is_status(error):
-            raise
+    except api_errors.Status as error:
         raise CliError(f"failed to patch: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.api.meta import Object, annotations_of
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import LAST_APPLIED, Writer
-from kubepy.cli.errors import is_status, prefixed
+from kubepy.cli.errors import prefixed
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.rollout.revisions import require_revisions, revisions_of
 from kubepy.cli.rollout.rollback import Rollback, plan_rollback, require_not_paused
@@ -15,6 +15,10 @@ from kubepy.cli.runtime.flagsets import CLIENT, SERVER, UNNAMED, dry_run, dry_ru
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 EXAMPLES = """
     # Back to what was before
@@ -62,9 +66,7 @@ def carry_out(session: Session, given: Invocation, info: Info, plan: Rollback, s
     try:
         session.client.patch(info.resource.address, info.name, plan.patch, plan.patch_type, namespace=info.namespace,
                              dry_run=strategy == SERVER, field_manager=UNNAMED)
-    except Exception as error:
-        if not is_status(error):
-            raise
+    except api_errors.Status as error:
         raise prefixed(error, f"failed restoring revision {given.to_revision}: ") from error
     return "rolled back"
 

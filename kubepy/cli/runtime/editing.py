@@ -10,14 +10,18 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status
+from kubepy.cli.errors import CliError, SilentExit, is_expected
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.editor import has_lines, launch, without_comment_lines, without_comments
 from kubepy.cli.runtime.flagsets import field_validation
 from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import JSON_AND_YAML, document, no_printer, requested
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 OBJECT_HEADER = """\
 # Please edit the object below. Lines beginning with a '#' will be ignored,
@@ -57,11 +61,11 @@ class Round:
     def add_error(self, error: Exception, info: Info) -> str:
         """Take up what the cluster refused; returns what to say."""
         subject = f"{info.resource.key} {quote(info.name)}"
-        if is_status(error, "Invalid"):
-            causes = [f"{cause.field}: {cause.message}" for cause in error.causes]  # type: ignore[attr-defined]
+        if isinstance(error, api_errors.Invalid):
+            causes = [f"{cause.field}: {cause.message}" for cause in error.causes]
             self.reasons.append(Reason(f"{subject} was not valid", causes))
             return f"error: {subject} is invalid"
-        if is_status(error, "NotFound"):
+        if isinstance(error, api_errors.NotFound):
             self.not_found += 1
             return f"error: {subject} could not be found on the server"
         self.retryable += 1

@@ -11,9 +11,13 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import AggregateError, CliError, is_expected, is_status, raise_all
+from kubepy.cli.errors import AggregateError, CliError, is_expected, raise_all
 from kubepy.cli.runtime.session import DEFAULT_NAMESPACE, Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 
 class Query(NamedTuple):
@@ -80,7 +84,7 @@ class Info:
         try:
             self.object = self._read(session)
         except Exception as error:
-            if is_status(error, "NotFound") and self.namespace not in ("", DEFAULT_NAMESPACE):
+            if isinstance(error, api_errors.NotFound) and self.namespace not in ("", DEFAULT_NAMESPACE):
                 session.client.get("namespaces", self.namespace)
             raise
         return self.object
@@ -143,16 +147,16 @@ class Result:
         self._prepare = prepare
         self.single = single
         self.scopes = scopes
-        self._ignored: tuple[str, ...] = ()
+        self._ignores_not_found = False
 
-    def ignore(self, *reasons: str) -> None:
-        """Drop Status errors of these reasons."""
-        self._ignored = reasons
+    def ignore_not_found(self) -> None:
+        """Drop NotFound errors."""
+        self._ignores_not_found = True
 
     def kept(self) -> Result:
         """The same result, read once, so that it can be shown before it is used."""
         kept = Result(list(self._found), prepare=self._prepare, single=self.single, scopes=self.scopes)
-        kept.ignore(*self._ignored)
+        kept._ignores_not_found = self._ignores_not_found
         return kept
 
     def visit(self, act: Act) -> None:
@@ -188,7 +192,7 @@ class Result:
         act(info)
 
     def _counted(self, error: Exception) -> list[Exception]:
-        return [] if self._ignored and is_status(error, *self._ignored) else [error]
+        return [] if self._ignores_not_found and isinstance(error, api_errors.NotFound) else [error]
 
     def infos(self) -> tuple[list[Info], list[Exception]]:
         """What was found, and what went wrong, as one error."""

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubepy.api.scheme import Resource
-from kubepy.cli.errors import CliError, is_status, prefixed, raise_all
+from kubepy.cli.errors import CliError, prefixed, raise_all
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.infos import Found, Info, Query, Result, Scope, info_of, resource_text
 from kubepy.cli.runtime.session import Session
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 MISSING_RESOURCE = """You must provide one or more resources by argument or filename.
 Example resource specifications include:
@@ -179,9 +183,7 @@ def listed(session: Session, scope: Scope) -> Iterator[Found]:
     try:
         objects = session.client.list(scope.resource.address, namespace=scope.namespace if scope.resource.namespaced
                                       else None, label_selector=scope.selector, field_selector=scope.field_selector)
-    except Exception as error:
-        if not is_status(error):
-            raise
+    except api_errors.Status as error:
         yield _enhanced(error, scope)
         return
     for obj in objects.items:
@@ -189,7 +191,7 @@ def listed(session: Session, scope: Scope) -> Iterator[Found]:
 
 
 def _enhanced(error: Exception, scope: Scope) -> Exception:
-    if not is_status(error, "BadRequest", "NotFound"):
+    if not isinstance(error, (api_errors.BadRequest, api_errors.NotFound)):
         return error
     subject = resource_text(scope.resource)
     if not (scope.selector or scope.field_selector):

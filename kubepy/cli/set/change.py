@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
-from kubepy.cli.errors import CliError, is_status, raise_all
+from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.command import Invocation
 from kubepy.cli.runtime.flags import Flag, boolean
 from kubepy.cli.runtime.flagsets import (
@@ -28,6 +28,10 @@ from kubepy.cli.runtime.resources import find
 from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.two_way import two_way_patch
 from kubepy.cli.runtime.typed import type_name, typed
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 LOCAL_RESOURCE = """error: you must specify resources by --filename when --local is set.
 Example resource specifications include:
@@ -124,9 +128,7 @@ def change_each(session: Session, given: Invocation, infos: Sequence[Info], chan
             continue
         try:
             send(session, given, info, changed, reply, always=always)
-        except Exception as error:
-            if not is_status(error):
-                raise
+        except api_errors.Status as error:
             errors.append(CliError(f"{failed}{error}"))
     raise_all(errors)
 

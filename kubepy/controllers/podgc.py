@@ -17,7 +17,7 @@ from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready, taints_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
 from kubepy.apiserver.client import DeleteOptions
-from kubepy.controllers import disruption_target
+from kubepy.controllers.pod_control import add_disruption_target
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"
@@ -144,7 +144,7 @@ class PodGarbageCollector:
 
     def _mark_failed(self, pod: Object, why: str) -> None:
         if why:
-            disruption_target.mark(self._client, pod, "DeletionByPodGC", why, self._clock.now(), phase="Failed")
+            add_disruption_target(self._client, pod, "DeletionByPodGC", why, self._clock.now(), phase="Failed")
             return
         status = {**(pod.get("status") or {}), "phase": "Failed"}
         self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")

@@ -19,7 +19,7 @@ from kubepy.api.objects.deployments import (
     revision_of,
 )
 from kubepy.controllers.deployment import sizes
-from kubepy.controllers.deployment.rolling import old_sizes
+from kubepy.controllers.deployment.rolling import scale_down_old
 from kubepy.controllers.deployment.status import is_timed_out
 from kubepy.controlplane.composition import build_manager
 from tests.controllers.deployment_objects import DEPLOYMENTS, REPLICA_SETS, DeploymentLab, deployment
@@ -64,7 +64,7 @@ def sets(*counted: tuple[int, int]) -> list[Object]:
 
 def shrunk(wanted: Object, new: tuple[int, int], *old: tuple[int, int]) -> list[tuple[str, int]]:
     *others, newest = sets(*old, new)
-    return [(name_of(one), size) for one, size in old_sizes(wanted, newest, others)]
+    return [(name_of(one), size) for one, size in scale_down_old(wanted, newest, others)]
 
 
 TEN = deployment(replicas=10, surge=3, unavailable=2)

@@ -1,13 +1,28 @@
-"""What the API answers when it refuses: one exception, :class:`Status`, and the constructors of its reasons.
+"""The errors that the API answers with: a tree of exceptions, and the functions that word them as upstream does.
 
-The words are upstream's ``k8s.io/apimachinery/pkg/api/errors`` and ``util/validation/field``. The CLI turns a Status
-into kubectl's line in one place (``kubepy.cli.errors``); nothing else formats them.
+    Status                        500, or what the answer says: ``metav1.Status`` with ``status: Failure``
+    ├── BadRequest                400
+    ├── Unauthorized              401
+    ├── Forbidden                 403
+    ├── NotFound                  404
+    ├── MethodNotAllowed          405
+    ├── AlreadyExists             409
+    ├── Conflict                  409
+    ├── Expired                   410
+    ├── RequestEntityTooLarge     413
+    ├── UnsupportedMediaType      415
+    ├── Invalid                   422
+    ├── TooManyRequests           429
+    └── InternalError             500
+
+The words are those of upstream's ``k8s.io/apimachinery/pkg/api/errors`` and ``util/validation/field``. The CLI turns a
+Status into kubectl's line in one place, ``kubepy.cli.errors``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from kubepy.quoting import printable, quote
 
@@ -21,16 +36,17 @@ class Cause(NamedTuple):
 
 
 class Status(Exception):
-    """An API error: ``metav1.Status`` with ``status: Failure``.
+    """An API error. ``code`` is the HTTP status, ``reason`` the StatusReason; each class has its own.
 
     ``resource`` is the plural with its group (``daemonsets.apps``), ``kind`` the qualified kind (``DaemonSet.apps``).
     """
 
-    def __init__(self, code: int, reason: str, message: str, *, name: str = "", kind: str = "", resource: str = "",
+    code = 500
+    reason = ""
+
+    def __init__(self, message: str, *, name: str = "", kind: str = "", resource: str = "",
                  causes: Sequence[Cause] = (), retry_after_seconds: int = 0) -> None:
         super().__init__(message)
-        self.code = code
-        self.reason = reason
         self.message = message
         self.name = name
         self.kind = kind
@@ -41,76 +57,133 @@ class Status(Exception):
     def __str__(self) -> str:
         return self.message
 
-
-def not_found(resource: str, name: str) -> Status:
-    return Status(404, "NotFound", f"{resource} {quote(name)} not found", name=name, resource=resource)
-
-
-def already_exists(resource: str, name: str) -> Status:
-    return Status(409, "AlreadyExists", f"{resource} {quote(name)} already exists", name=name, resource=resource)
+    def with_message(self, message: str) -> Self:
+        """Return the same error with another message."""
+        return type(self)(message, name=self.name, kind=self.kind, resource=self.resource, causes=self.causes,
+                          retry_after_seconds=self.retry_after_seconds)
 
 
-def conflict(resource: str, name: str, why: str) -> Status:
-    message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
-    return Status(409, "Conflict", message, name=name, resource=resource)
+class BadRequest(Status):
+    code, reason = 400, "BadRequest"
+
+
+class Unauthorized(Status):
+    code, reason = 401, "Unauthorized"
+
+
+class Forbidden(Status):
+    code, reason = 403, "Forbidden"
+
+
+class NotFound(Status):
+    """The object is not there, or the server does not serve the path."""
+
+    code, reason = 404, "NotFound"
+
+
+class MethodNotAllowed(Status):
+    """The path is served, but not to this verb."""
+
+    code, reason = 405, "MethodNotAllowed"
+
+
+class AlreadyExists(Status):
+    code, reason = 409, "AlreadyExists"
+
+
+class Conflict(Status):
+    """The object is not as the request expects it, so that nothing was changed."""
+
+    code, reason = 409, "Conflict"
+
+
+class Expired(Status):
+    """Changes are asked for that are no longer known; list anew."""
+
+    code, reason = 410, "Expired"
+
+
+class RequestEntityTooLarge(Status):
+    code, reason = 413, "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(Status):
+    code, reason = 415, "UnsupportedMediaType"
+
+
+class Invalid(Status):
+    """Fields of the object are refused; ``causes`` names them."""
+
+    code, reason = 422, "Invalid"
+
+
+class TooManyRequests(Status):
+    """The request may succeed later: an eviction that a PodDisruptionBudget does not allow now."""
+
+    code, reason = 429, "TooManyRequests"
+
+
+class InternalError(Status):
+    code, reason = 500, "InternalError"
+
+
+def not_found(resource: str, name: str) -> NotFound:
+    return NotFound(f"{resource} {quote(name)} not found", name=name, resource=resource)
+
+
+def already_exists(resource: str, name: str) -> AlreadyExists:
+    return AlreadyExists(f"{resource} {quote(name)} already exists", name=name, resource=resource)
+
+
+def conflict(resource: str, name: str, detail: str) -> Conflict:
+    message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {detail}"
+    return Conflict(message, name=name, resource=resource)
 
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-def bad_request(message: str) -> Status:
-    return Status(400, "BadRequest", message)
-
-
-def forbidden(resource: str, name: str, why: str, causes: Sequence[Cause] = ()) -> Status:
-    """``resource "name" is forbidden: why`` (without a name: ``resource is forbidden: why``)."""
+def forbidden(resource: str, name: str, detail: str, causes: Sequence[Cause] = ()) -> Forbidden:
+    """Make ``resource "name" is forbidden: detail``, or without a name ``resource is forbidden: detail``."""
     subject = f"{resource} {quote(name)}" if name else resource
-    message = f"{subject} is forbidden: {why}"
-    return Status(403, "Forbidden", message, name=name, resource=resource, causes=causes)
+    return Forbidden(f"{subject} is forbidden: {detail}", name=name, resource=resource, causes=causes)
 
 
-def method_not_allowed() -> Status:
-    """What a request gets whose path is served, but not to its verb."""
-    return Status(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+def method_not_allowed() -> MethodNotAllowed:
+    """Make the answer to a verb that a served path does not have."""
+    return MethodNotAllowed("the server does not allow this method on the requested resource")
 
 
-def method_not_supported(resource: str, action: str) -> Status:
-    return Status(405, "MethodNotAllowed", f"{action} is not supported on resources of kind {quote(resource)}")
+def method_not_supported(resource: str, action: str) -> MethodNotAllowed:
+    return MethodNotAllowed(f"{action} is not supported on resources of kind {quote(resource)}")
 
 
-def too_many_requests(message: str, retry_after_seconds: int = 0, causes: Sequence[Cause] = ()) -> Status:
-    return Status(429, "TooManyRequests", message, causes=causes, retry_after_seconds=retry_after_seconds)
+def internal_error(detail: str) -> InternalError:
+    return InternalError(f"Internal error occurred: {detail}")
 
 
-def unsupported_media_type(message: str) -> Status:
-    return Status(415, "UnsupportedMediaType", message)
+def no_such_resource() -> NotFound:
+    """Make the answer to a path that the server does not serve, such as a subresource that the kind does not have."""
+    return NotFound("the server could not find the requested resource")
 
 
-def internal_error(why: str) -> Status:
-    return Status(500, "InternalError", f"Internal error occurred: {why}")
-
-
-def no_such_resource() -> Status:
-    """What a request to a path that the server does not serve gets (a missing subresource, for one)."""
-    return Status(404, "NotFound", "the server could not find the requested resource")
-
-
-def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Status:
-    """``Kind.group "name" is invalid: ...`` (422); ``kind`` carries its group: ``DaemonSet.apps``."""
-    found = list(errors)
-    causes = [Cause(error.reason, error.body(), printable(error.field)) for error in found]
-    lines = list(dict.fromkeys(str(error) for error in found))  # upstream's aggregate drops repeats
+def invalid(kind: str, name: str, errors: Iterable[FieldError]) -> Invalid:
+    """Make ``Kind.group "name" is invalid: …``; ``kind`` carries its group: ``DaemonSet.apps``."""
+    errors = list(errors)
+    causes = [Cause(error.reason, error.body(), printable(error.field)) for error in errors]
+    lines = list(dict.fromkeys(str(error) for error in errors))  # upstream's aggregate drops repeats
     text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
-    message = f"{kind} {quote(name)} is invalid: {text}"
-    return Status(422, "Invalid", message, name=name, kind=kind, causes=causes)
+    return Invalid(f"{kind} {quote(name)} is invalid: {text}", name=name, kind=kind, causes=causes)
 
 
 # --- field errors -------------------------------------------------------------------------------------------------
 
 
 def show_value(value: Any) -> str:
-    """A value as upstream's ``field.Error`` prints it: strings quoted (``%q``), floats as Go prints them, the rest as
-    ``encoding/json`` writes it: maps by their keys, structs (Ordered) by their fields."""
+    """Print a value as upstream's ``field.Error`` does: strings quoted (``%q``), floats as Go does, the rest as JSON.
+
+    Maps are in the order of their keys, structs (Ordered) in that of their fields.
+    """
     from kubepy.api.values.goformat import format_float, in_go_order, quote, to_json
 
     if isinstance(value, str):
@@ -148,7 +221,7 @@ def invalid_value(path: str, value: Any, detail: str) -> FieldError:
 
 
 def invalid_without_value(path: str, detail: str) -> FieldError:
-    """The same where the value is too large to be shown (``OmitValueType``)."""
+    """Make an error about a value that is too large to be shown (``OmitValueType``)."""
     return FieldError("FieldValueInvalid", path, _detailed("Invalid value", detail))
 
 
@@ -157,8 +230,8 @@ def type_invalid(path: str, value: Any, detail: str) -> FieldError:
 
 
 def not_supported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The supported values are printed in the order given; upstream sorts sets before it passes them."""
-    values = ", ".join(show_value(one) for one in supported)
+    """Make an error that lists the supported values in the order given; upstream sorts sets before it passes them."""
+    values = ", ".join(show_value(supported_value) for supported_value in supported)
     text = f"Unsupported value: {show_value(value)}" + (f": supported values: {values}" if values else "")
     return FieldError("FieldValueNotSupported", path, text)
 

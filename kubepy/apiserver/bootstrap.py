@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kubepy.api.errors import Status
+from contextlib import suppress
+
+from kubepy.api.errors import AlreadyExists
 from kubepy.api.meta import Object
 from kubepy.apiserver.client import Client
 
@@ -25,11 +27,8 @@ def bootstrap(client: Client) -> None:
 
 
 def _ensure(client: Client, resource: str, obj: Object) -> None:
-    try:
+    with suppress(AlreadyExists):
         client.create(resource, obj)
-    except Status as error:
-        if error.reason != "AlreadyExists":
-            raise
 
 
 def _priority_class(name: str, value: int, description: str) -> Object:

@@ -174,7 +174,7 @@ class Client:
         try:
             changes = reader.changes(since)
         except CompactedError:
-            raise errors.Status(410, "Expired", f"too old resource version: {since} ({self.revision()})") from None
+            raise errors.Expired(f"too old resource version: {since} ({self.revision()})") from None
         if any(change.key.resource == CRDS for change in changes):
             self._forget_custom_kinds()
         return changes
@@ -367,7 +367,7 @@ class Client:
                 if ids.position != began:
                     self._store.set_meta(IDS_POSITION, str(ids.position))
         except ConflictError as error:  # somebody edited one of the files in the meantime
-            raise errors.Status(409, "Conflict", f"Operation cannot be fulfilled: {error}") from None
+            raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
 
     def _ids_position(self, transaction: Transaction) -> int:
         """The position of the sequence of ids. It was lost with an index that was made anew, whose revisions count from

@@ -15,12 +15,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
-if TYPE_CHECKING:
-    from kubepy.api.errors import Status
+with lazy_imports():
+    from kubepy.api import errors as api_errors
+
+# The reason why commands about containers are refused.
+NO_CONTAINERS = "no containers run here: pods are simulated"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -86,25 +90,17 @@ def raise_together(errors: Sequence[Exception]) -> None:
         raise AggregateError(errors)
 
 
-def is_status(error: BaseException, *reasons: str) -> bool:
-    """Whether an exception is a Status of the API (with one of these reasons, if any are named)."""
-    reason = getattr(error, "reason", None)
-    return hasattr(error, "causes") and (not reasons or reason in reasons)
-
-
 def unless_missing(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
     """What ``read`` returns, None if the API answers NotFound."""
     try:
         return read(*args, **kwargs)
-    except Exception as error:
-        if not is_status(error, "NotFound"):
-            raise
+    except api_errors.NotFound:
         return None
 
 
 def is_expected(error: BaseException) -> bool:
     """Whether an exception is an answer to the user; anything else is a defect, and is not to be worded as one."""
-    return isinstance(error, (CliError, AggregateError, OSError)) or is_status(error) or _is_storage_error(error)
+    return isinstance(error, (CliError, AggregateError, OSError, api_errors.Status)) or _is_storage_error(error)
 
 
 def _is_storage_error(error: BaseException) -> bool:
@@ -122,15 +118,9 @@ def with_source(error: Exception, action: str, source: str) -> Exception:
 
 def prefixed(error: Exception, prefix: str) -> Exception:
     """The same error with something before its message; a Status stays a Status."""
-    if is_status(error):
-        return _with_message(error, prefix + error.message)  # type: ignore[arg-type, attr-defined]
+    if isinstance(error, api_errors.Status):
+        return error.with_message(prefix + error.message)
     return CliError(f"{prefix}{error}")
-
-
-def _with_message(status: Status, message: str) -> Status:
-    return type(status)(status.code, status.reason, message, name=status.name, kind=status.kind,
-                        resource=status.resource, causes=status.causes,
-                        retry_after_seconds=status.retry_after_seconds)
 
 
 # --- messages -----------------------------------------------------------------------------------------------------
@@ -142,25 +132,24 @@ def text_of(error: BaseException) -> str:
         error = error.errors[0]
     if isinstance(error, AggregateError):
         return "".join(f"{message_for(one)}\n" for one in error.errors)
-    if is_status(error, "Invalid"):
-        return _invalid(error)  # type: ignore[arg-type]
+    if isinstance(error, api_errors.Invalid):
+        return _invalid(error)
     text = message_for(error)
-    if is_status(error) or isinstance(error, UnprefixedError) or text.startswith("error: "):
+    if isinstance(error, (api_errors.Status, UnprefixedError)) or text.startswith("error: "):
         return text
     return f"error: {text}"
 
 
 def message_for(error: BaseException) -> str:
     """One error as a line of several (``messageForError``): a Status with its reason, the rest as it is."""
-    if not is_status(error):
+    if not isinstance(error, api_errors.Status):
         return str(error)
-    reason = error.reason  # type: ignore[attr-defined]
-    if reason == "Unauthorized":
+    if isinstance(error, api_errors.Unauthorized):
         return f"error: You must be logged in to the server ({error})"
-    return f"Error from server ({reason}): {error}" if reason else f"Error from server: {error}"
+    return f"Error from server ({error.reason}): {error}" if error.reason else f"Error from server: {error}"
 
 
-def _invalid(status: Status) -> str:
+def _invalid(status: api_errors.Status) -> str:
     """``The DaemonSet "x" is invalid: …``; several causes go on lines of their own."""
     kind = status.kind.partition(".")[0]
     head = f"The {kind} {quote(status.name)} is invalid" if kind or status.name else "The request is invalid"

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from kubepy.api.schema.openapi import Schema, definition, enums, schema_for
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string
-from kubepy.cli.runtime.resources import warn_of_short_name
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.builder import warn_of_short_name
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.runtime.wordwrap import wrap
 from kubepy.quoting import printable, quote
 
@@ -41,7 +42,7 @@ kubepy explain ds
 # All fields of its update strategy, and theirs
 kubepy explain ds.spec.updateStrategy --recursive
 """)
-def explain(session: Session, given: Invocation) -> None:
+def explain(factory: Factory, given: Invocation) -> None:
     """Describe the fields and structure of a resource.
 
     A field is named by its path: <type>.<field>[.<field>]."""
@@ -50,49 +51,49 @@ def explain(session: Session, given: Invocation) -> None:
                        "list of supported resources.\n")
     if len(given.args) > 1:
         raise CliError("We accept only this format: explain RESOURCE\n")
-    resource, path = target(session, given.args[0])
-    resource = _of_version(session, resource, given.api_version)
+    resource, path = target(factory, given.args[0])
+    resource = _of_version(factory, resource, given.api_version)
     if given.output == "plaintext-openapiv2":
         raise CliError("the format plaintext-openapiv2 is not supported: use plaintext")
     if given.output != "plaintext":
         raise CliError(printable(f"unrecognized format: {given.output}"))
     descriptions = Descriptions(schemas_folder())
     explainer = Explainer(descriptions, given.recursive)
-    root = Described(schema_of(session, resource, descriptions))
+    root = Described(schema_of(factory, resource, descriptions))
     if descriptions.folder is None:
-        session.say(NO_DESCRIPTIONS)
+        factory.say(NO_DESCRIPTIONS)
     head = [f"GROUP:      {resource.group}"] if resource.group else []
-    session.print("\n".join([*head, f"KIND:       {resource.kind}", f"VERSION:    {resource.version}", ""]))
-    session.print(explainer.explanation(root, path), end="\n\n")
+    factory.print("\n".join([*head, f"KIND:       {resource.kind}", f"VERSION:    {resource.version}", ""]))
+    factory.print(explainer.explanation(root, path), end="\n\n")
 
 
 # --- the resource and its schema ----------------------------------------------------------------------------------
 
 
-def target(session: Session, word: str) -> tuple[Resource, list[str]]:
+def target(factory: Factory, word: str) -> tuple[Resource, list[str]]:
     """Return the resource and the path of ``ds.spec.template``, ``daemonsets.apps.spec``. Raises CliError."""
     word = word.removesuffix(".")
     if not _SYNTAX.fullmatch(word) or word.startswith(".") or ".." in word:
         raise CliError("invalid jsonpath syntax, first node must be field node")
     name = word.partition(".")[0]
-    resources = [resource for resource in session.scheme
+    resources = [resource for resource in factory.scheme
                  if name.lower() in (resource.plural, resource.singular_name, *resource.short_names)]
     if not resources:
         raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}")
-    warn_of_short_name(session, name)
+    warn_of_short_name(factory, name)
     for resource in resources:
         if word.startswith(resource.key):
             return resource, [part for part in word[len(resource.key):].split(".") if part]
     return resources[0], word.split(".")[1:]
 
 
-def _of_version(session: Session, resource: Resource, api_version: str) -> Resource:
+def _of_version(factory: Factory, resource: Resource, api_version: str) -> Resource:
     """Return the resource in the version asked for, which may be of another group. Raises CliError."""
     if not api_version:
         return resource
     group, _, version = api_version.rpartition("/")
     name = f"{group}/{version}, Resource={resource.plural}"
-    served = [other for other in session.scheme
+    served = [other for other in factory.scheme
               if other.group == group and version in (other.version, *other.other_versions)]
     if not served:
         raise CliError(f"couldn't find resource for {quote(name)}")
@@ -102,19 +103,19 @@ def _of_version(session: Session, resource: Resource, api_version: str) -> Resou
     raise CliError(f"error: GVR ({name}) not found in OpenAPI schema")
 
 
-def schema_of(session: Session, resource: Resource, descriptions: Descriptions) -> Schema:
+def schema_of(factory: Factory, resource: Resource, descriptions: Descriptions) -> Schema:
     """Return the schema of a kind. Raises CliError for a kind without one."""
     if resource.custom:
-        return _custom_schema(session, resource, descriptions)
+        return _custom_schema(factory, resource, descriptions)
     schema = schema_for(resource.api_version, resource.kind)
     if schema is None:
         raise CliError(f"there is no description of {resource.kind} in {resource.api_version}")
     return schema
 
 
-def _custom_schema(session: Session, resource: Resource, descriptions: Descriptions) -> Schema:
+def _custom_schema(factory: Factory, resource: Resource, descriptions: Descriptions) -> Schema:
     """Return the schema of a custom resource; apiVersion, kind and metadata are described as in built-in types."""
-    crd = session.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
+    crd = factory.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
     version = next(entry for entry in crd["spec"]["versions"] if entry["name"] == resource.version)
     node = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     every_kind = "io.k8s.api.core.v1.ConfigMap"

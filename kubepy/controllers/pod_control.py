@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import Object, name_of, namespace_of, new_controller_ref
 from kubepy.apiserver.client import Client
 from kubepy.runtime.events import Recorder
@@ -41,7 +41,7 @@ class PodControl:
         try:
             self._client.delete("pods", name, namespace=namespace_of(owner))
         except Status as error:
-            if error.reason != "NotFound":
+            if not isinstance(error, NotFound):
                 self._recorder.event(owner, "Warning", "FailedDelete", f"Error deleting: {error}")
             raise
         self._recorder.event(owner, "Normal", "SuccessfulDelete", f"Deleted pod: {name}")

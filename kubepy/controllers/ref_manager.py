@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Literal
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import (
     Object,
     controller_of,
@@ -88,7 +89,7 @@ class RefManager:
 
     def _carry_out(self, decision: Decision, obj: Object) -> Object | None:
         """Do as decided; the object if the owner controls it now. One that is gone by now is no error."""
-        try:
+        with suppress(NotFound):
             match decision:
                 case "keep":
                     return obj
@@ -96,9 +97,6 @@ class RefManager:
                     return self.adopt(obj)
                 case "release":
                     self.release(obj)
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
         return None
 
     def adopt(self, obj: Object) -> Object:

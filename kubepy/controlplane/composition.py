@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import Expired
 from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, latest, parse
-from kubepy.controlplane.manager import GONE, UNWATCHED, Manager
+from kubepy.controlplane.manager import UNWATCHED, Manager
 from kubepy.lazy import lazy_imports
 from kubepy.runtime.reconcile import Context, Informers, Reconciler
 from kubepy.storage import LockTimeoutError
@@ -33,13 +33,13 @@ with lazy_imports():
         nodelifecycle,
         persistentvolume,
         podgc,
-        pvcprotection,
         replicaset,
         resourcequota,
         statefulset,
         tainteviction,
         ttl,
         ttlafterfinished,
+        volumeprotection,
     )
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
     ("kubepy.dev/simulated", lambda context: persistentvolume.SimulatedProvisioner(context)),
     ("persistentvolume-expander-controller", lambda context: persistentvolume.ExpandController(context)),
     ("external-resizer simulated.kubepy.dev", lambda context: persistentvolume.SimulatedResizer(context)),
-    ("pv-protection-controller", lambda context: persistentvolume.PVProtectionController(context)),
-    ("pvc-protection-controller", lambda context: pvcprotection.PVCProtectionController(context)),
+    ("pv-protection-controller", lambda context: volumeprotection.PVProtectionController(context)),
+    ("pvc-protection-controller", lambda context: volumeprotection.PVCProtectionController(context)),
     ("job-controller", lambda context: job.JobController(context)),
     ("cronjob-controller", lambda context: cronjob.CronJobController(context)),
     ("ttl-after-finished-controller", lambda context: ttlafterfinished.TTLAfterFinishedController(context)),
@@ -118,9 +118,7 @@ def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool
         return None
     try:
         _, changes = cluster.client.changes(checkpoint.revision)
-    except Status as error:
-        if error.code != GONE:
-            raise
+    except Expired:
         return None  # the index was made anew
     return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
 

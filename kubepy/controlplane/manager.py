@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from kubepy.api.clock import Clock
-from kubepy.api.errors import Status
+from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
 from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.apiserver.client import CRDS, Batch, Client
 from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
@@ -31,8 +31,6 @@ POLL_SECONDS = 0.05  # how often a waiting manager looks at the change log …
 POLL_COST_RATIO = 20  # … unless looking takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
 MAX_CONFLICTS = 20  # in a row
-CONFLICT = 409
-GONE = 410  # the code of an error that says that the change log no longer reaches back far enough
 UNWATCHED = frozenset(("events", "events.events.k8s.io"))
 
 
@@ -171,7 +169,7 @@ class Manager:
         except Status as error:
             self._stale = True
             self._conflicts += 1
-            if error.code not in (CONFLICT, GONE) or self._conflicts > MAX_CONFLICTS:
+            if not isinstance(error, (AlreadyExists, Conflict, Expired)) or self._conflicts > MAX_CONFLICTS:
                 raise
             self._clock.sleep(POLL_SECONDS)
         except BaseException:
@@ -220,9 +218,7 @@ class Manager:
             return
         try:
             self._revision, events = self._client.changes(self._revision)
-        except Status as error:
-            if error.code != GONE:
-                raise
+        except Expired:
             self._stale = True
             self._poll()
             return

@@ -7,11 +7,12 @@ twice, puts many similar ones into one, and stays silent about an object that it
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from kubepy.api import errors
 from kubepy.api.clock import Ids, format_time, parse_time
+from kubepy.api.errors import AlreadyExists
 from kubepy.api.meta import Object, name_of, namespace_of, object_reference
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.client import Client
@@ -88,12 +89,9 @@ def store_event(session: Session, event: Object, now: datetime, ids: Ids, last_n
         last_name = max(int(now.timestamp() * 1e6) * 1000, last_name + 1)
         name = f"{event['involvedObject'].get('name', '')}.{last_name:x}"
         metadata["name"] = ids.uid() if dns1123_subdomain(name) else name
-        try:
+        with suppress(AlreadyExists):  # a fixed clock gives the same name again: the next one is free
             session.create(Key(EVENTS, metadata["namespace"], metadata["name"]), event)
             return last_name
-        except errors.Status as status:
-            if status.reason != "AlreadyExists":  # a fixed clock gives the same name again: the next one is free
-                raise
 
 
 def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str, component: str, now: datetime,

@@ -9,9 +9,10 @@ Decisions are pure functions; :class:`History` writes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from typing import Any
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import AlreadyExists, Status
 from kubepy.api.meta import Object, labels_of, name_of, namespace_of, new_controller_ref
 from kubepy.apiserver.client import Client
 
@@ -137,11 +138,8 @@ class History:
     def create(self, revision: Object) -> Object | None:
         """Store a new revision, or return the equal one of that name; None when another content has the name."""
         namespace = namespace_of(revision)
-        try:
+        with suppress(AlreadyExists):
             return self._client.create(RESOURCE, revision, namespace=namespace)
-        except Status as error:
-            if error.reason != "AlreadyExists":
-                raise
         existing = self._client.get(RESOURCE, name_of(revision), namespace=namespace)
         return existing if existing.get("data") == revision["data"] else None
 

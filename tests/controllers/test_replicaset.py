@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubepy.api.clock import format_time, parse_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import Forbidden
 from kubepy.api.meta import Object, name_of, uid_of
 from kubepy.controllers.ref_manager import decide
 from kubepy.controllers.replicaset.scale_down import DELETION_COST, pods_to_delete
@@ -284,7 +284,7 @@ def forbid_pods(monkeypatch: pytest.MonkeyPatch, lab: Lab, allowed: int) -> list
         if resource == "pods":
             tried.append(obj["metadata"].get("generateName", ""))
             if len(tried) > allowed:
-                raise Status(403, "Forbidden", 'pods "web-" is forbidden: no more')
+                raise Forbidden('pods "web-" is forbidden: no more')
         return create(self, resource, obj, *arguments, **options)
 
     monkeypatch.setattr(Client, "create", creation)

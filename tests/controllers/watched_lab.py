@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.apiserver.client import Client
 from kubepy.controlplane.checkpoint import CheckpointStore
 from kubepy.controlplane.composition import CHECKPOINT
@@ -93,8 +93,5 @@ class WatchedLab(Lab):
 
 def if_there(act: Callable[[], object]) -> None:
     """Do what may come too late: its object may be gone."""
-    try:
+    with suppress(NotFound):
         act()
-    except Status as error:
-        if error.reason != "NotFound":
-            raise

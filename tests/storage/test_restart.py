@@ -263,13 +263,13 @@ def test_command_syncs_and_marks_its_files_before_it_ends(folder: Path) -> None:
 
 
 def test_large_commit_is_synced_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubepy.storage.folder.files import Folder
+    from kubepy.storage.folder.files import StateFolder
 
     synced: list[str] = []
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append("file"), fsync(descriptor))[1])
-    sync_all = Folder.sync_all
-    monkeypatch.setattr(Folder, "sync_all", lambda self: (synced.append("all"), sync_all(self))[1])
+    sync_all = StateFolder.sync_all
+    monkeypatch.setattr(StateFolder, "sync_all", lambda self: (synced.append("all"), sync_all(self))[1])
     write(folder, "1", names=tuple(f"n{number}" for number in range(40)))
     assert synced[0] == "all"
     assert synced.count("file") < 10
@@ -288,12 +288,12 @@ def test_content_is_synced_before_the_commit_is_recorded(folder: Path, monkeypat
 
 
 def test_rebuilt_index_syncs_the_files_that_it_trusts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubepy.storage.folder.files import Folder
+    from kubepy.storage.folder.files import StateFolder
 
     write(folder, "1", sync=False)
     shutil.rmtree(folder / ".kubepy")
     synced: list[str] = []
-    monkeypatch.setattr(Folder, "sync_all", lambda self: synced.append("all"))
+    monkeypatch.setattr(StateFolder, "sync_all", lambda self: synced.append("all"))
     assert values(folder) == {"a": "1"}
     assert synced
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kubepy.api import errors
 from kubepy.api.cel.checker import CompileError, compile_policy_expression
 from kubepy.api.cel.cost import MATCH_CONDITIONS_BUDGET, OUT_OF_BUDGET, BudgetExceeded, CostBudget
 from kubepy.api.cel.interpreter import evaluate_within
@@ -24,7 +25,8 @@ from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
 POLICIES, BINDINGS = f"validatingadmissionpolicies.{GROUP}", f"validatingadmissionpolicybindings.{GROUP}"
-CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
+ERRORS = {error.reason: error for error in (errors.Unauthorized, errors.Forbidden, errors.RequestEntityTooLarge,
+                                            errors.Invalid)}
 
 
 class Decision(NamedTuple):
@@ -58,9 +60,9 @@ def check_policies(request: Request, operation: str) -> None:
 
 
 def _denial(request: Request, message: str, reason: str) -> Status:
-    status = refusal(request.target, request.obj, message, [Cause("", message)])
-    status.code, status.reason, status.kind = CODES.get(reason, 422), reason, request.target.resource.plural
-    return status
+    forbidden = refusal(request.target, request.obj, message, [Cause("", message)])
+    return ERRORS[reason](forbidden.message, name=forbidden.name, kind=request.target.resource.plural,
+                          resource=forbidden.resource, causes=forbidden.causes)
 
 
 def _decisions(policy: Object, bindings: list[Object], request: Request,

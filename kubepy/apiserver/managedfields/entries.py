@@ -110,7 +110,7 @@ def conflict_status(conflicts: list[Conflict]) -> errors.Status:
     """The answer to an apply that met conflicts; they are in order of managers and fields."""
     causes = [errors.Cause("FieldManagerConflict", f"conflict with {one.manager}", path_text(one.path))
               for one in conflicts]
-    return errors.Status(409, "Conflict", _message(conflicts), causes=causes)
+    return errors.Conflict(_message(conflicts), causes=causes)
 
 
 def _message(conflicts: list[Conflict]) -> str:

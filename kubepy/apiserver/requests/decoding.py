@@ -44,11 +44,11 @@ def _expect_kind(resource: Resource, obj: Object) -> str:
     versions = [resource.api_version, *(f"{resource.group}/{other}" for other in resource.other_versions)]
     if api_version not in versions:
         why = f"the API version in the data ({api_version}) does not match the expected API version "
-        raise errors.bad_request(f"{why}({resource.api_version})")
+        raise errors.BadRequest(f"{why}({resource.api_version})")
     if kind != resource.kind:
         version = api_version.rpartition("/")[2]
         why = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'
-        raise errors.bad_request(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {why}")
+        raise errors.BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {why}")
     return str(api_version)
 
 
@@ -59,7 +59,7 @@ def strict_complaints(unknown_fields: list[str]) -> list[str]:
 
 def _cannot_be_handled(resource: Resource, api_version: str, why: str) -> errors.Status:
     kind, version = resource.kind, api_version.rpartition("/")[2]
-    return errors.bad_request(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
+    return errors.BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
 
 
 class PatchWords(NamedTuple):

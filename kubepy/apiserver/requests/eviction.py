@@ -39,7 +39,7 @@ def _budget_of(session: Session, pod: Object) -> Object | None:
     found = [one for one in session.list(BUDGETS, pod["metadata"]["namespace"]) if _covers(one, pod)]
     if len(found) > 1:
         why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        raise errors.Status(500, "", why)
+        raise errors.Status(why)
     return found[0] if found else None
 
 
@@ -97,7 +97,8 @@ def _why_not(budget: Object) -> str:
 
 
 def _too_many(why: str, retry_after_seconds: int = 0) -> errors.Status:
-    return errors.too_many_requests(REFUSED, retry_after_seconds, [errors.Cause("DisruptionBudget", why)])
+    return errors.TooManyRequests(REFUSED, causes=[errors.Cause("DisruptionBudget", why)],
+                                  retry_after_seconds=retry_after_seconds)
 
 
 def _set_disruption_not_allowed(server: Server, budget: Object) -> None:

@@ -83,7 +83,7 @@ def apply(resource: Resource, obj: Object, patch: Any, patch_type: str) -> Objec
         return patches.merge_patch(obj, patch)
     if patch_type == STRATEGIC_MERGE_PATCH:
         return _apply_strategically(resource, obj, patch)
-    raise errors.unsupported_media_type(f"the body of the request was in an unknown format: {patch_type}")
+    raise errors.UnsupportedMediaType(f"the body of the request was in an unknown format: {patch_type}")
 
 
 def _apply_strategically(resource: Resource, obj: Object, patch: Any) -> Object:

@@ -109,7 +109,7 @@ def _validate(target: Target, paths: ScalePaths, scale: Object, old: Object) -> 
     """Raises Invalid, BadRequest, Conflict. A custom resource is validated by its own strategy."""
     replicas = scale["spec"].get("replicas", 0)
     if target.resource.custom and replicas == NOT_SET:
-        raise errors.bad_request(f"the spec replicas field {quote(dotted(paths.replicas))} cannot be empty")
+        raise errors.BadRequest(f"the spec replicas field {quote(dotted(paths.replicas))} cannot be empty")
     if not target.resource.custom:
         if replicas < 0:
             wrong = errors.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
@@ -154,7 +154,7 @@ def _selector(found: Any) -> str:
         is_label_selector = found.keys() <= {"matchLabels", "matchExpressions"}
         return str(from_label_selector(found) if is_label_selector else from_set(found))
     except SelectorError as error:
-        raise errors.bad_request(str(error)) from None
+        raise errors.BadRequest(str(error)) from None
 
 
 def _set(obj: Object, path: tuple[str, ...], value: Any) -> None:

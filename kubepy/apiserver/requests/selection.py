@@ -13,7 +13,7 @@ def select(strategy: Strategy, objects: list[Object], label_selector: str, field
     try:
         labels, terms = parse_labels(label_selector), parse_fields(field_selector)
     except SelectorError as error:
-        raise errors.bad_request(str(error)) from None
+        raise errors.BadRequest(str(error)) from None
     terms = [_known(strategy, term) for term in terms]
     chosen = [obj for obj in objects if labels.matches(labels_of(obj))]
     if not terms:
@@ -36,5 +36,5 @@ def _known(strategy: Strategy, term: Term) -> Term:
     """The term by the field's present name. Raises BadRequest for a field that the kind is not selected by."""
     field = strategy.selectable_aliases.get(term.field, term.field)
     if not strategy.is_selectable(field):
-        raise errors.bad_request(strategy.not_selectable(field))
+        raise errors.BadRequest(strategy.not_selectable(field))
     return term._replace(field=field)

@@ -95,7 +95,7 @@ def expect_subresource(resource: Resource, subresource: str) -> None:
         raise errors.no_such_resource()
     if subresource not in _CHANGEABLE:
         why = f"kubepy does not support changes of {resource.plural}/{subresource}"
-        raise errors.Status(405, "MethodNotAllowed", why)
+        raise errors.MethodNotAllowed(why)
 
 
 def match_namespace(obj: Object, target: Target) -> None:
@@ -109,7 +109,7 @@ def match_namespace(obj: Object, target: Target) -> None:
         return
     if namespace and target.namespace:
         why = "the namespace of the provided object does not match the namespace sent on the request"
-        raise errors.bad_request(why)
+        raise errors.BadRequest(why)
     if target.namespace:
         metadata["namespace"] = target.namespace
     else:
@@ -123,9 +123,9 @@ def match_name(obj: Object, target: Target) -> None:
         return
     if not name:
         why = f"the name of the object ({target.name} based on URL) was undeterminable: name must be provided"
-        raise errors.bad_request(why)
-    raise errors.bad_request(f"the name of the object ({printable(name)}) does not match the name on the URL "
-                             f"({printable(target.name)})")
+        raise errors.BadRequest(why)
+    raise errors.BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
+                            f"({printable(target.name)})")
 
 
 def drop_duplicate_owners(server: Server, obj: Object) -> None:

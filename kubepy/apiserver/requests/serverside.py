@@ -90,11 +90,11 @@ def _check(resource: Resource, request: Request) -> None:
         raise errors.invalid("PatchOptions.meta.k8s.io", "", [wrong])
     config = request.config
     if not isinstance(config, dict) or not isinstance(config.get("metadata"), dict):
-        raise errors.bad_request("error decoding YAML: the applied configuration is not an object with metadata")
+        raise errors.BadRequest("error decoding YAML: the applied configuration is not an object with metadata")
     if (config.get("apiVersion"), config.get("kind")) != (resource.api_version, resource.kind):
-        raise errors.bad_request(f"invalid object type: {_kind_text(config)}")
+        raise errors.BadRequest(f"invalid object type: {_kind_text(config)}")
     if config["metadata"].get("managedFields") is not None:
-        raise errors.bad_request("metadata.managedFields must be nil")
+        raise errors.BadRequest("metadata.managedFields must be nil")
 
 
 def _kind_text(obj: Object) -> str:
@@ -106,7 +106,7 @@ def _kind_text(obj: Object) -> str:
 def _untyped(resource: Resource, config: Object, why: str) -> errors.Status:
     metadata = config["metadata"]
     place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_text(config)}"
-    return errors.Status(500, "", f"failed to create typed patch object ({printable(place)}): {why}")
+    return errors.Status(f"failed to create typed patch object ({printable(place)}): {why}")
 
 
 def _empty(resource: Resource) -> Object:

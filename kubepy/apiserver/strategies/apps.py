@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.errors import FieldError, bad_request
+from kubepy.api.errors import BadRequest, FieldError
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, parse_int
 from kubepy.apiserver.strategies.strategy import Strategy, restore
@@ -106,7 +106,7 @@ def _template_generation(obj: Object) -> int:
     try:
         return parse_int(text)
     except NumberError as error:
-        raise bad_request(str(error)) from None
+        raise BadRequest(str(error)) from None
 
 
 def _set_template_generation(obj: Object, generation: int) -> None:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.cli.auth.rules import rule_text, subject_text, uncovered
 from kubepy.cli.errors import CliError, unless_missing
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
@@ -25,10 +25,9 @@ from kubepy.cli.runtime.flagsets import (
     require_files,
 )
 from kubepy.cli.runtime.infos import Info
+from kubepy.cli.runtime.objects import typed
 from kubepy.cli.runtime.output import Printer, printer_for
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.typed import typed
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 
 GROUP = "rbac.authorization.k8s.io"
 OPTED_OUT = "rbac.authorization.kubernetes.io/autoupdate"
@@ -61,40 +60,40 @@ kubepy auth reconcile -f rbac.yaml
 # And take away what it does not
 kubepy auth reconcile -f rbac.yaml --remove-extra-permissions --remove-extra-subjects
 """)
-def reconcile(session: Session, given: Invocation) -> None:
+def reconcile(factory: Factory, given: Invocation) -> None:
     """Reconcile rules for role, role binding, cluster role, and cluster role binding objects.
 
     Missing objects are created, together with their namespaces; objects of other kinds are passed over."""
     require_files(given)
     if given.args:
         raise CliError("no arguments are allowed")
-    strategy = dry_run(session, given)
+    strategy = dry_run(factory, given)
     if strategy == SERVER:
         raise CliError("--dry-run=server for command reconcile is not supported yet")
-    printer = printer_for(session, given, "reconciled", strategy, typed=True)
-    find(session, given, local=True).visit(lambda info: _reconcile_one(session, given, info, printer, strategy))
+    printer = printer_for(factory, given, "reconciled", strategy, typed=True)
+    find(factory, given, local=True).visit(lambda info: _reconcile_one(factory, given, info, printer, strategy))
 
 
-def _reconcile_one(session: Session, given: Invocation, info: Info, printer: Printer, strategy: str) -> None:
+def _reconcile_one(factory: Factory, given: Invocation, info: Info, printer: Printer, strategy: str) -> None:
     if info.resource.group != GROUP or info.resource.kind not in (*ROLES, *BINDINGS):
         return
     version = info.content["apiVersion"].rpartition("/")[2]
     if version != "v1":
         raise CliError(f"only {GROUP}/v1 is supported: not *{version}.{info.resource.kind}")
-    expected = typed(info)
+    expected = typed(info.content, info.source)
     if info.resource.namespaced and not info.namespace:
         raise CliError("resource name may not be empty")  # kubectl's words for a namespace that is not named
-    existing = _existing(session, info)
+    existing = _existing(factory, info)
     plan = _plan(given, existing, expected)
     made = plan.object
     if plan.operation and not plan.is_protected and strategy != CLIENT:
-        made = _carry_out(session, info, plan)
+        made = _carry_out(factory, info, plan)
     printer(made)
-    _explain(session, given, plan, is_role=info.resource.kind in ROLES)
+    _explain(factory, given, plan, is_role=info.resource.kind in ROLES)
 
 
-def _existing(session: Session, info: Info) -> Object | None:
-    return unless_missing(session.client.get, info.resource.address, info.name, namespace=info.namespace)
+def _existing(factory: Factory, info: Info) -> Object | None:
+    return unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
 
 
 # --- deciding -----------------------------------------------------------------------------------------------------
@@ -173,32 +172,32 @@ def _with_metadata(existing: Object, expected: Object) -> Object:
 # --- doing and telling --------------------------------------------------------------------------------------------
 
 
-def _carry_out(session: Session, info: Info, plan: Plan) -> Object:
+def _carry_out(factory: Factory, info: Info, plan: Plan) -> Object:
     """Returns the object as the cluster has it then."""
-    client, key = session.client, info.resource.key
+    client, key = factory.client, info.resource.key
     with client.joined():
         if plan.operation == UPDATE:
             return client.update(key, plan.object, namespace=info.namespace, field_manager=UNNAMED)
         if plan.operation == RECREATE:
             client.delete(key, info.name, namespace=info.namespace)
         if info.namespace:
-            _ensure_namespace(session, info.namespace)
+            _ensure_namespace(factory, info.namespace)
         return client.create(key, plan.object, namespace=info.namespace, field_manager=UNNAMED)
 
 
-def _ensure_namespace(session: Session, name: str) -> None:
-    if unless_missing(session.client.get, "namespaces", name) is None:
+def _ensure_namespace(factory: Factory, name: str) -> None:
+    if unless_missing(factory.client.get, "namespaces", name) is None:
         namespace: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        session.client.create("namespaces", namespace, field_manager=UNNAMED)
+        factory.client.create("namespaces", namespace, field_manager=UNNAMED)
 
 
-def _explain(session: Session, given: Invocation, plan: Plan, *, is_role: bool) -> None:
+def _explain(factory: Factory, given: Invocation, plan: Plan, *, is_role: bool) -> None:
     if not plan.operation:
         return
     caveat = f", but object opted out ({OPTED_OUT}: false)" if plan.is_protected else ""
-    session.say(f"\treconciliation required {plan.operation}{caveat}")
+    factory.say(f"\treconciliation required {plan.operation}{caveat}")
     what, text = ("rules", rule_text) if is_role else ("subjects", subject_text)
     removes = given.remove_extra_permissions if is_role else given.remove_extra_subjects
     for title, found in ((f"missing {what} added", plan.missing), (f"extra {what} removed", plan.extra * removes)):
         if found:
-            session.say("\n".join([f"\t{title}:", *(f"\t\t{text(one)}" for one in found)]))
+            factory.say("\n".join([f"\t{title}:", *(f"\t\t{text(one)}" for one in found)]))

@@ -9,12 +9,14 @@ import click
 
 from kubepy.cli.completion.words import flag_values, positional
 from kubepy.cli.errors import is_expected
-from kubepy.cli.runtime.command import Entry, Invocation, Verb, load
-from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parser
-from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.cli.runtime.command import Command, Entry, load, root_command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested
+from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine
+from kubepy.cli.runtime.verbs import Invocation
 
 
-class _Complete(Verb):
+class _Complete(Command):
     """Takes one argument, the command line so far, whatever it looks like."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -32,7 +34,7 @@ class _Complete(Verb):
             ctx.obj.print(word)
 
 
-complete = _Complete("__complete", "__complete LINE", None)
+complete = _Complete("__complete LINE")
 
 
 def split(line: str) -> list[str]:
@@ -49,26 +51,24 @@ def split(line: str) -> list[str]:
 class Line(NamedTuple):
     """The command that a line names (``("rollout", "undo")``), and the words that are not its name."""
 
-    command: Verb
+    command: Command
     path: tuple[str, ...]
     rest: list[str]
 
 
-def candidates(session: Session, words: list[str]) -> list[str]:
+def candidates(factory: Factory, words: list[str]) -> list[str]:
     """What the last word could become, sorted."""
     if not words:
         return []
     *before, word = words
-    found = _after(session, _command_of(before), word)
+    found = _after(factory, _command_of(before), word)
     return sorted({one for one in found if one.startswith(word)})
 
 
 def _command_of(words: list[str]) -> Line:
-    from kubepy.cli.commands import COMMANDS
-
-    line = Line(Verb("kubepy", "kubepy", None, entries=COMMANDS), (), words)
+    line = Line(root_command(), (), words)
     while line.command.entries:
-        at = Parser([*line.command.flags, *GLOBAL_FLAGS]).first_word(line.rest)
+        at = line.command.parser().first_word(line.rest)
         name = line.command.canonical(line.rest[at]) if at is not None else ""
         if not name or at is None:
             break
@@ -77,26 +77,29 @@ def _command_of(words: list[str]) -> Line:
     return line
 
 
-def _after(session: Session, line: Line, word: str) -> Iterable[str]:
-    flags = {flag.name: flag for flag in [*GLOBAL_FLAGS, *line.command.flags]}
+def _after(factory: Factory, line: Line, word: str) -> Iterable[str]:
+    flags = {flag.long: flag for flag in [*GLOBAL_FLAGS, *line.command.flags]}
     flag = _unfinished(flags, line.rest)
-    given = _given(line, line.rest if flag is None else line.rest[:-1])
-    if given is None:
+    try:
+        parsed = line.command.parser().parse(line.rest if flag is None else line.rest[:-1])
+    except (FlagSyntaxError, HelpRequested):
         return []
-    session.take(given, may_create=False)
+    path = " ".join(("kubepy", *line.path))
+    given = line.command.options_of(CommandLine(path, parsed.args, parsed.dash, parsed.given), parsed.values)
+    factory.use(line.command.global_options_of(parsed.values), may_create=False)
     if flag is not None:
-        return _ended_by_commas(flag_values(session, line.path, flag, given), word)
+        return _ended_by_commas(flag_values(factory, line.path, flag, given), word)
     if word.startswith("--") and "=" in word:
         name, _, value = word.partition("=")
         wanted = flags.get(name[2:])
-        values = _ended_by_commas(flag_values(session, line.path, wanted, given), value) if wanted else []
+        values = _ended_by_commas(flag_values(factory, line.path, wanted, given), value) if wanted else []
         return [f"{name}={one}" for one in values]
     if word.startswith("-"):
-        return [f"--{one.name}" + ("" if one.no_value is not None else "=") for one in flags.values()
+        return [f"--{one.long}" + ("" if one.no_value is not None else "=") for one in flags.values()
                 if not one.hidden and not one.deprecated]
-    if given.dash != -1:
+    if given.line.dash != -1:
         return []
-    return [*_commands(line, given), *positional(session, line.path, given, word)]
+    return [*_commands(line, given), *positional(factory, line.path, given, word)]
 
 
 def _unfinished(flags: Mapping[str, Flag], words: list[str]) -> Flag | None:
@@ -109,15 +112,6 @@ def _unfinished(flags: Mapping[str, Flag], words: list[str]) -> Flag | None:
     else:
         flag = next((one for one in flags.values() if one.short and one.short == last[-1:]), None)
     return flag if flag is not None and flag.no_value is None else None
-
-
-def _given(line: Line, words: list[str]) -> Invocation | None:
-    """The words so far as the command would read them; None when it would not."""
-    try:
-        parsed = Parser([*line.command.flags, *GLOBAL_FLAGS]).parse(words)
-    except (FlagSyntaxError, HelpRequested):
-        return None
-    return Invocation(line.command, " ".join(("kubepy", *line.path)), *parsed)
 
 
 def _ended_by_commas(values: Iterable[str], word: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import quote
 
 BASH = """# bash completion for kubepy
@@ -58,7 +58,7 @@ source <(kubepy completion bash)
 # For fish
 kubepy completion fish > ~/.config/fish/completions/kubepy.fish
 """)
-def completion(session: Session, given: Invocation) -> None:
+def completion(factory: Factory, given: Invocation) -> None:
     """Output shell completion code for the specified shell (bash, zsh, fish)."""
     if not given.args:
         given.usage_error("Shell not specified.")
@@ -67,4 +67,4 @@ def completion(session: Session, given: Invocation) -> None:
     shell = given.args[0]
     if shell not in SCRIPTS:
         given.usage_error(f"Unsupported shell type {quote(shell)}.")
-    session.print(SCRIPTS[shell], end="")
+    factory.print(SCRIPTS[shell], end="")

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kubepy.cli.completion import objects
-from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.command import Entry, root_command
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation
 
 Path = tuple[str, ...]
 # The candidates for a word behind others. The word itself may be begun: ``ds/ag``.
-Words = Callable[[Session, Invocation, str], Iterable[str]]
+Words = Callable[[Factory, Invocation, str], Iterable[str]]
 
 WORKLOADS = ("daemonsets", "deployments", "statefulsets")
 SCALABLE = ("deployments", "replicasets", "replicationcontrollers", "statefulsets")
@@ -22,115 +23,113 @@ BINDINGS = ("clusterrolebindings", "rolebindings")
 # --- words --------------------------------------------------------------------------------------------------------
 
 
-def positional(session: Session, path: Path, given: Invocation, word: str) -> Iterable[str]:
+def positional(factory: Factory, path: Path, given: Invocation, word: str) -> Iterable[str]:
     """What the next word of a command could be."""
-    return WORDS.get(path, any_object if path and path[0] in TAKES_OBJECTS else nothing)(session, given, word)
+    return WORDS.get(path, any_object if path and path[0] in TAKES_OBJECTS else nothing)(factory, given, word)
 
 
-def nothing(session: Session, given: Invocation, word: str) -> Iterable[str]:
+def nothing(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
     return ()
 
 
-def any_object(session: Session, given: Invocation, word: str) -> Iterable[str]:
+def any_object(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
     """Types, and the names of a type's objects: ``TYPE NAME`` or ``TYPE/NAME``."""
-    return typed(None)(session, given, word)
+    return typed(None)(factory, given, word)
 
 
 def typed(kinds: Sequence[str] | None, then: Words = nothing) -> Words:
     """The same of these types only (None: of all); ``then``: what may follow one object."""
 
-    def complete(session: Session, given: Invocation, word: str) -> Iterable[str]:
+    def complete(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
         args = given.args
-        found = list(then(session, given, word)) if objects.named(given) else []
+        found = list(then(factory, given, word)) if objects.named(given) else []
         if args and "/" not in args[0]:
-            names = (name for kind in args[0].split(",") for name in objects.names(session, kind))
+            names = (name for kind in args[0].split(",") for name in objects.names(factory, kind))
             return [*found, *(name for name in names if name not in args[1:])]
         kind, slash, _ = word.partition("/")
         if slash:
-            return [one for one in (f"{kind}/{name}" for name in objects.names(session, kind)) if one not in args]
+            return [one for one in (f"{kind}/{name}" for name in objects.names(factory, kind)) if one not in args]
         if args:
             return [*found, *(f"{one}/" for one in kinds or ())]
         before, comma, _ = word.rpartition(",")
-        return [before + comma + one for one in kinds or [*(one.plural for one in session.scheme), "all"]]
+        return [before + comma + one for one in kinds or [*(one.plural for one in factory.scheme), "all"]]
 
     return complete
 
 
 def names_of(kind: str) -> Words:
     """Names of objects of one type, each once."""
-    return lambda session, given, word: [one for one in objects.names(session, kind) if one not in given.args]
+    return lambda factory, given, word: [one for one in objects.names(factory, kind) if one not in given.args]
 
 
-def once(values: Callable[[Session], Iterable[str]]) -> Words:
+def once(values: Callable[[Factory], Iterable[str]]) -> Words:
     """Values for the first word."""
-    return lambda session, given, word: () if given.args else values(session)
+    return lambda factory, given, word: () if given.args else values(factory)
 
 
-def _types(session: Session) -> Iterable[str]:
-    return [resource.plural for resource in session.scheme]
+def _types(factory: Factory) -> Iterable[str]:
+    return [resource.plural for resource in factory.scheme]
 
 
-def _images(session: Session, given: Invocation, word: str) -> Iterable[str]:
-    return [f"{name}=" for name in objects.containers(session, given)]
+def _images(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
+    return [f"{name}=" for name in objects.containers(factory, given)]
 
 
-def _variables(session: Session, given: Invocation, word: str) -> Iterable[str]:
-    return [f"{name}{end}" for name in objects.variables(session, given) for end in "=-"]
+def _variables(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
+    return [f"{name}{end}" for name in objects.variables(factory, given) for end in "=-"]
 
 
-def _labels(session: Session, given: Invocation, word: str) -> Iterable[str]:
-    return [f"{key}-" for key in objects.metadata_keys(session, given, "labels")]
+def _labels(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
+    return [f"{key}-" for key in objects.metadata_keys(factory, given, "labels")]
 
 
-def _annotations(session: Session, given: Invocation, word: str) -> Iterable[str]:
-    return [f"{key}-" for key in objects.metadata_keys(session, given, "annotations")]
+def _annotations(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
+    return [f"{key}-" for key in objects.metadata_keys(factory, given, "annotations")]
 
 
-def _accounts(session: Session, given: Invocation, word: str) -> Iterable[str]:
-    return objects.names(session, "serviceaccounts")
+def _accounts(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
+    return objects.names(factory, "serviceaccounts")
 
 
-def _actions(session: Session, given: Invocation, word: str) -> Iterable[str]:
+def _actions(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
     from kubepy.cli.auth.access import VERBS
 
-    return [one for one in VERBS if one.isalpha()] if not given.args else _types(session)
+    return [one for one in VERBS if one.isalpha()] if not given.args else _types(factory)
 
 
-def _shells(session: Session) -> Iterable[str]:
+def _shells(factory: Factory) -> Iterable[str]:
     from kubepy.cli.completion.scripts import SCRIPTS
 
     return SCRIPTS
 
 
-def _commands(session: Session, given: Invocation, word: str) -> Iterable[str]:
-    from kubepy.cli.commands import COMMANDS
-
-    entries: Mapping[str, object] = COMMANDS
+def _commands(factory: Factory, given: Invocation, word: str) -> Iterable[str]:
+    entries: Mapping[str, Entry] = root_command().entries
     for one in given.args:
-        entry = COMMANDS.get(one)
+        entry = entries.get(one)
         entries = entry.commands if entry else {}
     return [name for name in entries if not name.startswith("_")]
 
 
-def _properties(session: Session) -> Iterable[str]:
+def _properties(factory: Factory) -> Iterable[str]:
     from kubepy.cli.config.properties import CURRENT, FIELDS
 
-    config = session.kubeconfig
+    config = factory.kubeconfig
     named = {"clusters": config.clusters, "contexts": config.contexts, "users": config.users}
     return [CURRENT, *(f"{section}.{name}.{field}" for section, entries in named.items() for name in entries
                        for field in FIELDS[section])]
 
 
-def _contexts(session: Session) -> Iterable[str]:
-    return session.kubeconfig.contexts
+def _contexts(factory: Factory) -> Iterable[str]:
+    return factory.kubeconfig.contexts
 
 
-def _clusters(session: Session) -> Iterable[str]:
-    return session.kubeconfig.clusters
+def _clusters(factory: Factory) -> Iterable[str]:
+    return factory.kubeconfig.clusters
 
 
-def _users(session: Session) -> Iterable[str]:
-    return session.kubeconfig.users
+def _users(factory: Factory) -> Iterable[str]:
+    return factory.kubeconfig.users
 
 
 TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply")
@@ -164,7 +163,7 @@ WORDS: Mapping[Path, Words] = {
     ("config", "set-context"): once(_contexts),
     ("config", "rename-context"): once(_contexts),
     ("config", "delete-context"): once(_contexts),
-    ("config", "get-contexts"): lambda session, given, word: [one for one in _contexts(session)
+    ("config", "get-contexts"): lambda factory, given, word: [one for one in _contexts(factory)
                                                               if one not in given.args],
     ("config", "set-cluster"): once(_clusters),
     ("config", "delete-cluster"): once(_clusters),
@@ -200,39 +199,39 @@ OWN_VALUES: Mapping[tuple[Path, str], Sequence[str]] = {
     (("create", "cronjob"), "restart"): ("Never", "OnFailure"),
     (("wait",), "for"): ("condition=", "create", "delete", "jsonpath="),
 }
-LOOKED_UP: Mapping[str, Callable[[Session, Invocation], Iterable[str]]] = {
-    "namespace": lambda session, given: objects.names(session, "namespaces"),
-    "namespaces": lambda session, given: objects.names(session, "namespaces"),
-    "context": lambda session, given: _contexts(session),
-    "cluster": lambda session, given: _clusters(session),
-    "user": lambda session, given: _users(session),
-    "containers": lambda session, given: objects.containers(session, given),
-    "to-revision": lambda session, given: objects.revisions(session, given),
-    "revision": lambda session, given: objects.revisions(session, given),
-    "resource": lambda session, given: _types(session),
-    "clusterrole": lambda session, given: objects.names(session, "clusterroles"),
-    "role": lambda session, given: objects.names(session, "roles"),
-    "serviceaccount": lambda session, given: objects.accounts(session),
-    "class": lambda session, given: objects.names(session, "ingressclasses"),
+LOOKED_UP: Mapping[str, Callable[[Factory, Invocation], Iterable[str]]] = {
+    "namespace": lambda factory, given: objects.names(factory, "namespaces"),
+    "namespaces": lambda factory, given: objects.names(factory, "namespaces"),
+    "context": lambda factory, given: _contexts(factory),
+    "cluster": lambda factory, given: _clusters(factory),
+    "user": lambda factory, given: _users(factory),
+    "containers": lambda factory, given: objects.containers(factory, given),
+    "to-revision": lambda factory, given: objects.revisions(factory, given),
+    "revision": lambda factory, given: objects.revisions(factory, given),
+    "resource": lambda factory, given: _types(factory),
+    "clusterrole": lambda factory, given: objects.names(factory, "clusterroles"),
+    "role": lambda factory, given: objects.names(factory, "roles"),
+    "serviceaccount": lambda factory, given: objects.accounts(factory),
+    "class": lambda factory, given: objects.names(factory, "ingressclasses"),
 }
 
 
-def flag_values(session: Session, path: Path, flag: Flag, given: Invocation) -> Iterable[str]:
+def flag_values(factory: Factory, path: Path, flag: Flag, given: Invocation) -> Iterable[str]:
     """What a flag of a command could be set to."""
-    if flag.name == "output":
+    if flag.long == "output":
         return _formats(flag)
-    if flag.name == "from":
+    if flag.long == "from":
         kinds = ("configmap", "secret") if path == ("set", "env") else ("cronjob",)
-        return [f"{kind}/{name}" for kind in kinds for name in objects.names(session, kind)]
-    if flag.name == "verb":
+        return [f"{kind}/{name}" for kind in kinds for name in objects.names(factory, kind)]
+    if flag.long == "verb":
         from kubepy.cli.auth.access import VERBS
 
         return [one for one in VERBS if one.isalpha()]
     if flag.no_value == "true":
         return ("true", "false")
-    if found := OWN_VALUES.get((path, flag.name)) or VALUES.get(flag.name):
+    if found := OWN_VALUES.get((path, flag.long)) or VALUES.get(flag.long):
         return found
-    return LOOKED_UP[flag.name](session, given) if flag.name in LOOKED_UP else ()
+    return LOOKED_UP[flag.long](factory, given) if flag.long in LOOKED_UP else ()
 
 
 def _formats(flag: Flag) -> list[str]:

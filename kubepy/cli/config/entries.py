@@ -8,12 +8,16 @@ import os
 from kubepy.api.values.goformat import printable
 from kubepy.cli.config.contexts import chosen, file_of, unexpected_args
 from kubepy.cli.errors import CliError, os_error_text
-from kubepy.cli.reading import read_bytes
+from kubepy.cli.files import read_bytes
 from kubepy.cli.runtime import kubeconfig
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string, string_array, strings
+from kubepy.cli.runtime.command import show_help
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_array_flag as string_array
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
 from kubepy.cli.runtime.kubeconfig import Entry
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import quote
 
 CLUSTER_FLAGS = [
@@ -49,9 +53,9 @@ kubepy config get-clusters
 # Where each of them is
 kubepy config view -o jsonpath='{.clusters[*].cluster.server}'
 """)
-def get_clusters(session: Session, given: Invocation) -> None:
+def get_clusters(factory: Factory, given: Invocation) -> None:
     """Display the clusters that contexts may name."""
-    session.print("\n".join(["NAME", *map(printable, sorted(session.kubeconfig.clusters))]))
+    factory.print("\n".join(["NAME", *map(printable, sorted(factory.kubeconfig.clusters))]))
 
 
 @verb("get-users", "get-users", examples="""
@@ -61,9 +65,9 @@ kubepy config get-users
 # In another folder's contexts
 kubepy --state /srv/home/state config get-users
 """)
-def get_users(session: Session, given: Invocation) -> None:
+def get_users(factory: Factory, given: Invocation) -> None:
     """Display the users that contexts may name. They mean nothing here."""
-    session.print("\n".join(["NAME", *map(printable, sorted(session.kubeconfig.users))]))
+    factory.print("\n".join(["NAME", *map(printable, sorted(factory.kubeconfig.users))]))
 
 
 @verb("set-cluster", "set-cluster NAME [--server=FOLDER]", flags=CLUSTER_FLAGS, examples="""
@@ -73,25 +77,25 @@ kubepy config set-cluster lab --server=/srv/lab/state
 # A server elsewhere, as a script written for kubectl sets it: this folder
 kubepy config set-cluster ci --server=https://10.0.0.1
 """)
-def set_cluster(session: Session, given: Invocation) -> None:
+def set_cluster(factory: Factory, given: Invocation) -> None:
     """Set a cluster: a name for a state folder. What is not named stays as it is."""
-    name = _only_name(session, given, "you must specify a non-empty cluster name")
+    name = _only_name(factory, given, "you must specify a non-empty cluster name")
     if given.insecure_skip_tls_verify and given.certificate_authority:
         raise CliError("you cannot specify a certificate authority and insecure mode at the same time")
     if given.embed_certs and not given.certificate_authority:
         raise CliError("you must specify a --certificate-authority to embed")
-    config = chosen(session)
+    config = chosen(factory)
     cluster = _cluster(config.clusters.get(name, {}), given)
-    kubeconfig.write(session.home, config._replace(clusters={**config.clusters, name: cluster}))
-    session.print(f"Cluster {quote(name)} set.")
+    kubeconfig.write(factory.home, config._replace(clusters={**config.clusters, name: cluster}))
+    factory.print(f"Cluster {quote(name)} set.")
 
 
-def _only_name(session: Session, given: Invocation, missing: str, unexpected: str = "Unexpected args") -> str:
+def _only_name(factory: Factory, given: Invocation, missing: str, unexpected: str = "Unexpected args") -> str:
     if len(given.args) != 1:
-        raise unexpected_args(session, given, unexpected)
+        raise unexpected_args(factory, given, unexpected)
     if not given.args[0]:
         raise CliError(missing)
-    return given.args[0]
+    return str(given.args[0])
 
 
 def _cluster(before: Entry, given: Invocation) -> Entry:
@@ -130,9 +134,9 @@ kubepy config set-credentials robot --token=secret
 # With a certificate
 kubepy config set-credentials admin --client-certificate=admin.crt --client-key=admin.key --embed-certs
 """)
-def set_credentials(session: Session, given: Invocation) -> None:
+def set_credentials(factory: Factory, given: Invocation) -> None:
     """Set a user. It means nothing here: whoever may read and write the folder may do everything."""
-    name = _only_name(session, given, "you must specify a non-empty user name", "unexpected args")
+    name = _only_name(factory, given, "you must specify a non-empty user name", "unexpected args")
     if given.token and (given.username or given.password):
         raise CliError("you cannot specify more than one authentication method at the same time: --token, "
                        "--username/--password")
@@ -140,10 +144,10 @@ def set_credentials(session: Session, given: Invocation) -> None:
         raise CliError("you must specify a --client-certificate or --client-key to embed")
     if given.exec_interactive_mode not in ("", "IfAvailable", "Never", "Always"):
         raise CliError("invalid interactive mode type, can be only IfAvailable, Never, Always")
-    config = chosen(session)
+    config = chosen(factory)
     user = _user(config.users.get(name, {}), given)
-    kubeconfig.write(session.home, config._replace(users={**config.users, name: user}))
-    session.print(f"User {quote(name)} set.")
+    kubeconfig.write(factory.home, config._replace(users={**config.users, name: user}))
+    factory.print(f"User {quote(name)} set.")
 
 
 def _user(before: Entry, given: Invocation) -> Entry:
@@ -203,16 +207,16 @@ kubepy config delete-cluster lab
 # In another folder's contexts
 kubepy --state /srv/home/state config delete-cluster lab
 """)
-def delete_cluster(session: Session, given: Invocation) -> None:
+def delete_cluster(factory: Factory, given: Invocation) -> None:
     """Delete a cluster. The state folder that it names stays as it is."""
     if len(given.args) != 1:
-        given.show_help(session)
+        show_help(factory)
         return
-    name, config = given.args[0], chosen(session)
+    name, config = given.args[0], chosen(factory)
     if name not in config.clusters:
-        raise CliError(printable(f"cannot delete cluster {name}, not in {file_of(session)}"))
-    kubeconfig.write(session.home, config._replace(clusters=_without(config.clusters, name)))
-    session.print(printable(f"deleted cluster {name} from {file_of(session)}"))
+        raise CliError(printable(f"cannot delete cluster {name}, not in {file_of(factory)}"))
+    kubeconfig.write(factory.home, config._replace(clusters=_without(config.clusters, name)))
+    factory.print(printable(f"deleted cluster {name} from {file_of(factory)}"))
 
 
 @verb("delete-user", "delete-user NAME", examples="""
@@ -222,15 +226,15 @@ kubepy config delete-user robot
 # In another folder's contexts
 kubepy --state /srv/home/state config delete-user robot
 """)
-def delete_user(session: Session, given: Invocation) -> None:
+def delete_user(factory: Factory, given: Invocation) -> None:
     """Delete a user."""
     if len(given.args) != 1:
         given.usage_error("user to delete is required")
-    name, config = given.args[0], chosen(session)
+    name, config = given.args[0], chosen(factory)
     if name not in config.users:
-        raise CliError(printable(f"cannot delete user {name}, not in {file_of(session)}"))
-    kubeconfig.write(session.home, config._replace(users=_without(config.users, name)))
-    session.print(printable(f"deleted user {name} from {file_of(session)}"))
+        raise CliError(printable(f"cannot delete user {name}, not in {file_of(factory)}"))
+    kubeconfig.write(factory.home, config._replace(users=_without(config.users, name)))
+    factory.print(printable(f"deleted user {name} from {file_of(factory)}"))
 
 
 def _without(entries: dict[str, Entry], name: str) -> dict[str, Entry]:

@@ -10,10 +10,11 @@ from typing import NamedTuple
 from kubepy.cli.config.contexts import chosen, unexpected_args
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime import kubeconfig
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, parse_bool
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import parse_bool
 from kubepy.cli.runtime.kubeconfig import Entries, Kubeconfig
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import printable, quote
 
 # What a value may be, by the section's name and the field's.
@@ -46,18 +47,18 @@ kubepy config set contexts.lab.namespace web
 # The folder of a cluster
 kubepy config set clusters.lab.server /srv/lab/state
 """)
-def set_(session: Session, given: Invocation) -> None:
+def set_(factory: Factory, given: Invocation) -> None:
     """Set an individual value of the contexts, clusters and users."""
     if len(given.args) != 2:
-        raise unexpected_args(session, given)
+        raise unexpected_args(factory, given)
     property_name, value = given.args
     if not value:
         raise CliError("you cannot use set to unset a property")
     if given.set_raw_bytes and property_name.endswith("-data"):
         value = base64.b64encode(value.encode()).decode()
-    config = chosen(session)
-    kubeconfig.write(session.home, _with(config, parse(property_name), value))
-    session.print(f"Property {quote(property_name)} set.")
+    config = chosen(factory)
+    kubeconfig.write(factory.home, _with(config, parse(property_name), value))
+    factory.print(f"Property {quote(property_name)} set.")
 
 
 @verb("unset", "unset PROPERTY_NAME", examples="""
@@ -67,13 +68,13 @@ kubepy config unset contexts.lab.namespace
 # No current context
 kubepy config unset current-context
 """)
-def unset(session: Session, given: Invocation) -> None:
+def unset(factory: Factory, given: Invocation) -> None:
     """Unset an individual value of the contexts, clusters and users."""
     if len(given.args) != 1:
-        raise unexpected_args(session, given)
-    config = chosen(session)
-    kubeconfig.write(session.home, _without(config, parse(given.args[0])))
-    session.print(f"Property {quote(given.args[0])} unset.")
+        raise unexpected_args(factory, given)
+    config = chosen(factory)
+    kubeconfig.write(factory.home, _without(config, parse(given.args[0])))
+    factory.print(f"Property {quote(given.args[0])} unset.")
 
 
 def parse(text: str) -> Path:

@@ -6,16 +6,16 @@ import os
 
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime import kubeconfig
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flagsets import output_flags
 from kubepy.cli.runtime.kubeconfig import FOLDER, Entry, Kubeconfig
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, changed_flag, verb
 from kubepy.quoting import printable
 
 FLAGS = [
-    *(flag._replace(default="yaml") if flag.name == "output" else flag for flag in output_flags()),
+    *(changed_flag(flag, default="yaml") if flag.long == "output" else flag for flag in output_flags()),
     boolean("minify", help="Remove all information not used by current-context from the output."),
     boolean("flatten", help="Accepted as kubectl does; there are no files to take in."),
     boolean("merge", default=True, help="Accepted as kubectl does; there is one file."),
@@ -32,15 +32,15 @@ kubepy config view
 # The namespace that commands use
 kubepy config view --minify -o jsonpath='{..namespace}'
 """)
-def view(session: Session, given: Invocation) -> None:
+def view(factory: Factory, given: Invocation) -> None:
     """Display contexts, clusters and users in the form of a kubeconfig."""
     if given.args:
         given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
-    printer = printer_for(session, given, typed=True)
-    config = session.kubeconfig
+    printer = printer_for(factory, given, typed=True)
+    config = factory.kubeconfig
     if given.minify:
-        config = minified(config._replace(current=given.context or config.current))
-    config = _with_folders(config, session.home)
+        config = minified(config._replace(current=factory.options.context or config.current))
+    config = _with_folders(config, factory.home)
     if not given.raw and not given.flatten:
         config = config._replace(clusters=_redacted(config.clusters), users=_redacted(config.users))
     shown = kubeconfig.as_object(config)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from kubepy.api.meta import name_of, namespace_of
-from kubepy.cli.errors import CliError, SilentExit, is_expected, is_status, raise_all
+from kubepy.cli.errors import CliError, SilentExit, is_expected, raise_all
 from kubepy.cli.nodes.cordon import mark_each, nodes_of, require_nodes
 from kubepy.cli.nodes.eviction import Plan, Rules, plan_removal
 from kubepy.cli.nodes.pod_removal import PodRemoval
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, duration, integer, string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import duration_flag as duration
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import CLIENT, chunk_size_flag, dry_run, dry_run_flag, selector_flag
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 EXAMPLES = """
     # Empty a node for maintenance; its daemon pods stay
@@ -40,34 +47,34 @@ FLAGS = [
 
 
 @verb("drain", "drain NODE", flags=FLAGS, examples=EXAMPLES)
-def drain(session: Session, given: Invocation) -> None:
+def drain(factory: Factory, given: Invocation) -> None:
     """Drain node in preparation for maintenance.
 
     The node is marked unschedulable, and its pods are evicted, as far as PodDisruptionBudgets allow it. While it waits
     for them it runs the controllers itself, unless `kubepy controller --watch` does.
     """
     require_nodes(given, "drain NODE")
-    strategy = dry_run(session, given)
+    strategy = dry_run(factory, given)
     _check_pod_selector(given)
-    infos = nodes_of(session, given)
-    mark_each(session, given, infos, strategy, unschedulable=True)
+    infos = nodes_of(factory, given)
+    mark_each(factory, given, infos, strategy, unschedulable=True)
     left: list[str] = []
     errors: list[Exception] = []
     for info in infos:
         try:
-            Draining(session, given, info.name, strategy).run()
+            Draining(factory, given, info.name, strategy).run()
         except Exception as error:
             if not is_expected(error):
                 raise
-            session.say(f"error: unable to drain node {quote(info.name)} due to error: {error}, continuing command...")
+            factory.say(f"error: unable to drain node {quote(info.name)} due to error: {error}, continuing command...")
             left.append(info.name)
             errors.append(error)
             continue
-        printer_for(session, given, "drained", strategy)(info.content)
+        printer_for(factory, given, "drained", strategy)(info.content)
     if left:
-        session.say("There are pending nodes to be drained:\n" + "\n".join(f" {name}" for name in left))
+        factory.say("There are pending nodes to be drained:\n" + "\n".join(f" {name}" for name in left))
     if errors:
-        session.say("\n".join(line for error in errors for line in _lines(error)))
+        factory.say("\n".join(line for error in errors for line in _lines(error)))
         raise SilentExit(1)
 
 
@@ -88,8 +95,8 @@ def _lines(error: Exception) -> list[str]:
 class Draining:
     """The emptying of one node."""
 
-    def __init__(self, session: Session, given: Invocation, node: str, strategy: str) -> None:
-        self.session = session
+    def __init__(self, factory: Factory, given: Invocation, node: str, strategy: str) -> None:
+        self.factory = factory
         self.given = given
         self.node = node
         self.strategy = strategy
@@ -99,13 +106,13 @@ class Draining:
         plan = self.plan()
         raise_all(CliError(error) for error in plan.errors)
         if plan.warnings:
-            self.session.warn(plan.warnings)
+            self.factory.warn(plan.warnings)
         if self.strategy == CLIENT:
             for pod in plan.remove:
-                self.session.print(printable(f"evicting pod {namespace_of(pod)}/{name_of(pod)} (dry run)"))
+                self.factory.print(printable(f"evicting pod {namespace_of(pod)}/{name_of(pod)} (dry run)"))
             return
         try:
-            PodRemoval(self.session, self.given, self.strategy).run(plan.remove)
+            PodRemoval(self.factory, self.given, self.strategy).run(plan.remove)
         except Exception as error:
             if not is_expected(error):
                 raise
@@ -114,18 +121,16 @@ class Draining:
 
     def plan(self) -> Plan:
         given = self.given
-        pods = self.session.client.list("pods", label_selector=given.pod_selector,
+        pods = self.factory.client.list("pods", label_selector=given.pod_selector,
                                         field_selector=f"spec.nodeName={self.node}").items
         rules = Rules(given.force, given.ignore_daemonsets, given.delete_emptydir_data,
                       given.skip_wait_for_delete_timeout)
-        return plan_removal(pods, rules, self.missing_daemonset, self.session.cluster.clock.now())
+        return plan_removal(pods, rules, self.missing_daemonset, self.factory.cluster.clock.now())
 
     def missing_daemonset(self, namespace: str, name: str) -> str | None:
         try:
-            self.session.client.get("daemonsets.apps", name, namespace=namespace)
-        except Exception as error:
-            if not is_status(error, "NotFound"):
-                raise
+            self.factory.client.get("daemonsets.apps", name, namespace=namespace)
+        except api_errors.NotFound as error:
             return str(error)
         return None
 
@@ -134,4 +139,4 @@ class Draining:
         if pending:
             lines = [f"There are pending pods in node {quote(self.node)} when an error occurred: {error}",
                      *(f"pod/{name_of(pod)}" for pod in pending)]
-            self.session.say("\n".join(lines))
+            self.factory.say("\n".join(lines))

@@ -7,19 +7,24 @@ pod in a thread of its own; here one loop looks after all of them, in their orde
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.values.goformat import format_duration
 from kubepy.apiserver.client import DeleteOptions
-from kubepy.cli.errors import CliError, is_status, raise_all, unless_missing
+from kubepy.cli.errors import CliError, raise_all, unless_missing
 from kubepy.cli.nodes.eviction import was_deleted_long_ago
-from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flagsets import SERVER
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 RETRY_DELAY = 5.0  # seconds between tries to evict a pod that may not go yet
 NAMESPACE_TERMINATING = "NamespaceTerminating"
@@ -38,8 +43,8 @@ class Eviction:
 class PodRemoval:
     """``given`` holds the flags of drain; ``strategy`` is its dry run."""
 
-    def __init__(self, session: Session, given: Invocation, strategy: str) -> None:
-        self.session = session
+    def __init__(self, factory: Factory, given: Invocation, strategy: str) -> None:
+        self.factory = factory
         self.given = given
         self.strategy = strategy
 
@@ -55,11 +60,8 @@ class PodRemoval:
     def _delete(self, pods: Sequence[Object]) -> None:
         """Raises Status for the first pod that may not be deleted; the pods before it go all the same."""
         for pod in pods:
-            try:
-                self.session.client.delete("pods", name_of(pod), namespace=namespace_of(pod), options=self._options())
-            except Exception as error:
-                if not is_status(error, "NotFound"):
-                    raise
+            with suppress(api_errors.NotFound):
+                self.factory.client.delete("pods", name_of(pod), namespace=namespace_of(pod), options=self._options())
         left = [] if self.strategy == SERVER else list(pods)
 
         def look() -> bool:
@@ -86,11 +88,11 @@ class PodRemoval:
     def _is_done(self, eviction: Eviction, errors: list[Exception]) -> bool:
         """Go on with one eviction; whether it is over, well or not."""
         if not eviction.accepted:
-            if eviction.due > self.session.cluster.clock.monotonic():
+            if eviction.due > self.factory.cluster.clock.monotonic():
                 return False
             self._say_evicting(eviction.pod)
             try:
-                self.session.client.evict(name_of(eviction.pod), namespace=namespace_of(eviction.pod),
+                self.factory.client.evict(name_of(eviction.pod), namespace=namespace_of(eviction.pod),
                                           options=self._options())
             except Status as error:
                 return self._is_given_up(eviction, error, errors)
@@ -100,11 +102,11 @@ class PodRemoval:
     def _is_given_up(self, eviction: Eviction, error: Status, errors: list[Exception]) -> bool:
         """What a refusal means: the pod is gone, it is tried again later, or there is no hope."""
         pod = eviction.pod
-        if error.reason == "NotFound":
+        if isinstance(error, api_errors.NotFound):
             return True
         subject = f"pods/{quote(name_of(pod))} -n {quote(namespace_of(pod))}"
-        if error.reason == "TooManyRequests":
-            self.session.say(f"error when evicting {subject} (will retry after 5s): {error}")
+        if isinstance(error, api_errors.TooManyRequests):
+            self.factory.say(f"error when evicting {subject} (will retry after 5s): {error}")
         elif not any(cause.reason == NAMESPACE_TERMINATING for cause in error.causes):
             errors.append(CliError(f"error when evicting {subject}: {error}"))
             return True
@@ -112,9 +114,9 @@ class PodRemoval:
             eviction.accepted = True  # no eviction will be admitted any more, and none is needed
             return False
         else:
-            self.session.say(f"error when evicting pod {quote(name_of(pod))} from terminating namespace "
+            self.factory.say(f"error when evicting pod {quote(name_of(pod))} from terminating namespace "
                              f"{quote(namespace_of(pod))} (will retry after 5s): {error}")
-        eviction.due = self.session.cluster.clock.monotonic() + RETRY_DELAY
+        eviction.due = self.factory.cluster.clock.monotonic() + RETRY_DELAY
         eviction.pod = self._fresh(pod) or pod
         return False
 
@@ -130,7 +132,7 @@ class PodRemoval:
 
     def _say_evicting(self, pod: Object) -> None:
         suffix = " (server dry run)" if self.strategy == SERVER else ""
-        self.session.print(printable(f"evicting pod {namespace_of(pod)}/{name_of(pod)}{suffix}"))
+        self.factory.print(printable(f"evicting pod {namespace_of(pod)}/{name_of(pod)}{suffix}"))
 
     # --- both
 
@@ -139,20 +141,20 @@ class PodRemoval:
         return DeleteOptions(grace_period_seconds=grace, dry_run=self.strategy == SERVER)
 
     def _wait_until(self, look: Callable[[], bool]) -> bool:
-        return look() or self.session.driver.wait_until(look, float(self.given.timeout) or None, "until pods are gone")
+        return look() or self.factory.driver.wait_until(look, float(self.given.timeout) or None, "until pods are gone")
 
     def _fresh(self, pod: Object) -> Object | None:
-        return unless_missing(self.session.client.get, "pods", name_of(pod), namespace=namespace_of(pod))
+        return unless_missing(self.factory.client.get, "pods", name_of(pod), namespace=namespace_of(pod))
 
     def _is_gone(self, pod: Object) -> bool:
         """Whether the pod is gone (which is said), or has been going for so long that it is not waited for."""
         found = self._fresh(pod)
         if found is None or uid_of(found) != uid_of(pod):
             word = "deleted" if self.given.disable_eviction else "evicted"
-            printer_for(self.session, self.given, word, self.strategy)(pod)
+            printer_for(self.factory, self.given, word, self.strategy)(pod)
             return True
         limit = self.given.skip_wait_for_delete_timeout
-        if was_deleted_long_ago(found, limit, self.session.cluster.clock.now()):
-            self.session.print(f"pod {quote(name_of(pod))} has DeletionTimestamp older than {limit} seconds, skipping")
+        if was_deleted_long_ago(found, limit, self.factory.cluster.clock.now()):
+            self.factory.print(f"pod {quote(name_of(pod))} has DeletionTimestamp older than {limit} seconds, skipping")
             return True
         return False

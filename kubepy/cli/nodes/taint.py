@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from kubepy.cli.errors import CliError, UnprefixedError, raise_all
 from kubepy.cli.nodes.taints import Changes, change_taints, parse_changes, require_no_conflict
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
@@ -21,10 +21,9 @@ from kubepy.cli.runtime.flagsets import (
     validate_flag,
 )
 from kubepy.cli.runtime.infos import Info
+from kubepy.cli.runtime.objects import two_way_patch
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.two_way import two_way_patch
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.quoting import quote
 
 EXAMPLES = """
@@ -48,12 +47,12 @@ FLAGS = [
 
 @verb("taint", "taint NODE NAME KEY_1=VAL_1:TAINT_EFFECT_1 ... KEY_N=VAL_N:TAINT_EFFECT_N", flags=FLAGS,
       examples=EXAMPLES)
-def taint(session: Session, given: Invocation) -> None:
+def taint(factory: Factory, given: Invocation) -> None:
     """Update the taints on one or more nodes.
 
     A taint is key=value:effect, or key:effect without a value; the effect is NoSchedule, PreferNoSchedule or NoExecute.
     """
-    request = Request(dry_run(session, given), field_validation(given))
+    request = Request(dry_run(factory, given), field_validation(given))
     words, taints = split_words(given.args)
     if not words:
         raise CliError("one or more resources must be specified as <resource> <name>")
@@ -63,10 +62,10 @@ def taint(session: Session, given: Invocation) -> None:
         changes = parse_changes(taints)
     except CliError as error:
         given.usage_error(str(error))
-    _validate(session, given, words, changes)
+    _validate(factory, given, words, changes)
     selects = given.all or given.selector
-    find(session, given, args=["nodes"] if selects else ["nodes", *words[1:]], everything=given.all).visit(
-        lambda info: _change(session, given, info, changes, request))
+    find(factory, given, args=["nodes"] if selects else ["nodes", *words[1:]], everything=given.all).visit(
+        lambda info: _change(factory, given, info, changes, request))
 
 
 class Request(NamedTuple):
@@ -90,8 +89,8 @@ def split_words(words: list[str]) -> tuple[list[str], list[str]]:
     return resources, taints
 
 
-def _validate(session: Session, given: Invocation, words: list[str], changes: Changes) -> None:
-    found = session.scheme.find(words[0])
+def _validate(factory: Factory, given: Invocation, words: list[str], changes: Changes) -> None:
+    found = factory.scheme.find(words[0])
     if found is None:
         raise UnprefixedError(f'the server doesn\'t have a resource type {quote(words[0].lower().partition(".")[0])}')
     if found.key != "nodes":
@@ -103,7 +102,7 @@ def _validate(session: Session, given: Invocation, words: list[str], changes: Ch
         raise CliError("at least one resource name must be specified since 'all' parameter is not set")
 
 
-def _change(session: Session, given: Invocation, info: Info, changes: Changes, request: Request) -> None:
+def _change(factory: Factory, given: Invocation, info: Info, changes: Changes, request: Request) -> None:
     node = info.content
     changed = change_taints(info.name, node.get("spec", {}).get("taints") or [], changes, given.overwrite)
     raise_all(CliError(error) for error in changed.errors)
@@ -111,9 +110,9 @@ def _change(session: Session, given: Invocation, info: Info, changes: Changes, r
     wanted.setdefault("spec", {})["taints"] = changed.taints
     if not changed.taints:
         del wanted["spec"]["taints"]
-    printer = printer_for(session, given, changed.operation, request.strategy, typed=True)
+    printer = printer_for(factory, given, changed.operation, request.strategy, typed=True)
     if request.strategy != CLIENT:
         patch, patch_type = two_way_patch(node, wanted)
-        wanted = session.client.patch("nodes", info.name, patch, patch_type, dry_run=request.strategy == SERVER,
+        wanted = factory.client.patch("nodes", info.name, patch, patch_type, dry_run=request.strategy == SERVER,
                                       field_manager=given.field_manager, field_validation=request.validation)
     printer(wanted)

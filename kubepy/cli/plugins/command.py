@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from kubepy.cli.errors import UnprefixedError, os_error_text
 from kubepy.cli.plugins.lookup import PREFIX
-from kubepy.cli.runtime.command import Entry, Invocation, verb
-from kubepy.cli.runtime.flags import boolean
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.command import Entry, root_command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import quote
 
 
@@ -22,21 +23,21 @@ kubepy plugin list
 # Their names only
 kubepy plugin list --name-only
 """)
-def list_(session: Session, given: Invocation) -> None:
+def list_(factory: Factory, given: Invocation) -> None:
     """List the plugins: programs on the PATH whose names begin with "kubepy-".
 
     "kubepy foo bar" runs kubepy-foo-bar, or else kubepy-foo, unless kubepy has a command of that name."""
-    found = list(plugins(session))
+    found = list(plugins(factory))
     if not found:
         raise UnprefixedError("error: unable to find any kubepy plugins in your PATH")
-    session.print("The following compatible plugins are available:\n")
+    factory.print("The following compatible plugins are available:\n")
     problems = 0
     seen: dict[str, str] = {}
     for path in found:
         name = os.path.basename(path)
-        session.print(name if given.name_only else path)
+        factory.print(name if given.name_only else path)
         for problem in _problems(path, seen.get(name)):
-            session.say(f"  - {problem}")
+            factory.say(f"  - {problem}")
             problems += 1
         seen.setdefault(name, path)
     if problems:
@@ -44,7 +45,7 @@ def list_(session: Session, given: Invocation) -> None:
                               else f"error: {problems} plugin warnings were found")
 
 
-def plugins(session: Session) -> Iterator[str]:
+def plugins(factory: Factory) -> Iterator[str]:
     """The paths of what could be plugins, in the order of the PATH."""
     for folder in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)):
         if not folder.strip():
@@ -52,7 +53,7 @@ def plugins(session: Session) -> Iterator[str]:
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
-            session.say(f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping...")
+            factory.say(f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping...")
             continue
         yield from (os.path.join(folder, entry.name) for entry in entries
                     if entry.name.startswith(PREFIX) and not entry.is_dir(follow_symlinks=False))
@@ -73,9 +74,7 @@ def _problems(path: str, shadowing: str | None) -> Iterator[str]:
 
 def _command_named(words: list[str]) -> str:
     """The command of kubepy's own that the words begin with, "" if there is none."""
-    from kubepy.cli.commands import COMMANDS
-
-    entries: Mapping[str, Entry] = COMMANDS
+    entries: Mapping[str, Entry] = root_command().entries
     found: list[str] = []
     for word in words:
         name = next((one for one, entry in entries.items() if word == one or word in entry.aliases), None)

@@ -8,11 +8,16 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.cli.errors import CliError, is_status
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import Flag, string
-from kubepy.cli.runtime.typed import type_name
+from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.objects import type_name
+from kubepy.cli.runtime.verbs import Invocation
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 
 def override_flags() -> list[Flag]:
@@ -70,9 +75,7 @@ def _strategically_merged(obj: Object, text: str) -> Any:
         raise CliError("invalid JSON document")
     try:
         return strategic_merge_patch(obj, patch, schema_for(obj["apiVersion"], obj["kind"]))
-    except Exception as error:
-        if not is_status(error):
-            raise
+    except api_errors.Status as error:
         raise CliError(str(error)) from None
 
 
@@ -92,9 +95,7 @@ def _json_patched(obj: Object, text: str) -> Any:
             raise CliError(why)
         try:
             obj = json_patch(obj, [operation])
-        except Exception as error:
-            if not is_status(error):
-                raise
+        except api_errors.Status as error:
             raise CliError(f"{operation['op']} operation does not apply: {error}") from None
     return obj
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
-from kubepy.cli.errors import CliError, is_status, raise_all
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import Flag, boolean
+from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
@@ -22,12 +23,13 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
 )
 from kubepy.cli.runtime.infos import Info, Result
+from kubepy.cli.runtime.objects import record, two_way_patch, type_name, typed
 from kubepy.cli.runtime.output import Printer, printer_for
-from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.two_way import two_way_patch
-from kubepy.cli.runtime.typed import type_name, typed
+from kubepy.cli.runtime.verbs import Invocation, find
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import errors as api_errors
 
 LOCAL_RESOURCE = """error: you must specify resources by --filename when --local is set.
 Example resource specifications include:
@@ -54,13 +56,13 @@ class Reply(NamedTuple):
     print: Printer
 
 
-def reply_of(session: Session, given: Invocation, done: str) -> Reply:
+def reply_of(factory: Factory, given: Invocation, done: str) -> Reply:
     """What --dry-run and -o ask for; an object that was changed is printed as ``done`` ("image updated").
 
     It comes before anything is looked up, since a wrong flag is told before a missing object. Raises CliError.
     """
-    strategy = dry_run(session, given)
-    return Reply(strategy, printer_for(session, given, done, strategy, typed=True))
+    strategy = dry_run(factory, given)
+    return Reply(strategy, printer_for(factory, given, done, strategy, typed=True))
 
 
 def refuse_contradictions(given: Invocation, reply: Reply) -> None:
@@ -80,7 +82,7 @@ def refuse_local_server(given: Invocation, reply: Reply) -> None:
         raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
 
 
-def found_for(session: Session, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> Result:
+def found_for(factory: Factory, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> Result:
     """The objects to change, each as the cluster has it, or as its file says with --local.
 
     With --local words are refused, since nothing can be looked up (``drops_words``: they are dropped).
@@ -88,13 +90,13 @@ def found_for(session: Session, given: Invocation, args: Sequence[str], *, drops
     if given.local and args and not drops_words:
         raise CliError(LOCAL_RESOURCE)
     args = () if given.local else args
-    return find(session, given, args=args, bare_types=given.all, latest=not given.local, local=given.local,
+    return find(factory, given, args=args, bare_types=given.all, latest=not given.local, local=given.local,
                 typed=True)
 
 
-def infos_for(session: Session, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:
+def infos_for(factory: Factory, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:
     """All objects to change, see :func:`found_for`."""
-    infos = found_for(session, given, args, drops_words=drops_words).all_infos()
+    infos = found_for(factory, given, args, drops_words=drops_words).all_infos()
     for info in infos:
         as_typed(given, info)
     return infos
@@ -104,10 +106,10 @@ def as_typed(given: Invocation, info: Info) -> None:
     """Raise CliError for an object of a type that commands which know types do not know."""
     type_name(info.content)
     if given.local:
-        info.object = typed(info)
+        info.object = typed(info.content, info.source)
 
 
-def change_each(session: Session, given: Invocation, infos: Sequence[Info], change: Change, reply: Reply, *,
+def change_each(factory: Factory, given: Invocation, infos: Sequence[Info], change: Change, reply: Reply, *,
                 failed: str, errors: list[Exception] | None = None, always: bool = False) -> None:
     """Change every object and print it.
 
@@ -123,10 +125,8 @@ def change_each(session: Session, given: Invocation, infos: Sequence[Info], chan
             errors.append(CliError(f"error: {_name(given, info)} {error}\n"))
             continue
         try:
-            send(session, given, info, changed, reply, always=always)
-        except Exception as error:
-            if not is_status(error):
-                raise
+            send(factory, given, info, changed, reply, always=always)
+        except api_errors.Status as error:
             errors.append(CliError(f"{failed}{error}"))
     raise_all(errors)
 
@@ -140,18 +140,18 @@ def changed_copy(given: Invocation, info: Info, change: Change) -> Object:
     return changed
 
 
-def send(session: Session, given: Invocation, info: Info, changed: Object, reply: Reply, *, always: bool) -> None:
+def send(factory: Factory, given: Invocation, info: Info, changed: Object, reply: Reply, *, always: bool) -> None:
     """Patch the object and print it; ``always``: also one that does not change. Raises Status."""
     patch, patch_type = two_way_patch(info.content, changed)
     if not patch and not always:
         return
     is_sent = not given.local and reply.strategy != CLIENT
-    reply.print(_patched(session, given, info, patch, patch_type, reply.strategy) if is_sent else changed)
+    reply.print(_patched(factory, given, info, patch, patch_type, reply.strategy) if is_sent else changed)
 
 
-def _patched(session: Session, given: Invocation, info: Info, patch: Object, patch_type: str,
+def _patched(factory: Factory, given: Invocation, info: Info, patch: Object, patch_type: str,
              strategy: str) -> Object:
-    return session.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
+    return factory.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
                                 dry_run=strategy == SERVER, field_manager=given.field_manager)
 
 

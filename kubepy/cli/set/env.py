@@ -8,12 +8,14 @@ from typing import NamedTuple
 from kubepy.api.meta import Object, name_of
 from kubepy.cli.create.configmap import check_variable
 from kubepy.cli.errors import CliError, is_expected
-from kubepy.cli.reading import read_standard_input
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string, string_array, strings
+from kubepy.cli.files import read_standard_input
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_array_flag as string_array
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
 from kubepy.cli.runtime.flagsets import selector_flag
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.cli.set.change import (
     change_each,
     common_flags,
@@ -60,35 +62,35 @@ class Variables(NamedTuple):
 
 
 @verb("env", "env RESOURCE/NAME KEY_1=VAL_1 ... KEY_N=VAL_N", flags=FLAGS, examples=EXAMPLES)
-def env(session: Session, given: Invocation) -> None:
+def env(factory: Factory, given: Invocation) -> None:
     """Update environment variables on a pod template, list them, or take them from a config map or secret."""
     refuse_all_of_selected(given)
     resources, words = split_words(given.args)
-    reply = reply_of(session, given, "env updated")
+    reply = reply_of(factory, given, "env updated")
     refuse_local_server(given, reply)
     _validate(given, resources)
-    variables = parse_variables([*given.env, *words], session)
-    variables = _with_source(session, given, variables)
+    variables = parse_variables([*given.env, *words], factory)
+    variables = _with_source(factory, given, variables)
 
     def change(obj: Object) -> None:
         spec = pod_spec_of(obj)
         found = select_containers(spec, given.containers)
         if not found:
-            session.warn(f'{obj["kind"]}/{name_of(obj)} does not have any containers matching '
+            factory.warn(f'{obj["kind"]}/{name_of(obj)} does not have any containers matching '
                          f"{quote(given.containers)}")
         for container in found:
             _change_container(given, container, variables)
             if given.list:
-                _show(session, given, obj, container)
+                _show(factory, given, obj, container)
 
-    infos = infos_for(session, given, resources, drops_words=True)
+    infos = infos_for(factory, given, resources, drops_words=True)
     if given.list:
         import copy
 
         for info in infos:
             change(copy.deepcopy(info.content))
         return
-    change_each(session, given, infos, change, reply, failed="failed to patch env update to pod template: ")
+    change_each(factory, given, infos, change, reply, failed="failed to patch env update to pod template: ")
 
 
 def split_words(words: list[str]) -> tuple[list[str], list[str]]:
@@ -109,14 +111,14 @@ def _validate(given: Invocation, resources: list[str]) -> None:
         raise CliError("when specifying --keys, a configmap or secret must be provided with --from")
 
 
-def parse_variables(words: list[str], session: Session) -> Variables:
+def parse_variables(words: list[str], factory: Factory) -> Variables:
     """``KEY=value``, ``KEY-``; ``-`` reads lines of ``KEY=value`` from standard input. Raises CliError."""
     variables = Variables([], [])
     named = set()
     for word in words:
         name, equals, value = word.partition("=")
         if word == "-":
-            variables.add.extend(_from_stdin(session))
+            variables.add.extend(_from_stdin(factory))
         elif equals:
             check_variable(name)
             named.add(name)
@@ -134,38 +136,38 @@ def _variable(name: str, value: str) -> Object:
     return {"name": name, "value": value} if value else {"name": name}
 
 
-def _from_stdin(session: Session) -> list[Object]:
-    text = read_standard_input(session.stdin).decode(errors="replace")
+def _from_stdin(factory: Factory) -> list[Object]:
+    text = read_standard_input(factory.stdin).decode(errors="replace")
     lines = (line.partition("#")[0] for line in text.splitlines())
     return [_variable(name, value) for name, equals, value in (line.partition("=") for line in lines) if equals]
 
 
-def _with_source(session: Session, given: Invocation, variables: Variables) -> Variables:
+def _with_source(factory: Factory, given: Invocation, variables: Variables) -> Variables:
     """The variables and those that ``--from`` adds, all with the prefix."""
     add = list(variables.add)
     if source := given.flag("from"):
         words = [] if given.local else [source]
-        for info in find(session, given, args=words, bare_types=given.all, local=given.local).all_infos():
-            add += _references(session, info.content, given.keys)
+        for info in find(factory, given, args=words, bare_types=given.all, local=given.local).all_infos():
+            add += _references(factory, info.content, given.keys)
     if given.prefix:
         add = [{**one, "name": given.prefix + one["name"]} for one in add]
     return Variables(add, variables.remove)
 
 
-def _references(session: Session, source: Object, keys: list[str]) -> list[Object]:
+def _references(factory: Factory, source: Object, keys: list[str]) -> list[Object]:
     field = {"ConfigMap": "configMapKeyRef", "Secret": "secretKeyRef"}.get(source["kind"])
     if field is None:
         raise CliError("unsupported resource specified in --from")
     return [
-        {"name": _env_name(session, key), "valueFrom": {field: {"key": key, "name": name_of(source)}}}
+        {"name": _env_name(factory, key), "valueFrom": {field: {"key": key, "name": name_of(source)}}}
         for key in sorted(source.get("data") or {}) if not keys or key in keys
     ]
 
 
-def _env_name(session: Session, key: str) -> str:
+def _env_name(factory: Factory, key: str) -> str:
     name = re.sub(r"[^a-zA-Z0-9_]", "_", key).upper()
     if name != key:
-        session.warn(f"key {key} transferred to {name}")
+        factory.warn(f"key {key} transferred to {name}")
     return name
 
 
@@ -202,24 +204,24 @@ def merged(before: list[Object], variables: Variables) -> list[Object]:
     return result
 
 
-def _show(session: Session, given: Invocation, obj: Object, container: Object) -> None:
+def _show(factory: Factory, given: Invocation, obj: Object, container: Object) -> None:
     """The container's variables; what cannot be resolved is told on stderr."""
     from kubepy.cli.set.env_references import reference_text
 
-    session.print(printable(f"# {obj['kind']} {name_of(obj)}, container {container['name']}"))
+    factory.print(printable(f"# {obj['kind']} {name_of(obj)}, container {container['name']}"))
     failures: dict[str, list[str]] = {}
     for variable in container.get("env") or []:
         name, source = variable["name"], variable.get("valueFrom")
         value = variable.get("value", "")
         if source is not None:
-            value = _resolved(session, given, obj, container, name, source, failures)
-        session.print(f"{name}={value}" if value is not None else f"# {name} from {reference_text(source)}")
+            value = _resolved(factory, given, obj, container, name, source, failures)
+        factory.print(f"{name}={value}" if value is not None else f"# {name} from {reference_text(source)}")
     for why in sorted(f"error retrieving reference for {', '.join(sorted(names))}: {error}"
                       for error, names in failures.items()):
-        session.say(why)
+        factory.say(why)
 
 
-def _resolved(session: Session, given: Invocation, obj: Object, container: Object, name: str, source: Object,
+def _resolved(factory: Factory, given: Invocation, obj: Object, container: Object, name: str, source: Object,
               failures: dict[str, list[str]]) -> str | None:
     """The value of a reference if --resolve asks for it, None where there is none: why not goes to ``failures``."""
     from kubepy.cli.set.env_references import resolved
@@ -227,7 +229,7 @@ def _resolved(session: Session, given: Invocation, obj: Object, container: Objec
     if not given.resolve:
         return None
     try:
-        return resolved(session, obj, container, source)
+        return resolved(factory, obj, container, source)
     except Exception as error:
         if not is_expected(error):
             raise

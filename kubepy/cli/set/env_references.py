@@ -10,7 +10,7 @@ from base64 import b64decode
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
 from kubepy.quoting import quote
 
 
@@ -28,13 +28,13 @@ def reference_text(source: Object) -> str:
     return "invalid valueFrom"
 
 
-def resolved(session: Session, obj: Object, container: Object, source: Object) -> str:
+def resolved(factory: Factory, obj: Object, container: Object, source: Object) -> str:
     """The value that a reference has in the cluster. Raises CliError, NotFound."""
     if reference := source.get("secretKeyRef"):
-        encoded = _value(session, "secrets", "secret", reference)
+        encoded = _value(factory, "secrets", "secret", reference)
         return b64decode(encoded).decode(errors="replace")
     if reference := source.get("configMapKeyRef"):
-        return _value(session, "configmaps", "config map", reference)
+        return _value(factory, "configmaps", "config map", reference)
     if reference := source.get("fieldRef"):
         return _field(obj["metadata"], reference["fieldPath"])
     if reference := source.get("resourceFieldRef"):
@@ -42,8 +42,8 @@ def resolved(session: Session, obj: Object, container: Object, source: Object) -
     raise CliError("invalid valueFrom")
 
 
-def _value(session: Session, resource: str, words: str, reference: Object) -> str:
-    found = session.client.get(resource, reference["name"], namespace=session.namespace)
+def _value(factory: Factory, resource: str, words: str, reference: Object) -> str:
+    found = factory.client.get(resource, reference["name"], namespace=factory.namespace)
     data: dict[str, str] = found.get("data") or {}
     if reference["key"] not in data:
         raise CliError(f"key {reference['key']} not found in {words} {reference['name']}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError, raise_all
-from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flagsets import selector_flag
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import all_containers, pod_spec_of, split_pairs
 from kubepy.quoting import quote
@@ -27,14 +27,14 @@ FLAGS = [*common_flags("image"), selector_flag()]
 
 
 @verb("image", "image (-f FILENAME | TYPE NAME) CONTAINER=IMAGE ...", flags=FLAGS, examples=EXAMPLES)
-def image(session: Session, given: Invocation) -> None:
+def image(factory: Factory, given: Invocation) -> None:
     """Update existing container image(s) of resources.
 
     Possible resources: pods, replication controllers, deployments, daemon sets, stateful sets, cron jobs, replica sets.
     """
-    reply = reply_of(session, given, "image updated")
+    reply = reply_of(factory, given, "image updated")
     resources, images = split_pairs(given.args, "image")
-    infos = infos_for(session, given, resources)
+    infos = infos_for(factory, given, resources)
     _validate(given, resources, images)
     refuse_contradictions(given, reply)
     errors: list[Exception] = []
@@ -42,7 +42,7 @@ def image(session: Session, given: Invocation) -> None:
     def change(obj: Object) -> None:
         errors.extend(set_images(pod_spec_of(obj), images))
 
-    change_each(session, given, infos, change, reply, errors=errors,
+    change_each(factory, given, infos, change, reply, errors=errors,
                 failed="failed to patch image update to pod template: ")
 
 

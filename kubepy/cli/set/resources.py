@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import selector_flag
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 from kubepy.cli.set.pod_specs import pod_spec_of, select_containers
 from kubepy.quoting import printable
@@ -32,10 +32,10 @@ FLAGS = [
 
 @verb("resources", "resources (-f FILENAME | TYPE NAME) ([--limits=LIMITS & --requests=REQUESTS])", flags=FLAGS,
       examples=EXAMPLES)
-def resources(session: Session, given: Invocation) -> None:
+def resources(factory: Factory, given: Invocation) -> None:
     """Specify compute resource requirements (CPU, memory) for any resource that defines a pod template."""
-    reply = reply_of(session, given, "resource requirements updated")
-    infos = infos_for(session, given, given.args)
+    reply = reply_of(factory, given, "resource requirements updated")
+    infos = infos_for(factory, given, given.args)
     refuse_contradictions(given, reply)
     if not given.limits and not given.requests:
         raise CliError("you must specify an update to requests or limits (in the form of --requests/--limits)")
@@ -49,7 +49,7 @@ def resources(session: Session, given: Invocation) -> None:
         for container in found:
             set_amounts(container, wanted)
 
-    change_each(session, given, infos, change, reply, errors=errors,
+    change_each(factory, given, infos, change, reply, errors=errors,
                 failed="failed to patch resources update to pod template ")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, changed_flag, verb
 from kubepy.cli.set.change import as_typed, changed_copy, common_flags, found_for, reply_of, send
 
 EXAMPLES = """
@@ -19,8 +19,8 @@ EXAMPLES = """
 """
 
 FLAGS = [
-    *(flag._replace(default=True) if flag.name == "recursive" else flag for flag in common_flags("selector")
-      if flag.name != "kustomize"),
+    *(changed_flag(flag, default=True) if flag.long == "recursive" else flag for flag in common_flags("selector")
+      if flag.long != "kustomize"),
     string("resource-version", help="If non-empty, the selectors update will only succeed if this is the current "
            "resource-version for the object. Only valid when specifying a single resource."),
 ]
@@ -28,10 +28,10 @@ FLAGS = [
 
 @verb("selector", "selector (-f FILENAME | TYPE NAME) EXPRESSIONS [--resource-version=version]", flags=FLAGS,
       examples=EXAMPLES)
-def selector(session: Session, given: Invocation) -> None:
+def selector(factory: Factory, given: Invocation) -> None:
     """Set the selector on a resource. The new selector overwrites the existing one; only services have one to set."""
     wanted = parse_selector(given.args[-1]) if given.args else None
-    reply = reply_of(session, given, "selector updated")
+    reply = reply_of(factory, given, "selector updated")
     if wanted is None:
         raise CliError("one selector is required")
     labels = wanted
@@ -45,9 +45,9 @@ def selector(session: Session, given: Invocation) -> None:
 
     def set_selector(info: Info) -> None:
         as_typed(given, info)
-        send(session, given, info, changed_copy(given, info, change), reply, always=True)
+        send(factory, given, info, changed_copy(given, info, change), reply, always=True)
 
-    found_for(session, given, given.args[:-1]).visit(set_selector)
+    found_for(factory, given, given.args[:-1]).visit(set_selector)
 
 
 def parse_selector(text: str) -> Object:

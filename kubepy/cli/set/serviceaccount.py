@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_local_server, reply_of
 from kubepy.cli.set.pod_specs import pod_spec_of
 
@@ -20,9 +20,9 @@ EXAMPLES = """
 
 @verb("serviceaccount", "serviceaccount (-f FILENAME | TYPE NAME) SERVICE_ACCOUNT",
       flags=common_flags("serviceaccount"), examples=EXAMPLES)
-def serviceaccount(session: Session, given: Invocation) -> None:
+def serviceaccount(factory: Factory, given: Invocation) -> None:
     """Update the service account of pod template resources."""
-    reply = reply_of(session, given, "serviceaccount updated")
+    reply = reply_of(factory, given, "serviceaccount updated")
     refuse_local_server(given, reply)
     if not given.args:
         raise CliError("serviceaccount is required")
@@ -31,5 +31,5 @@ def serviceaccount(session: Session, given: Invocation) -> None:
     def change(obj: Object) -> None:
         pod_spec_of(obj)["serviceAccountName"] = name
 
-    infos = infos_for(session, given, resources, drops_words=True)
-    change_each(session, given, infos, change, reply, failed="failed to patch ServiceAccountName ", always=True)
+    infos = infos_for(factory, given, resources, drops_words=True)
+    change_each(factory, given, infos, change, reply, failed="failed to patch ServiceAccountName ", always=True)

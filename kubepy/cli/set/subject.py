@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import string_array
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import string_array_flag as string_array
 from kubepy.cli.runtime.flagsets import selector_flag
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
 
 GROUP = "rbac.authorization.k8s.io"
@@ -30,12 +30,12 @@ FLAGS = [
     # One more group for every role binding of a namespace
     kubepy set subject rolebindings --all --group=ops -n edge
 """)
-def subject(session: Session, given: Invocation) -> None:
+def subject(factory: Factory, given: Invocation) -> None:
     """Update the user, group, or service account in a role binding or cluster role binding."""
-    reply = reply_of(session, given, "subjects updated")
-    infos = infos_for(session, given, given.args)
+    reply = reply_of(factory, given, "subjects updated")
+    infos = infos_for(factory, given, given.args)
     refuse_contradictions(given, reply)
-    wanted = subjects_of(session, given, infos)
+    wanted = subjects_of(factory, given, infos)
 
     def change(obj: Object) -> None:
         if obj["kind"] not in ("RoleBinding", "ClusterRoleBinding"):
@@ -44,10 +44,10 @@ def subject(session: Session, given: Invocation) -> None:
         if added := [one for one in wanted if one not in before]:
             obj["subjects"] = [*before, *added]
 
-    change_each(session, given, infos, change, reply, failed="failed to patch subjects to rolebinding: ")
+    change_each(factory, given, infos, change, reply, failed="failed to patch subjects to rolebinding: ")
 
 
-def subjects_of(session: Session, given: Invocation, infos: list[Info]) -> list[Object]:
+def subjects_of(factory: Factory, given: Invocation, infos: list[Info]) -> list[Object]:
     """The subjects to be there, each kind sorted by name. Raises CliError."""
     if not given.user and not given.group and not given.serviceaccount:
         raise CliError("you must specify at least one value of user, group or serviceaccount")
@@ -55,7 +55,7 @@ def subjects_of(session: Session, given: Invocation, infos: list[Info]) -> list[
     return [
         *({"apiGroup": GROUP, "kind": "User", "name": name} for name in sorted(set(given.user))),
         *({"apiGroup": GROUP, "kind": "Group", "name": name} for name in sorted(set(given.group))),
-        *({"kind": "ServiceAccount", "name": name, "namespace": namespace or session.namespace}
+        *({"kind": "ServiceAccount", "name": name, "namespace": namespace or factory.namespace}
           for namespace, name in sorted(set(accounts))),
     ]
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.api.clock import format_time, parse_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import AlreadyExists, NotFound, Status
 from kubepy.api.meta import Object, is_being_deleted, is_controlled_by, name_of, namespace_of, object_reference, uid_of
 from kubepy.api.values.cron import CronError, is_time_zone
 from kubepy.apiserver.client import Client, DeleteOptions
@@ -119,9 +119,7 @@ class CronJobSync:
     def find(self, name: str) -> Object | None:
         try:
             return self.client.get(JOBS, name, namespace=namespace_of(self.cron_job))
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
+        except NotFound:
             return None
 
     def delete(self, job: Object) -> bool:
@@ -199,7 +197,7 @@ class CronJobSync:
         try:
             job = self.client.create(JOBS, wanted, namespace=namespace_of(self.cron_job))
         except Status as error:
-            found = self.find(name_of(wanted)) if error.reason == "AlreadyExists" else None
+            found = self.find(name_of(wanted)) if isinstance(error, AlreadyExists) else None
             if found is None:
                 if not is_namespace_terminating(error):
                     self.say("Warning", "FailedCreate", f"Error creating job: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import AlreadyExists, NotFound, Status
 from kubepy.api.meta import (
     Object,
     controller_of,
@@ -265,7 +265,7 @@ class DaemonSetController:
                 self._pod_control.delete(situation.daemon_set, name)
             except Status as error:
                 self._expectations.deletion_observed(situation.key)
-                if error.reason != "NotFound":
+                if not isinstance(error, NotFound):
                     raise
 
         return failures(names, delete)
@@ -310,7 +310,7 @@ class DaemonSetController:
         status = {**(daemon_set.get("status") or {}), "collisionCount": (collisions or 0) + 1}
         self._client.update(RESOURCE, {**daemon_set, "status": status}, namespace=namespace_of(daemon_set),
                             subresource="status")
-        raise Status(409, "AlreadyExists", f'controllerrevisions.apps "{name_of(revision)}" already exists')
+        raise AlreadyExists(f'controllerrevisions.apps "{name_of(revision)}" already exists')
 
     def _deduplicate(self, current: list[Object], ledger: Ledger) -> Object:
         """Of several revisions of one template the newest stays, and the pods of the others become its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import AlreadyExists, Status
 from kubepy.api.meta import (
     Object,
     annotations_of,
@@ -305,7 +305,7 @@ class Rollout:
         """The ReplicaSet that has the name already, if it is this one after all; otherwise the error is noted and
         raised: a clash of hashes raises collisionCount, and the next sync finds another name."""
         client, namespace = self.controller.client, namespace_of(self.deployment)
-        if error.reason == "AlreadyExists":
+        if isinstance(error, AlreadyExists):
             there = client.get(REPLICA_SETS, name_of(wanted), namespace=namespace)
             if is_controlled_by(there, self.deployment) and same_template(
                     there["spec"]["template"], self.deployment["spec"]["template"]):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from kubepy.api.clock import format_micro_time, parse_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, controller_of, namespace_of, uid_of
 from kubepy.controllers.job.backoff import Failures
 from kubepy.controllers.job.ending import is_finished
@@ -113,11 +114,8 @@ class JobController:
         """``handleSingleOrphanPod``"""
         if not is_tracked(pod) or self._is_counted(pod):
             return
-        try:
+        with suppress(NotFound):
             self._client.update(PODS, without_finalizer(pod), namespace=namespace_of(pod))
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
 
 
 def is_managed_elsewhere(job: Object) -> bool:

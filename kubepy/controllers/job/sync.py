@@ -8,9 +8,10 @@ pods whose finalizer could not be taken off wait there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from kubepy.api.clock import format_time
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready, is_pod_terminating, phase_of
 from kubepy.controllers.job import ending as endings
@@ -251,9 +252,8 @@ class JobSync:
                 if release:
                     self.release(pod)
                 self.pod_control.delete(self.job, name_of(pod))
-            except Status as error:
-                if error.reason != "NotFound":
-                    raise
+            except NotFound:
+                pass
             else:
                 self.terminating += 1
             self.active -= 1
@@ -265,13 +265,10 @@ class JobSync:
     def release(self, pod: Object) -> None:
         """Take the finalizer off. Raises Status."""
         namespace = namespace_of(pod)
-        try:
+        with suppress(NotFound):
             fresh = self.client.get("pods", name_of(pod), namespace=namespace)
             if uid_of(fresh) == uid_of(pod) and is_tracked(fresh):
                 self.client.update("pods", without_finalizer(fresh), namespace=namespace)
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
         self.released.add(uid_of(pod))
 
     # --- counting

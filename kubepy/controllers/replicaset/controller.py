@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import (
     Object,
     controller_of,
@@ -144,7 +144,7 @@ class ReplicaSetController:
                 self._pod_control.delete(replica_set, name_of(pod))
             except Status as error:
                 self._expectations.deletion_observed(key, uid_of(pod))
-                if error.reason != "NotFound":
+                if not isinstance(error, NotFound):
                     raise
 
         errors = failures(doomed, delete)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.errors import Status
+from kubepy.api.errors import AlreadyExists, NotFound, Status
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.controllers.statefulset import claims
 from kubepy.controllers.statefulset.members import ordinal_of, ordinals, repaired, storage_matches
@@ -40,7 +40,7 @@ class StatefulPodControl:
         try:
             self._client.create("pods", pod, namespace=namespace_of(pod))
         except Status as error:
-            if error.reason == "AlreadyExists":
+            if isinstance(error, AlreadyExists):
                 raise
             return error
         return None
@@ -147,9 +147,7 @@ class StatefulPodControl:
     def _stored_claim(self, set_: Object, name: str) -> Object | None:
         try:
             return self._client.get(CLAIMS, name, namespace=namespace_of(set_))
-        except Status as error:
-            if error.reason != "NotFound":
-                raise
+        except NotFound:
             return None
 
     def _tell(self, set_: Object, verb: str, pod: Object, error: Exception | None = None) -> None:

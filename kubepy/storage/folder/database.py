@@ -1,7 +1,7 @@
-"""``.kubepy/index.db``: index, journal and change log in one SQLite database.
+"""``.kubepy/index.db``: rows of objects, journal and change log in one SQLite database.
 
-A row of ``objects`` is an object's newest committed state and what is known of its file. ``state`` says how far that
-file is:
+A row of ``objects`` is an object's newest committed state, and the stamp and digest of its file. ``state`` says how far
+the file has followed:
 
     PENDING   committed here, the file not yet replaced; the row is the truth
     WRITTEN   the file is replaced, but its folder entry may be lost if the machine stops: verified after the next boot
@@ -21,9 +21,8 @@ import os
 import sqlite3
 import stat
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, NamedTuple
 
 from kubepy.storage.errors import FolderError
@@ -86,16 +85,16 @@ CREATE TABLE internal (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTE
 
 
 class DamagedError(Exception):
-    """The index holds something that it cannot hold; it has to be made anew."""
+    """The index holds something that kubepy never writes; it has to be made anew."""
 
 
-# What SQLite says of a database that is none, is cut short, or lacks a table, a column or a key.
+# The errors of SQLite for a file that is no database, is cut short, or lacks a table, a column or a key.
 _DAMAGE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH,
                      sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB})
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Tell whether an error says that the index is no sound database, so that making it anew helps."""
+    """Return whether an error says that the index is no sound database, so that making it anew helps."""
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:  # an error of Python's module itself
         return "Could not decode to UTF-8" in str(error)
@@ -103,7 +102,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 class Stamp(NamedTuple):
-    """The times, size and inode by which a file is known again. Nobody can set the change time: an edit shows in it."""
+    """The times, size and inode of a file. Nobody can set the change time, so an edit shows in it."""
 
     mtime_ns: int
     size: int
@@ -115,8 +114,8 @@ class Stamp(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A version of a file that a power cut may bring back, with its inode: the stamp (its change time is not compared,
-    removing the file has moved it) and the digest of its content."""
+    """A version of a file that a power cut may bring back: its stamp without the change time (which moves when the file
+    is removed), and the digest of its content."""
 
     mtime_ns: int
     size: int
@@ -128,17 +127,20 @@ class Version(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """Raises ValueError."""
+        """Read what ``str`` wrote. Raises ValueError."""
         mtime_ns, size, inode, digest = text.split(":")
         return cls(int(mtime_ns), int(size), int(inode), bytes.fromhex(digest))
 
 
-KnownProblems = dict[str, tuple[Stamp, Problem]]
+KnownProblems = dict[str, tuple[Stamp, Problem]]  # by path
 
 
 class Row(NamedTuple):
-    """One row of ``objects``. ``racy``: the file was so new when read that an edit may hide behind the same stamp.
-    ``canonical``: kubepy wrote the file, in canonical form; 0: somebody else may have given it another."""
+    """One row of ``objects``.
+
+    :ivar racy: 1 if the file was so new when read that an edit may hide behind the same stamp.
+    :ivar canonical: 1 if kubepy wrote the file, in canonical form; 0 if somebody else may have given it another form.
+    """
 
     resource: str
     namespace: str
@@ -170,7 +172,7 @@ class Row(NamedTuple):
         return Version(self.mtime_ns, self.size, self.inode, self.digest)
 
     def replaced(self) -> list[Version]:
-        """The versions of the file that a power cut may bring back, newest first."""
+        """Return the versions of the file that a power cut may bring back, newest first."""
         return [Version.parse(text) for text in self.replaces.split() if text != NO_FILE]
 
 
@@ -178,7 +180,7 @@ NO_FILE = "-"  # in ``replaces``: there was no file
 
 
 def checksum(row: Row) -> int:
-    """The checksum of a row: its key, revision and JSON. What is known of the file is compared with the file anyway."""
+    """Return the checksum of a row's key, revision and JSON. The stamp and digest are compared with the file anyway."""
     head = f"{row.resource}/{row.namespace}/{row.name}/{row.revision}/{row.expires}"
     return zlib.crc32((row.json or "").encode(), zlib.crc32(head.encode()))
 
@@ -205,12 +207,13 @@ class LogEntry(NamedTuple):
     json: str | None
 
 
-class Outlines:
-    """The rows without their JSON ("" where there is some), as a connection remembers them: a look at a folder in which
-    nothing has changed then costs no more than looking at its files.
+class RowSummaries:
+    """The rows without their JSON ("" where there is some), as a connection remembers them.
 
-    They are read again when somebody else has written; what the connection itself writes it tells. After a rollback it
-    must :meth:`forget`.
+    To compare a folder in which nothing has changed with its rows then costs no more than a ``stat`` of its files.
+
+    They are read again when another process has written; the connection itself passes on its own changes. After a
+    rollback it must :meth:`forget`.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -219,7 +222,7 @@ class Outlines:
         self._version: int | None = None
 
     def all(self) -> list[Row]:
-        """In no order."""
+        """Return them in no order."""
         self._read()
         return list(self._rows.values())
 
@@ -228,11 +231,11 @@ class Outlines:
         return key in self._rows
 
     def _read(self) -> None:
-        # The version is asked for before the rows: a commit between the two shows in the next version.
+        # The version is read before the rows: a commit between the two shows in the next version.
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
-            found = self._connection.execute(f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects")
-            self._rows = {row[:3]: Row._make(row) for row in found}
+            selected = self._connection.execute(f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects")
+            self._rows = {columns[:3]: Row._make(columns) for columns in selected}
             self._version = version
 
     def forget(self) -> None:
@@ -245,13 +248,19 @@ class Outlines:
         for key in keys:
             self._rows.pop(key, None)
 
-    def change(self, key: Key, change: Callable[[Row], Row]) -> None:
+    def is_written_at(self, key: Key, revision: int) -> bool:
+        """Return whether the remembered row is WRITTEN at a revision."""
+        row = self._rows.get(key)
+        return row is not None and (row.state, row.revision) == (WRITTEN, revision)
+
+    def change(self, key: Key, **columns: Any) -> None:
+        """Change columns of a remembered row, if there is one."""
         if key in self._rows:
-            self._rows[key] = change(self._rows[key])
+            self._rows[key] = self._rows[key]._replace(**columns)
 
 
 class Database:
-    """A connection to the index; its methods are the queries. Every statement outside ``begin`` is its own."""
+    """A connection to the index; its methods are the queries. A statement outside :meth:`write` commits on its own."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -259,7 +268,7 @@ class Database:
         self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
         self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
         self.identity = None if self.in_memory else identity(path)
-        self._outlines = Outlines(self.connection)
+        self._summaries = RowSummaries(self.connection)
 
     def create(self) -> None:
         self.connection.executescript(
@@ -267,12 +276,12 @@ class Database:
         )
 
     def is_current(self) -> bool:
-        """Whether this is a database of this version. Raises sqlite3.DatabaseError when it is none at all."""
+        """Return whether this is a database of this version. Raises sqlite3.DatabaseError when it is none at all."""
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
         return bool(version == SCHEMA_VERSION)
 
     def is_replaced(self) -> bool:
-        """Whether the file at the path is another one now, or gone."""
+        """Return whether the file at the path is another one now, or none."""
         return not self.in_memory and identity(self.path) != self.identity
 
     def close(self) -> None:
@@ -282,7 +291,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All reads in the block see one committed state."""
+        """Let all reads in the block see one committed state."""
         self.connection.execute("BEGIN")
         try:
             yield
@@ -291,14 +300,14 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[None]:
-        """One transaction; ``durable``: on disk (one fsync) when the block is left."""
+        """Run the block as one transaction; ``durable``: it is on disk (one fsync) when the block is left."""
         self.connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         self.connection.execute("BEGIN IMMEDIATE")
         try:
             yield
             self.connection.execute("COMMIT")
         except BaseException:
-            self._outlines.forget()
+            self._summaries.forget()
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
             raise
@@ -306,74 +315,74 @@ class Database:
     # --- objects ---
 
     def row(self, key: Key) -> Row | None:
-        """Raises DamagedError."""
-        found = self.connection.execute(
-            f"SELECT {COLUMNS}, checksum FROM objects WHERE resource = ? AND namespace = ? AND name = ?", key
-        ).fetchone()
-        return _checked(found) if found else None
+        """Return the row of a key. Raises DamagedError."""
+        rows = self._select("resource = ? AND namespace = ? AND name = ?", key)
+        return rows[0] if rows else None
 
     def existing_row(self, key: Key) -> Row | None:
-        """The row of a key, for the holder of the lock. Raises DamagedError also where a scan finds the row, but the
-        look-up by its key does not."""
+        """Return the row of a key, for the holder of the lock. Raises DamagedError also where a scan finds the row, but
+        the look-up by its key does not."""
         row = self.row(key)
-        if row is None and self._outlines.has(key):
+        if row is None and self._summaries.has(key):
             raise DamagedError(f"the row of {key.resource} {key.name} cannot be looked up")
         return row
 
-    def outlines(self) -> list[Row]:
-        """All rows, tombstones included, in no order; ``json`` is "" where there is some."""
-        return self._outlines.all()
+    def row_summaries(self) -> list[Row]:
+        """Return all rows, tombstones included, in no order; ``json`` is "" where there is some."""
+        return self._summaries.all()
 
     def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
-        """The rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key order.
-
-        Raises DamagedError."""
-        wanted = {"resource": resource, "namespace": namespace}
-        given = {column: value for column, value in wanted.items() if value is not None}
-        where = " AND ".join(f"{column} = :{column}" for column in given) or "TRUE"
-        found = self.connection.execute(
-            f"SELECT {COLUMNS}, checksum FROM objects WHERE {where} ORDER BY resource, namespace, name", given
-        )
-        return list(map(_checked, found))
+        """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key
+        order. Raises DamagedError."""
+        columns = {"resource": resource, "namespace": namespace}
+        values = {column: value for column, value in columns.items() if value is not None}
+        return self._select(" AND ".join(f"{column} = ?" for column in values) or "TRUE", tuple(values.values()))
 
     def pending(self) -> list[Row]:
-        """The rows that are PENDING, in key order. Raises DamagedError."""
+        """Return the rows that are PENDING, in key order. Raises DamagedError."""
         return self._select(f"state > 0 AND state = {PENDING} AND expires IS NULL")
 
     def unsynced(self) -> list[tuple[Key, int]]:
-        """The keys and revisions of the rows that are WRITTEN, in no order."""
-        found = self.connection.execute(
+        """Return the keys and revisions of the rows that are WRITTEN, in no order."""
+        selected = self.connection.execute(
             f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = {WRITTEN}")
-        return [(Key(*key), revision) for *key, revision in found]
+        return [(Key(*key), revision) for *key, revision in selected]
 
     def expired(self, now: float) -> list[Row]:
-        """Raises DamagedError."""
-        return self._select("expires IS NOT NULL AND expires <= ?", now)
+        """Return the rows whose time is over, in key order. Raises DamagedError."""
+        return self._select("expires IS NOT NULL AND expires <= ?", (now,))
 
-    def _select(self, where: str, *parameters: float) -> list[Row]:
-        found = self.connection.execute(
-            f"SELECT {COLUMNS}, checksum FROM objects WHERE {where} ORDER BY resource, namespace, name", parameters)
-        return list(map(_checked, found))
+    def _select(self, where: str, values: tuple[str | float, ...] = ()) -> list[Row]:
+        """Return rows in key order. Raises DamagedError for one whose checksum or type of a column is wrong."""
+        rows: list[Row] = []
+        for *columns, stored_checksum in self.connection.execute(
+                f"SELECT {COLUMNS}, checksum FROM objects WHERE {where} ORDER BY resource, namespace, name", values):
+            row = Row._make(columns)
+            is_sound = type(row.digest) is bytes and isinstance(row.expires, float | None)
+            if stored_checksum != checksum(row) or not is_sound:
+                raise DamagedError(f"the row of {row.resource} {row.name} has another checksum")
+            rows.append(row)
+        return rows
 
     def put(self, rows: Iterable[Row]) -> None:
         rows = list(rows)
         self.connection.executemany(_UPSERT, ((*row, checksum(row)) for row in rows))
-        self._outlines.put(rows)
+        self._summaries.put(rows)
 
     def remove(self, keys: Iterable[Key]) -> None:
         keys = list(keys)
         self.connection.executemany("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", keys)
-        self._outlines.remove(keys)
+        self._summaries.remove(keys)
 
     def restamp(self, row: Row) -> None:
-        """Store what is known of the file of a row; the object in it is the same."""
+        """Store the stamp and digest of a row's file; the object in it is the same."""
         self.connection.execute(
             "UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, digest = ?, racy = ?, managers = ?, "
             "canonical = ? WHERE resource = ? AND namespace = ? AND name = ?",
             (*row.stamp, row.digest, row.racy, row.managers, row.canonical, *row.key),
         )
-        self._outlines.change(row.key, lambda known: known._replace(
-            **row.stamp._asdict(), digest=row.digest, racy=row.racy, managers=row.managers, canonical=row.canonical))
+        self._summaries.change(row.key, **row.stamp._asdict(), digest=row.digest, racy=row.racy, managers=row.managers,
+                               canonical=row.canonical)
 
     def mark_written(self, rows: Iterable[Row]) -> None:
         """Mark PENDING rows WRITTEN, with the change time of their files and the stamps of their managers' files."""
@@ -384,7 +393,7 @@ class Database:
             ((row.ctime_ns, row.managers, *row.key) for row in rows),
         )
         for row in rows:
-            self._outlines.change(row.key, partial(_as_written, row))
+            self._summaries.change(row.key, state=WRITTEN, ctime_ns=row.ctime_ns, managers=row.managers)
 
     def mark_durable(self, written: Iterable[tuple[Key, int]]) -> None:
         """Mark rows DURABLE that are still WRITTEN at the same revision."""
@@ -395,15 +404,13 @@ class Database:
             ((*key, revision) for key, revision in written),
         )
         for key, revision in written:
-            self._outlines.change(key, partial(_as_durable, revision))
+            if self._summaries.is_written_at(key, revision):
+                self._summaries.change(key, state=DURABLE, replaces="")
 
     def tombstones(self) -> int:
+        """Return the number of tombstones."""
         (count,) = self.connection.execute("SELECT count(*) FROM objects WHERE json IS NULL").fetchone()
         return int(count)
-
-    def resources(self) -> list[str]:
-        found = self.connection.execute("SELECT DISTINCT resource FROM objects WHERE json IS NOT NULL ORDER BY 1")
-        return [resource for (resource,) in found]
 
     # --- change log ---
 
@@ -411,27 +418,29 @@ class Database:
         self.connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", entries)
 
     def check_log(self) -> None:
-        """Raises DamagedError when the counters and the change log contradict each other."""
+        """Check that the counters and the change log agree. Raises DamagedError."""
         (newest,) = self.connection.execute("SELECT max(revision) FROM changes").fetchone()
         compacted, revision = self.counter("compacted"), self.counter("revision")
         if not 0 <= compacted <= revision < MAX_REVISION or (newest or 0) > revision:
             raise DamagedError(f"the change log reaches from {compacted} to {newest}, the counter is {revision}")
 
     def entries(self, since: int) -> list[LogEntry]:
-        found = self.connection.execute("SELECT * FROM changes WHERE revision > ? ORDER BY revision", (since,))
-        return list(map(LogEntry._make, found))
+        """Return the entries of the change log after a revision, oldest first."""
+        selected = self.connection.execute("SELECT * FROM changes WHERE revision > ? ORDER BY revision", (since,))
+        return list(map(LogEntry._make, selected))
 
     def compact(self, until: int) -> None:
+        """Forget the changes up to a revision."""
         self.connection.execute("DELETE FROM changes WHERE revision <= ?", (until,))
         self.set_counter("compacted", until)
 
     # --- problems ---
 
     def problems(self) -> KnownProblems:
-        """Path to the stamp of the file and the problem."""
-        found = self.connection.execute("SELECT * FROM problems ORDER BY path")
+        """Return the problem files by path, each with the stamp at which it was read."""
+        selected = self.connection.execute("SELECT * FROM problems ORDER BY path")
         return {path: (Stamp(*stamp), Problem(path, line, why, bool(keeps)))
-                for path, *stamp, line, why, keeps in found}
+                for path, *stamp, line, why, keeps in selected}
 
     def put_problem(self, problem: Problem, stamp: Stamp) -> None:
         values = problem.path, *stamp, *problem[1:]
@@ -443,7 +452,7 @@ class Database:
     # --- counters and small values ---
 
     def is_built(self) -> bool:
-        """Whether the index began with its cluster or has taken in the files once; a new one has yet to."""
+        """Return whether the index began with its cluster or has read the files once; a new one has yet to."""
         return self.value("internal", "built") is not None
 
     def set_built(self) -> None:
@@ -457,11 +466,11 @@ class Database:
         self.connection.execute("UPDATE counters SET value = ? WHERE name = ?", (value, name))
 
     def value(self, table: str, name: str) -> str | None:
-        """A value of ``meta`` (the users') or ``internal`` (storage's own). Raises DamagedError."""
-        found = self.connection.execute(f"SELECT value, checksum FROM {table} WHERE name = ?", (name,)).fetchone()
-        if found is None:
+        """Return a value of the table ``meta`` (the store's users') or ``internal`` (its own). Raises DamagedError."""
+        row = self.connection.execute(f"SELECT value, checksum FROM {table} WHERE name = ?", (name,)).fetchone()
+        if row is None:
             return None
-        value, expected = found
+        value, expected = row
         if not isinstance(value, str) or zlib.crc32(f"{name}={value}".encode()) != expected:
             raise DamagedError(f"the value of {name} has another checksum")
         return value
@@ -474,32 +483,15 @@ class Database:
             self.connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
 
 
-def _as_written(row: Row, known: Row) -> Row:
-    return known._replace(state=WRITTEN, ctime_ns=row.ctime_ns, managers=row.managers)
-
-
-def _as_durable(revision: int, known: Row) -> Row:
-    is_meant = (known.state, known.revision) == (WRITTEN, revision)
-    return known._replace(state=DURABLE, replaces="") if is_meant else known
-
-
-def _checked(found: tuple[Any, ...]) -> Row:
-    """A row as it was selected, its checksum last. Raises DamagedError."""
-    row = Row._make(found[:-1])
-    if found[-1] != checksum(row) or type(row.digest) is not bytes or not isinstance(row.expires, float | None):
-        raise DamagedError(f"the row of {row.resource} {row.name} has another checksum")
-    return row
-
-
 def identity(path: str) -> tuple[int, int] | None:
-    """Which file is at a path: device and inode, None when there is none. Raises FolderError for a symlink."""
+    """Return the device and inode of the file at a path, None when there is none. Raises FolderError for a symlink."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise FolderError(f"{path} is a symbolic link")
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def remove_files(path: str) -> None:

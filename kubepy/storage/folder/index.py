@@ -3,21 +3,28 @@ folder cannot be written."""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import stat
+from collections.abc import Iterator
 
+from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError
-from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
+from kubepy.storage.folder.database import DamagedError, Database, Row, is_damage, remove_files
+from kubepy.storage.model import DELETED
 
-OWN = ".kubepy"
+with lazy_imports():
+    from kubepy.storage.folder import locks
+
+OWN = ".kubepy"  # the folder of what is this machine's own
 INDEX = "index.db"
 LOCK_TIMEOUT = 30.0  # seconds
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def boot_id() -> str | None:
-    """What changes whenever the machine starts; None where the system does not say (then every file is synced)."""
+    """Return the id of this start of the machine; None where the system has none (then every file is synced)."""
     try:
         with open(BOOT_ID, encoding="ascii") as file:
             return file.read().strip() or None
@@ -26,19 +33,19 @@ def boot_id() -> str | None:
 
 
 def make_own_folder(root: str) -> None:
-    """Make ``.kubepy/``, or take it from all but its owner: the index holds Secrets. Raises FolderError, also for a
+    """Make ``.kubepy/``, or make it private to its owner: the index holds Secrets. Raises FolderError, also for a
     symbolic link in it, through which a cloned folder could reach any file of the user."""
     path = os.path.join(root, OWN)
     if link := own_link(root):
         raise FolderError(f"{link} is a symbolic link")
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
-        made = os.stat(path)
-        if stat.S_IMODE(made.st_mode) & 0o077 and made.st_uid == os.geteuid():
+        status = os.stat(path)
+        if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
             os.chmod(path, 0o700)
     except OSError as error:
         raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
-    if made.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+    if status.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
         raise FolderError(f"{path} belongs to another user: Permission denied")
 
 
@@ -61,7 +68,7 @@ def _is_alive(pid: str) -> bool:
 
 
 def own_link(root: str) -> str:
-    """The path of a symbolic link that is ``.kubepy/`` or lies in it, "" without one."""
+    """Return the path of a symbolic link that is ``.kubepy/`` or lies in it, "" without one."""
     path = os.path.join(root, OWN)
     if os.path.islink(path):
         return path
@@ -73,7 +80,7 @@ def own_link(root: str) -> str:
 
 
 def open_existing(root: str) -> Database | None:
-    """The index if there is one of this version that can be used here. Raises DamagedError."""
+    """Open the index if there is one of this version that can be used here. Raises DamagedError."""
     path = os.path.join(root, OWN, INDEX)
     if not os.path.exists(path) or own_link(root):
         return None
@@ -93,12 +100,17 @@ def open_existing(root: str) -> Database | None:
 
 
 def create(root: str) -> Database:
-    """A new, empty index in place of whatever is there. For the holder of the lock. Raises FolderError."""
+    """Make a new, empty index in place of whatever is there. For the holder of the lock. Raises FolderError."""
     path = os.path.join(root, OWN, INDEX)
     unfinished = path + ".new"
     try:
         remove_files(unfinished)
-        _create_at(unfinished)
+        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        database = Database(unfinished)
+        try:
+            database.create()
+        finally:
+            database.close()
         remove_files(path)
         os.rename(unfinished, path)
         return Database(path)
@@ -106,24 +118,16 @@ def create(root: str) -> Database:
         raise FolderError(f"{path}: cannot be made: {error}") from error
 
 
-def _create_at(path: str) -> None:
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    database = Database(path)
-    try:
-        database.create()
-    finally:
-        database.close()
-
-
 def begin(root: str) -> None:
-    """The index of a new cluster, whose revisions begin at 1. Raises FolderError."""
-    from kubepy.storage.folder.locks import LOCK, Lock
-
+    """Make the index of a new cluster, whose revisions begin at 1. Raises FolderError."""
     make_own_folder(root)
-    lock = Lock(os.path.join(root, OWN, LOCK))
+    lock = locks.Lock(os.path.join(root, OWN, locks.LOCK))
     lock.acquire(LOCK_TIMEOUT)
     try:
-        existing = _existing_or_none(root)
+        try:
+            existing = open_existing(root)
+        except DamagedError:
+            existing = None
         database = existing or create(root)
         if existing is None:
             database.set_built()
@@ -146,17 +150,10 @@ def _sync_folder(path: str) -> None:
         os.close(descriptor)
 
 
-def _existing_or_none(root: str) -> Database | None:
-    try:
-        return open_existing(root)
-    except DamagedError:
-        return None
-
-
 def open_in_memory(root: str, *, empty: bool = False) -> Database:
-    """A copy of the index in memory; an empty one if it cannot be copied, or if ``empty``."""
+    """Make a copy of the index in memory; an empty index if it cannot be copied, or if ``empty``."""
     database = Database(":memory:")
-    if not empty and _copy(os.path.join(root, OWN, INDEX), database):
+    if not empty and _copy_index(root, database):
         return database
     database.close()
     new = Database(":memory:")
@@ -165,11 +162,15 @@ def open_in_memory(root: str, *, empty: bool = False) -> Database:
     return new
 
 
-def _copy(path: str, database: Database) -> bool:
-    """Copy an index whose log (``-wal``) is all in it; SQLite itself reads none in a folder it cannot write to."""
+def _copy_index(root: str, database: Database) -> bool:
+    """Copy the index, unless part of it is in a log (``-wal``): SQLite reads no log in a folder it cannot write to.
+
+    Return whether it was copied.
+    """
     from urllib.parse import quote
 
-    if not os.path.isfile(path) or own_link(os.path.dirname(os.path.dirname(path))) or os.path.exists(f"{path}-wal"):
+    path = os.path.join(root, OWN, INDEX)
+    if not os.path.isfile(path) or own_link(root) or os.path.exists(f"{path}-wal"):
         return False
     try:
         source = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?immutable=1", uri=True)
@@ -191,3 +192,44 @@ def discard(root: str) -> None:
         remove_files(path)
     except OSError as error:
         raise FolderError(f"{path} is damaged and cannot be removed: {error.strerror}") from error
+
+
+def find_damage(database: Database) -> Iterator[str]:
+    """Yield the contents of an index that no kubepy can have written, a line each."""
+    try:
+        yield from check_integrity(database)
+        for row in database.rows():
+            if not _has_sound_types(row):
+                yield f"{row[:3]}: a column has another type"
+            json.loads(row.json or "null")
+            row.replaced()
+        database.check_log()
+        database.counter("compacted")
+        for entry in database.entries(0):
+            json.loads(entry.json or "null")
+            has_texts = all(isinstance(text, str) for text in entry[1:5])
+            is_named = entry.type and entry.resource and entry.name
+            if not has_texts or not is_named or (entry.type == DELETED) != (entry.json is not None):
+                yield f"an entry of the change log has other types: {entry[:5]}"
+        for stamp, problem in database.problems().values():
+            is_sound = all(isinstance(number, int) for number in (*stamp, problem.line))
+            if not is_sound or not isinstance(problem.why, str):
+                yield "a problem has other types"
+        for table in ("meta", "internal"):
+            for (name,) in database.connection.execute(f"SELECT name FROM {table}").fetchall():
+                database.value(table, name)
+    except (DamagedError, sqlite3.Error, TypeError, ValueError, AttributeError, RecursionError) as error:
+        yield str(error)
+
+
+def _has_sound_types(row: Row) -> bool:
+    texts, numbers = (*row.key, row.replaces, row.managers), (row.revision, *row.stamp, row.racy, row.state)
+    return all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers) \
+        and isinstance(row.digest, bytes)
+
+
+def check_integrity(database: Database) -> Iterator[str]:
+    """Yield what SQLite's own check finds wrong in a database, a line each."""
+    for (line,) in database.connection.execute("PRAGMA integrity_check"):
+        if line != "ok":
+            yield f"index: {line}"

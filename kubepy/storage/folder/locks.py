@@ -1,7 +1,7 @@
-"""Locks in ``.kubepy/`` that die with their process, and who holds them.
+"""Locks in ``.kubepy/`` that die with their process, and the name of the process that holds one.
 
-The holder writes its pid and command beside the lock and removes that when it lets go. What is found there by the next
-one to take the lock was left by a process that died.
+The holder writes its pid and command into a file beside the lock, and removes that file when it lets go. Whoever takes
+the lock and finds such a file knows that the last holder died.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 LOCK = "lock"  # the writers'
 POLL_INTERVAL = 0.005  # seconds
-LOOK_INTERVAL = 0.5  # seconds, between two looks whether the lock has changed hands
-MAX_TURNS = 10  # times the patience with one holder is what somebody waits who never has a turn
-# A look at who holds a lock takes it for an instant; taking it "at once" outlasts that.
+LOOK_INTERVAL = 0.5  # seconds between two checks whether another process holds the lock by now
+MAX_TURNS = 10  # a waiter that never gets a turn gives up after its patience times this factor
+# Asking for the holder of a lock takes the lock for an instant; taking it "at once" outlasts that.
 AT_ONCE = 0.1  # seconds
 MAX_HOLDER = 1000  # characters
 
 
 class Lock:
-    """One lock file, and beside it who holds it."""
+    """One lock file, and beside it the file that names its holder."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -38,19 +38,22 @@ class Lock:
         self._file: tuple[int, int] | None = None  # the lock file that was taken
 
     def acquire(self, timeout: float) -> bool:
-        """Take the lock; returns whether its last holder died with it. Raises LockTimeoutError, FolderError."""
+        """Take the lock; return whether its last holder died with it. Raises LockTimeoutError, FolderError."""
         if not self.try_acquire(timeout):
             raise self._refusal(timeout)
         return self._note_holder()
 
     def acquire_in_turn(self, patience: float) -> bool:
-        """As :meth:`acquire`, where many may come at once: ``patience`` is how long one of them may hold the lock."""
+        """Take the lock where many processes may want it at once; return whether its last holder died with it.
+
+        ``patience``: seconds that one of the others may hold it. Raises LockTimeoutError, FolderError.
+        """
         start = since = time.monotonic()
-        hold = self._hold()
+        holding = self._identify_holding()
         while not self.try_acquire(min(patience, LOOK_INTERVAL)):
-            now, seen = time.monotonic(), self._hold()
-            if seen not in (None, hold):
-                since, hold = now, seen
+            now, current_holding = time.monotonic(), self._identify_holding()
+            if current_holding not in (None, holding):
+                since, holding = now, current_holding
             if now - since >= patience:
                 raise self._refusal(patience)
             if now - start >= MAX_TURNS * patience:
@@ -61,25 +64,32 @@ class Lock:
         holder = self.describe() or "another process"
         return LockTimeoutError(f"{self.path} is held by {holder} (waited {waited:g} s)")
 
-    def _hold(self) -> tuple[int, int] | None:
-        """Which hold of the lock this is: each is noted anew."""
+    def _identify_holding(self) -> tuple[int, int] | None:
+        """Identify the present holding of the lock by the holder's file, which each holder writes anew."""
         try:
-            found = os.stat(self._holder_path)
+            status = os.stat(self._holder_path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
     def _note_holder(self) -> bool:
+        """Write the holder's file; return whether the last holder left one."""
+        program, *arguments = sys.argv or [""]
+        command = " ".join([os.path.basename(program), *arguments])[:200].replace("\n", " ")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             was_left = os.path.exists(self._holder_path)
             self._file = self._identify()
-            self._write_holder()
+            descriptor = os.open(self._holder_path, flags, 0o600)
+            with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                file.write(f"{os.getpid()}\n{command}")
         except OSError as error:
             self.drop()
             raise FolderError(f"{self._holder_path}: cannot be written: {error.strerror}") from error
         return was_left
 
     def try_acquire(self, timeout: float) -> bool:
+        """Take the lock without naming the holder; return whether it was free in time. Raises FolderError."""
         from filelock import FileLock, Timeout
 
         lock = FileLock(self.path, timeout=timeout)
@@ -93,17 +103,18 @@ class Lock:
         return True
 
     def is_lost(self) -> bool:
-        """Whether the folder of locks was removed meanwhile, so that another process may hold a lock of this name."""
+        """Return whether the folder of locks was removed meanwhile: another process may hold a lock of this name."""
         return self._identify() != self._file
 
     def _identify(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
     def release(self) -> None:
+        """Let go of the lock, the holder's file first."""
         assert self._lock is not None
         try:
             if not self.is_lost():
@@ -121,7 +132,7 @@ class Lock:
         self._lock = None
 
     def holder(self) -> str | None:
-        """Who holds the lock now, None when nobody does."""
+        """Return the process that holds the lock now, None when none does."""
         description = self.describe()
         if description is None:
             return None
@@ -131,7 +142,7 @@ class Lock:
         return description
 
     def describe(self) -> str | None:
-        """What the present (or the last, if it died) holder wrote about itself."""
+        """Return what the present holder (or the last, if it died) wrote about itself, None when there is none."""
         try:
             descriptor = os.open(self._holder_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(descriptor, encoding="utf-8", errors="replace") as file:
@@ -144,21 +155,10 @@ class Lock:
             raise
         return f"process {pid} ({command})" if pid else None
 
-    def _write_holder(self) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(self._holder_path, flags, 0o600)
-        with open(descriptor, "w", encoding="utf-8", errors="replace") as file:
-            file.write(f"{os.getpid()}\n{_command()}")
-
-
-def _command() -> str:
-    program, *arguments = sys.argv or [""]
-    return " ".join([os.path.basename(program), *arguments])[:200].replace("\n", " ")
-
 
 @contextmanager
 def hold(path: str) -> Iterator[Callable[[], bool]]:
-    """Hold a lock for the length of a block, which is given a function that tells whether it was lost meanwhile.
+    """Hold a lock for the length of a block, which gets a function that returns whether the lock was lost meanwhile.
 
     Raises LockTimeoutError at once when another process has it.
     """

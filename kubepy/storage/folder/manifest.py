@@ -1,4 +1,4 @@
-"""An object as the bytes of a file, and back; and as the JSON of a row. A file holds neither resourceVersion nor
+"""An object as the bytes of its file, and as the JSON of its row. A file holds neither resourceVersion nor
 managedFields."""
 
 from __future__ import annotations
@@ -8,24 +8,32 @@ import math
 import re
 from typing import Any, NamedTuple
 
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage.folder.database import DamagedError
 from kubepy.storage.folder.paths import path_of
 from kubepy.storage.model import Key, Object
 
+with lazy_imports():
+    from kubepy.storage import yaml
+    from kubepy.storage.yaml import roundtrip
+
 MAX_DEPTH = 200
 MAX_INTEGER = 2**63
 MAX_DECODED = 50_000  # objects kept in memory
 MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
-_WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # something in a JSON text that may be one
+_WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # a part of a JSON text that may be a float without fraction
 _PLACED = re.compile(r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?")  # the problem has its line
 # Nested conflicts (a merge of merges, a file renamed on both sides) have longer markers.
 _MERGE_MARKER = re.compile(rb"^(?:<{7,}|>{7,}|\|{7,}) ", re.MULTILINE)
 
 
 class ContentError(Exception):
-    """The content of a file cannot be an object: the line (0: the whole file), why, and whether the object that the
-    file had before counts as it last was."""
+    """The content of a file cannot be an object.
+
+    :ivar line: the line to blame, 0 for the whole file.
+    :ivar keeps_object: the object that the file had before counts as it last was.
+    """
 
     def __init__(self, line: int, why: str, *, keeps_object: bool = False) -> None:
         super().__init__(why)
@@ -34,7 +42,7 @@ class ContentError(Exception):
         self.keeps_object = keeps_object
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """The one document of a file, and the line it starts at."""
 
     object: Object
@@ -45,10 +53,10 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys
 
 
 def to_json(obj: Object) -> str:
-    """An object as a row holds it: everything but the resourceVersion, which is the row's revision.
+    """Return the JSON of an object for its row: all but the resourceVersion, which is the row's revision.
 
     Numbers without a fraction become integers in the object too, as they come back from a file. Raises ValueError for
-    what JSON or a file cannot hold.
+    values that JSON or a file cannot hold.
     """
     metadata = obj["metadata"]
     version = metadata.pop("resourceVersion", None)
@@ -75,7 +83,7 @@ def _make_integers(value: Any) -> None:
 
 
 def from_json(text: str, revision: int) -> Object:
-    """The object of a row. Raises DamagedError."""
+    """Return the object of a row. Raises DamagedError."""
     try:
         obj: Object = json.loads(text)
         obj["metadata"]["resourceVersion"] = str(revision)
@@ -91,7 +99,7 @@ class Decoder:
         self._objects: dict[Key, tuple[str, int, Object]] = {}
 
     def object(self, key: Key, text: str, revision: int) -> Object:
-        """Raises DamagedError."""
+        """Return the object of a row. Raises DamagedError."""
         known = self._objects.get(key)
         if known is not None and known[1] == revision and known[0] == text:
             return known[2]
@@ -103,83 +111,69 @@ class Decoder:
 
 
 def to_file(text: str) -> bytes:
-    """The content of the file of an object in a row, in canonical form."""
-    from kubepy.storage.yaml import dump
-
-    return dump(_of_file(text)).encode()
+    """Return the content of an object's file in canonical form, from the JSON of its row."""
+    return yaml.dump(_without_managers(text)).encode()
 
 
 def to_edited_file(text: str, present: bytes) -> bytes:
-    """The content of the file of an object in a row, in the form that somebody gave the present content: comments,
-    order, quotes stay where the object did not change."""
-    from kubepy.storage.yaml.roundtrip import merge
-
-    return merge(present, _of_file(text))
+    """Return the content of an object's file in the form that somebody gave the present content: comments, order and
+    quotes stay where the object did not change."""
+    return roundtrip.merge(present, _without_managers(text))
 
 
-def _of_file(text: str) -> Object:
+def _without_managers(text: str) -> Object:
     obj: Object = json.loads(text)
     obj["metadata"].pop("managedFields", None)
     return obj
 
 
 def managers_of(text: str) -> bytes | None:
-    """The content of an object's file of managers; None unless server-side apply has touched it."""
+    """Return the content of an object's file of managers; None unless server-side apply has touched the object."""
     if '"managedFields"' not in text:
         return None
     managers = json.loads(text)["metadata"].get("managedFields") or []
-    if not any(isinstance(one, dict) and one.get("operation") == "Apply" for one in managers):
+    if not any(isinstance(manager, dict) and manager.get("operation") == "Apply" for manager in managers):
         return None
-    from kubepy.storage.yaml import dump
-
-    return dump({"managedFields": managers}).encode()
+    return yaml.dump({"managedFields": managers}).encode()
 
 
-def parse(data: bytes) -> Content:
-    """The one object in the bytes of a file. Raises ContentError."""
-    from kubepy.storage.yaml import YamlError, load_all
-
-    text = _decode(data)
+def parse(data: bytes) -> FileContent:
+    """Return the one object in the bytes of a file. Raises ContentError."""
+    if marker := _MERGE_MARKER.search(data):
+        raise ContentError(_line_at(data, marker.start()), "has merge conflict markers")
     try:
-        documents = load_all(text, unique_keys=True)  # the last would count, and the others be lost
-    except YamlError as error:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ContentError(_line_at(data, error.start), "is not UTF-8 text") from None
+    try:
+        documents = yaml.load_all(text, unique_keys=True)  # of equal keys the last would count, and the others be lost
+    except yaml.YamlError as error:
         raise ContentError(error.line, _PLACED.sub("", error.message)) from None
     except RecursionError:
         raise ContentError(0, "is nested too deeply") from None
-    if len(documents) != 1:
-        raise ContentError(*_not_one([document.line for document in documents]))
+    if not documents:
+        raise ContentError(0, "is empty")
+    if len(documents) > 1:
+        raise ContentError(documents[1].line, "has more than one document")
     document = documents[0]
     if not isinstance(document.object, dict):
         raise ContentError(document.line, "is not an object")
     _check_values(document.object, document.line)
-    return Content(document.object, document.line)
+    return FileContent(document.object, document.line)
 
 
-def _decode(data: bytes) -> str:
-    if marker := _MERGE_MARKER.search(data):
-        raise ContentError(_line_of(data, marker.start()), "has merge conflict markers")
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ContentError(_line_of(data, error.start), "is not UTF-8 text") from None
-
-
-def _line_of(data: bytes, position: int) -> int:
+def _line_at(data: bytes, position: int) -> int:
     return data.count(b"\n", 0, position) + 1
-
-
-def _not_one(lines: list[int]) -> tuple[int, str]:
-    return (lines[1], "has more than one document") if lines else (0, "is empty")
 
 
 def _check_values(obj: Object, line: int) -> None:
     """Refuse what JSON cannot say or what grows out of all bounds: aliases, NaN, odd keys, cycles."""
     pending: list[tuple[Any, int]] = [(obj, 0)]
-    seen = 0
+    count = 0
     while pending:
         value, depth = pending.pop()
-        seen += 1
-        if seen > MAX_VALUES or depth > MAX_DEPTH:
+        count += 1
+        if count > MAX_VALUES or depth > MAX_DEPTH:
             raise ContentError(line, "grows too large when its aliases are expanded or is nested too deeply")
         if isinstance(value, dict):
             if not all(isinstance(key, str) for key in value):
@@ -187,22 +181,17 @@ def _check_values(obj: Object, line: int) -> None:
             pending.extend((child, depth + 1) for child in value.values())
         elif isinstance(value, list):
             pending.extend((child, depth + 1) for child in value)
-        elif why := _wrong_scalar(value):
-            raise ContentError(line, why)
-
-
-def _wrong_scalar(value: Any) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
-        return "has a number that JSON cannot hold"
-    if value is None or isinstance(value, str | int | float):
-        return ""
-    return f"has a value that JSON cannot hold ({type(value).__name__})"
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ContentError(line, "has a number that JSON cannot hold")
+        elif value is not None and not isinstance(value, str | int | float):
+            raise ContentError(line, f"has a value that JSON cannot hold ({type(value).__name__})")
 
 
 def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str, line: int) -> Key:
-    """The key of an object that was read from a file; ``directory_key`` has the folder's resource and namespace.
+    """Return the key of an object that was read from a file. Raises ContentError where the file is not its place.
 
-    ``key`` is what the path says, None when the name was cut and only the object can tell. Raises ContentError.
+    :param key: the key of the file's path, None when the name was cut and only the object can tell.
+    :param directory_key: has the resource and the namespace of the file's folder.
     """
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
@@ -210,17 +199,13 @@ def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str
     name, namespace = metadata.get("name"), metadata.get("namespace", directory_key.namespace)
     if not isinstance(name, str) or not name:
         raise ContentError(line, "has no metadata.name")
-    found = directory_key._replace(name=name)
+    object_key = directory_key._replace(name=name)
     if key is not None and name != key.name:
         raise ContentError(line, f"is named {quote(name)}, not {quote(key.name)}")
-    if key is None and path_of(found) != file_path:
-        raise ContentError(line, f"is the object {quote(name)}, whose file is {path_of(found)}")
+    if key is None and path_of(object_key) != file_path:
+        raise ContentError(line, f"is the object {quote(name)}, whose file is {path_of(object_key)}")
     if (namespace or "") != directory_key.namespace:
-        raise ContentError(line, _wrong_namespace(namespace, directory_key.namespace))
-    return found
-
-
-def _wrong_namespace(namespace: Any, expected: str) -> str:
-    if not expected:
-        return f"has the namespace {quote(str(namespace))} but lies among the cluster-scoped objects"
-    return f"has the namespace {quote(str(namespace))}, not {quote(expected)}"
+        expected = f", not {quote(directory_key.namespace)}" if directory_key.namespace \
+            else " but lies among the cluster-scoped objects"
+        raise ContentError(line, f"has the namespace {quote(str(namespace))}{expected}")
+    return object_key

@@ -1,173 +1,158 @@
-"""Taking in what other programs did to the files: it becomes revisions and change log entries like any other change.
+"""Record the edits of other programs to the files: each becomes a revision and an entry of the change log.
 
 The files of objects themselves are left as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
 
 from kubepy.storage.folder.commit_files import settle_managers
 from kubepy.storage.folder.compare import (
-    Difference,
     Edited,
-    Gone,
-    Known,
+    Examiner,
+    Invalid,
+    KnownState,
     Outcome,
-    Refused,
-    Retain,
+    Removed,
     Retained,
-    Same,
+    Unchanged,
     compare,
-    examine,
-    known_problem,
-    refusals,
+    find_known_problem,
+    problems_of,
 )
 from kubepy.storage.folder.database import PENDING, Database, KnownProblems, LogEntry, Row
-from kubepy.storage.folder.files import Folder
-from kubepy.storage.folder.paths import path_of
-from kubepy.storage.folder.scan import survey
-from kubepy.storage.model import ADDED, DELETED, MODIFIED, Admit, Key
+from kubepy.storage.folder.paths import parent_of, path_of
+from kubepy.storage.folder.scan import FolderScan, scan_objects
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key
 
 
-class Intake:
+class OutsideEdits:
     """Brings the index to what the files say. For the holder of the lock, or for an index in memory.
 
-    :param now: the cluster's time in seconds, from which an index made anew counts on.
+    :param now: the cluster's time in seconds, from which an index made anew counts its revisions on.
     """
 
-    def __init__(self, database: Database, folder: Folder, admit: Admit | None, retain: Retain | None,
-                 now: float) -> None:
-        self.database = database
-        self.folder = folder
-        self.admit = admit
-        self.retain = retain
-        self.now = now
+    def __init__(self, database: Database, examiner: Examiner, now: float) -> None:
+        self._database = database
+        self._examiner = examiner
+        self._folder = examiner.folder
+        self._now = now
+        self._revision = 0  # the last one that was given
 
-    def run(self, *, same_boot: bool) -> bool:
-        """Returns whether it left PENDING rows: files that were removed and are to be written again.
+    def record(self, *, same_boot: bool) -> bool:
+        """Record all edits; return whether there are PENDING rows now: files that were removed and are written again.
 
         ``same_boot``: the machine was not started anew since the index was last recovered.
         """
-        problems = self.database.problems()
-        known = Known(problems, same_boot=same_boot, refresh=True)
-        rows = self.database.outlines()
-        found = survey(self.folder)
-        outcomes = [*refusals(found.obstacles, rows), *self._outcomes(compare(rows, found, self.folder, known), known)]
-        current = {one.problem.path for one in outcomes if isinstance(one, Refused)}
-        news = [one for one in outcomes if not _is_known(one, problems)]
-        is_rebuild = not self.database.is_built()
-        if news or is_rebuild or problems.keys() - current:
-            self._record(news, problems, current, is_rebuild=is_rebuild)
-        return any(isinstance(one, Retained) for one in news)
+        problems = self._database.problems()
+        known = KnownState(problems, same_boot=same_boot, refresh=True)
+        rows = self._database.row_summaries()
+        scan = scan_objects(self._folder)
+        outcomes = [*problems_of(scan.obstacles, rows), *self._examine(rows, scan, known)]
+        problem_paths = {outcome.problem.path for outcome in outcomes if isinstance(outcome, Invalid)}
+        new_outcomes = [outcome for outcome in outcomes if not (
+            isinstance(outcome, Invalid) and problems.get(outcome.problem.path) == (outcome.stamp, outcome.problem))]
+        is_rebuild = not self._database.is_built()
+        if new_outcomes or is_rebuild or problems.keys() - problem_paths:
+            self._record(new_outcomes, problems, problem_paths, is_rebuild=is_rebuild)
+        return any(isinstance(outcome, Retained) for outcome in new_outcomes)
 
-    def _outcomes(self, differences: Iterable[Difference], known: Known) -> list[Outcome]:
-        found: list[Outcome] = []
-        for difference in sorted(differences, key=lambda one: one.path):
-            outcome = known_problem(difference, known) or examine(
-                self._with_json(difference), self.folder, self.admit, self.retain)
+    def _examine(self, rows: list[Row], scan: FolderScan, known: KnownState) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        differences = compare(rows, scan, self._folder, known)
+        for difference in sorted(differences, key=lambda difference: difference.path):
+            outcome: Outcome | None = find_known_problem(difference, known)
+            if outcome is None:
+                row = self._database.row(difference.row.key) if difference.row else None
+                outcome = self._examiner.examine(difference._replace(row=row))
             if outcome is not None:
-                found.append(outcome)
-        return found
+                outcomes.append(outcome)
+        return outcomes
 
-    def _with_json(self, difference: Difference) -> Difference:
-        return difference._replace(row=self.database.row(difference.row.key)) if difference.row else difference
-
-    def _record(self, outcomes: list[Outcome], problems: KnownProblems, current: set[str], *,
+    def _record(self, outcomes: list[Outcome], problems: KnownProblems, problem_paths: set[str], *,
                 is_rebuild: bool) -> None:
-        """``problems``: those before, by path; ``current``: the paths of those there are now."""
-        with self.database.write():
+        """Write outcomes to the index. ``problems``: those before; ``problem_paths``: of those there are now."""
+        with self._database.write():
             left_out = {path for path, (_, problem) in problems.items() if not problem.keeps_object}
-            revision = _Revisions(self.database.counter("revision"))
+            self._revision = self._database.counter("revision")
             if is_rebuild:
-                if not self.database.in_memory:
-                    self.folder.sync_all()  # the rows of a new index count as DURABLE
-                revision.last = self._first_revision(len(outcomes))
-                self.database.set_counter("compacted", revision.last)
-                self.database.set_built()
+                if not self._database.in_memory:
+                    self._folder.sync_all()  # the rows of a new index count as DURABLE
+                # A new index begins beyond what the one before can have reached, so that a resource version from then
+                # is never taken for one of now. Milliseconds go by faster than revisions.
+                self._revision = max(len(outcomes), int(self._now * 1000))
+                self._database.set_counter("compacted", self._revision)
+                self._database.set_built()
             for outcome in sorted(outcomes, key=_order):
-                self._record_one(outcome, revision, left_out)
-            for path in problems.keys() - current:
-                self.database.remove_problem(path)
-            self.database.set_counter("revision", revision.last)
+                self._record_one(outcome, left_out)
+            for path in problems.keys() - problem_paths:
+                self._database.remove_problem(path)
+            self._database.set_counter("revision", self._revision)
 
-    def _first_revision(self, count: int) -> int:
-        """Where an index made anew begins: beyond what the one before can have reached, so that a resource version
-        from then is never taken for one of now. Milliseconds go by faster than revisions."""
-        return max(count, int(self.now * 1000))
-
-    def _record_one(self, outcome: Outcome, revision: _Revisions, left_out: set[str]) -> None:
-        if isinstance(outcome, Refused):
-            self.database.put_problem(outcome.problem, outcome.stamp)
+    def _record_one(self, outcome: Outcome, left_out: set[str]) -> None:
+        """Write one outcome. ``left_out``: the paths of objects that lists have left out because of their files; their
+        watchers must hear of it when such an object is back."""
+        if isinstance(outcome, Invalid):
+            self._database.put_problem(outcome.problem, outcome.stamp)
             if outcome.problem.keeps_object and outcome.row and outcome.problem.path in left_out:
-                self._put(outcome.row._replace(revision=revision.next()), MODIFIED)  # it is in lists again
-        elif isinstance(outcome, Gone):
-            self._remove(outcome.row, revision.next())
+                self._put(outcome.row, MODIFIED)
+        elif isinstance(outcome, Removed):
+            self._remove(outcome.row)
         elif isinstance(outcome, Retained):
-            self._retain(outcome, revision)
+            self._put(outcome.row._replace(json=outcome.json, state=PENDING, replaces=""), MODIFIED)
         elif isinstance(outcome, Edited):
-            self._take_in(outcome, revision)
-        elif path_of(outcome.row.key) in left_out:  # lists have left it out: watchers must hear that it is back
-            self._put(_restamped(outcome)._replace(revision=revision.next()), MODIFIED)
+            self._put_edited(outcome)
         else:
-            self.database.restamp(_restamped(outcome))
+            row = _restamped(outcome)
+            if path_of(row.key) in left_out:
+                self._put(row, MODIFIED)
+            else:
+                self._database.restamp(row)
 
-    def _take_in(self, edited: Edited, revision: _Revisions) -> None:
-        """Another object in the place of one, as `git checkout` leaves it, is a deletion and an addition: whatever
-        depends on the first has lost it."""
+    def _put_edited(self, edited: Edited) -> None:
+        """Record an edit. Another object in the place of one, as `git checkout` leaves it, is a deletion and an
+        addition: whatever depends on the first has lost it."""
         old = edited.row
-        is_another = old is not None and _uid_in(old.json) != _uid_in(edited.json)
-        if old is not None and is_another:
-            self.database.log([LogEntry(revision.next(), DELETED, *old.key, old.json)])
-        self._put(_row_of(edited, revision.next()), MODIFIED if old and not is_another else ADDED)
+        is_new = old is None
+        if old is not None and _uid_in(old.json) != _uid_in(edited.json):
+            is_new = True
+            self._database.log([LogEntry(self._next_revision(), DELETED, *old.key, old.json)])
+        row = Row(*edited.key, 0, edited.json, *edited.stamp, edited.digest, int(edited.racy),
+                  managers=edited.managers)
+        self._put(row, ADDED if is_new else MODIFIED)
 
-    def _remove(self, row: Row, revision: int) -> None:
-        self.database.remove([row.key])
-        self.database.log([LogEntry(revision, DELETED, *row.key, row.json)])
-        if row.managers and not self.database.in_memory:  # they are one with their object
-            settle_managers(self.folder, row, "")
-            self.folder.remove_empty_managed(path_of(row.key).rpartition("/")[0])
-
-    def _retain(self, outcome: Retained, revision: _Revisions) -> None:
-        row = outcome.row._replace(json=outcome.json, state=PENDING, replaces="", revision=revision.next())
-        self._put(row, MODIFIED)
+    def _remove(self, row: Row) -> None:
+        revision = self._next_revision()
+        self._database.remove([row.key])
+        self._database.log([LogEntry(revision, DELETED, *row.key, row.json)])
+        if row.managers and not self._database.in_memory:  # the managers go with their object
+            settle_managers(self._folder, row, "")
+            self._folder.remove_empty_managed(parent_of(path_of(row.key)))
 
     def _put(self, row: Row, change_type: str) -> None:
-        self.database.put([row])
-        self.database.log([LogEntry(row.revision, change_type, *row.key, None)])
+        """Store a row at the next revision, and log the change."""
+        row = row._replace(revision=self._next_revision())
+        self._database.put([row])
+        self._database.log([LogEntry(row.revision, change_type, *row.key, None)])
+
+    def _next_revision(self) -> int:
+        self._revision += 1
+        return self._revision
 
 
 def _uid_in(text: str | None) -> object:
-    from json import loads
-
-    return loads(text)["metadata"].get("uid") if text else None
-
-
-class _Revisions:
-    def __init__(self, last: int) -> None:
-        self.last = last
-
-    def next(self) -> int:
-        self.last += 1
-        return self.last
-
-
-def _is_known(outcome: Outcome, problems: KnownProblems) -> bool:
-    return isinstance(outcome, Refused) and problems.get(outcome.problem.path) == (outcome.stamp, outcome.problem)
+    return json.loads(text)["metadata"].get("uid") if text else None
 
 
 def _order(outcome: Outcome) -> tuple[Key, str]:
-    if isinstance(outcome, Refused):
+    """Put problems first, by path; then the others, by key."""
+    if isinstance(outcome, Invalid):
         return Key("", "", ""), outcome.problem.path
     return (outcome.key if isinstance(outcome, Edited) else outcome.row.key), ""
 
 
-def _row_of(edited: Edited, revision: int) -> Row:
-    return Row(*edited.key, revision, edited.json, *edited.stamp, edited.digest, int(edited.racy),
-               managers=edited.managers)
-
-
-def _restamped(same: Same) -> Row:
-    canonical = same.row.canonical if same.digest == same.row.digest else 0
-    return same.row._replace(**same.stamp._asdict(), digest=same.digest, racy=int(same.racy), managers=same.managers,
-                             canonical=canonical)
+def _restamped(unchanged: Unchanged) -> Row:
+    row = unchanged.row
+    return row._replace(**unchanged.stamp._asdict(), digest=unchanged.digest, racy=int(unchanged.racy),
+                        managers=unchanged.managers, canonical=row.canonical if unchanged.digest == row.digest else 0)

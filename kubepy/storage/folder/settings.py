@@ -1,4 +1,4 @@
-"""``kubepy.yaml``: what a cluster is. Its parsed form is kept in the index, so that most commands load no YAML."""
+"""``kubepy.yaml``: the settings of a cluster. The index keeps them parsed, so that most commands load no YAML."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 from kubepy.storage.errors import FolderError, NoClusterError
 from kubepy.storage.folder.database import Database, Stamp
-from kubepy.storage.folder.files import Folder, UnreadableError, is_racy
+from kubepy.storage.folder.files import StateFolder, UnreadableError, is_racy
 from kubepy.storage.folder.index import OWN, make_own_folder
 from kubepy.storage.folder.manifest import ContentError, parse
 from kubepy.storage.model import Object
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 FILE = "kubepy.yaml"
 FORMAT_VERSION = 1
@@ -23,9 +27,7 @@ GITIGNORE = "/.kubepy/\n"
 
 def initialize(root: str, settings: Mapping[str, Any]) -> None:
     """Make an empty cluster. Raises FolderError when there is one, or when the folder cannot be written."""
-    from kubepy.storage.yaml import dump
-
-    text = dump({"formatVersion": FORMAT_VERSION, **settings})
+    text = yaml.dump({"formatVersion": FORMAT_VERSION, **settings})
     path = os.path.join(root, FILE)
     try:
         os.makedirs(root, exist_ok=True)
@@ -39,7 +41,7 @@ def initialize(root: str, settings: Mapping[str, Any]) -> None:
 
 
 def _write_new(root: str, name: str, text: str) -> bool:
-    """Write a file, whole or not at all, unless one is there; returns whether it was written."""
+    """Write a file, whole or not at all, unless one is there; return whether it was written."""
     path = os.path.join(root, name)
     if os.path.lexists(path):
         return False
@@ -58,8 +60,8 @@ def _write_new(root: str, name: str, text: str) -> bool:
     return True
 
 
-def check_cluster(folder: Folder) -> Stamp:
-    """The stamp of ``kubepy.yaml``. Raises NoClusterError."""
+def check_cluster(folder: StateFolder) -> Stamp:
+    """Return the stamp of ``kubepy.yaml``. Raises NoClusterError."""
     stamp = folder.stamp(FILE)
     if stamp is not None:
         return stamp
@@ -68,8 +70,8 @@ def check_cluster(folder: Folder) -> Stamp:
     raise NoClusterError(f"{printable(folder.root)} is not a cluster: it has no {FILE}")
 
 
-def read(folder: Folder) -> Object:
-    """What ``kubepy.yaml`` says. Raises NoClusterError, FolderError."""
+def read(folder: StateFolder) -> Object:
+    """Read ``kubepy.yaml``. Raises NoClusterError, FolderError."""
     check_cluster(folder)
     path = folder.absolute(FILE)
     try:
@@ -81,21 +83,18 @@ def read(folder: Folder) -> Object:
     except ContentError as error:
         place = f"{path}:{error.line}" if error.line else path
         raise FolderError(printable(f"{place}: {error.why}")) from None
-    _check_version(content.object.get("formatVersion"), path)
-    return content.object
-
-
-def _check_version(version: object, path: str) -> None:
+    version = content.object.get("formatVersion")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise FolderError(f"{printable(path)}: formatVersion must be a positive number, not {version!r}")
     if version > FORMAT_VERSION:
         raise FolderError(
             f"{path}: the folder has format version {version}; this kubepy knows {FORMAT_VERSION}: install a newer one"
         )
+    return content.object
 
 
 def cached(database: Database, stamp: Stamp) -> Object | None:
-    """The settings as the index remembers them from a file with this stamp. Raises DamagedError."""
+    """Return the settings that the index remembers of a file with this stamp, None without. Raises DamagedError."""
     text = database.value("internal", "settings")
     if text is None:
         return None
@@ -104,8 +103,9 @@ def cached(database: Database, stamp: Stamp) -> Object | None:
     return settings if kept["stamp"] == str(stamp) else None
 
 
-def remember(database: Database, stamp: Stamp, settings: Object, now_ns: int) -> None:
-    if is_racy(stamp, now_ns):
+def remember(database: Database, stamp: Stamp, settings: Object, read_ns: int) -> None:
+    """Keep settings that were read at ``read_ns`` in the index, unless an edit could leave the same stamp."""
+    if is_racy(stamp, read_ns):
         return
     kept = json.dumps({"stamp": str(stamp), "settings": settings})
     try:

@@ -1,21 +1,19 @@
-"""Changes that become visible together."""
+"""Transactions: changes that are gathered in memory and become visible together."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from kubepy.storage.errors import ConflictError, ExistsError, FolderError, MissingError
+from kubepy.storage.folder.access import Access
 from kubepy.storage.folder.commit_files import Commit, Write
 from kubepy.storage.folder.database import DamagedError, Database, LogEntry, Row
 from kubepy.storage.folder.manifest import Decoder, to_json
 from kubepy.storage.folder.paths import is_folder_path, path_of
+from kubepy.storage.folder.reader import read_changes
 from kubepy.storage.folder.scan import Obstacle, Obstacles
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key, Object, Objects
-
-if TYPE_CHECKING:
-    from kubepy.storage.folder.access import Access
 
 Changes = list[Change]
 Writes = list[Write]
@@ -39,10 +37,12 @@ class Transaction:
     """Changes that become visible together. Reads see the transaction's own writes.
 
     Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
+
+    :param access: has the folder's lock.
+    :param volatile: resources that are kept in the index alone, and for how many seconds.
     """
 
     def __init__(self, access: Access, decoder: Decoder, volatile: Mapping[str, float]) -> None:
-        """``access`` is locked."""
         self._access = access
         self._database = access.opened()
         self._folder = access.folder
@@ -51,7 +51,8 @@ class Transaction:
         self._now = access.now()
         problems = [problem for _, problem in self._database.problems().values()]
         self._problems = {problem.path: problem for problem in problems}
-        self._obstacles = Obstacles(Obstacle(one.path, one.why) for one in problems if is_folder_path(one.path))
+        self._obstacles = Obstacles(
+            Obstacle(problem.path, problem.why) for problem in problems if is_folder_path(problem.path))
         self._revision = self._database.counter("revision")
         self._entries: dict[Key, _Entry] = {}
         self._tombstones: dict[Key, Row] = {}
@@ -61,14 +62,14 @@ class Transaction:
         self._touched: dict[Key, None] = {}
 
     def database(self) -> Database:
-        """The index, which is another one after damage to it has shown."""
-        database = self._access.opened()
-        if database is not self._database:
-            self._move_to(database)
-        return database
+        """Return the index, which is another one after damage to it has shown.
 
-    def _move_to(self, database: Database) -> None:
-        """Give this transaction's writes revisions of an index that was made anew, which begins beyond the old one."""
+        An index that was made anew begins beyond the revisions of the old one, so this transaction's writes get new
+        revisions then.
+        """
+        database = self._access.opened()
+        if database is self._database:
+            return database
         self._database = database
         self._revision = database.counter("revision")
         for key in self._touched:
@@ -81,6 +82,7 @@ class Transaction:
             entry.revision = self._revision
             if entry.object is not None:
                 entry.object["metadata"]["resourceVersion"] = str(self._revision)
+        return database
 
     @property
     def revision(self) -> int:
@@ -90,26 +92,24 @@ class Transaction:
     # --- reading ---
 
     def changes(self, since: int) -> Changes:
-        """As :meth:`Store.changes`, as things stood when the transaction began: its own writes are not among them."""
-        from kubepy.storage.folder.changelog import read_changes
-
+        """Return changes as :meth:`Store.changes` does, as things stood when the transaction began: its own writes are
+        not among them."""
         return self._access.run(lambda: read_changes(self.database(), since))
 
     def get(self, key: Key) -> Object | None:
-        """Raises FolderError where the object's file cannot be one."""
+        """Return an object, None where there is none. Raises FolderError where the object's file cannot be one."""
         self._check_file(key, reading=True)
         return self._object(key, self._entry(key))
 
     def list(self, resource: str, namespace: str | None = None) -> Objects:
-        """All objects of a resource (in one namespace, or None: everywhere), in key order."""
-        found = self._lists.get((resource, namespace))
-        if found is None:
+        """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""
+        objects = self._lists.get((resource, namespace))
+        if objects is None:
             self._load(resource, namespace)
-            keys = self._keys.get(resource, ())
-            wanted = sorted(key for key in keys if namespace is None or key.namespace == namespace)
-            found = [obj for key in wanted if (obj := self._object(key, self._entry(key))) is not None]
-            self._lists[resource, namespace] = found
-        return found[:]
+            keys = [key for key in self._keys.get(resource, ()) if namespace is None or key.namespace == namespace]
+            objects = [obj for key in sorted(keys) if (obj := self._object(key, self._entry(key))) is not None]
+            self._lists[resource, namespace] = objects
+        return objects[:]
 
     def _load(self, resource: str, namespace: str | None) -> None:
         if (resource, namespace) in self._listed or (resource, None) in self._listed:
@@ -134,7 +134,9 @@ class Transaction:
         if row and row.json is None:
             self._tombstones[key] = row
         entry = self._entries[key] = _Entry(row)
-        if entry.json is not None and not (self._problems and self._is_left_out(key)):
+        problem = self._problems.get(path_of(key)) if self._problems else None
+        is_left_out = problem is not None and not problem.keeps_object
+        if entry.json is not None and not is_left_out:
             self._keys.setdefault(key.resource, set()).add(key)
         return entry
 
@@ -142,10 +144,6 @@ class Transaction:
         if entry.object is None and entry.json is not None:
             entry.object = self._decoder.object(key, entry.json, entry.revision)
         return entry.object
-
-    def _is_left_out(self, key: Key) -> bool:
-        problem = self._problems.get(path_of(key))
-        return problem is not None and not problem.keeps_object
 
     def _check_file(self, key: Key, *, reading: bool = False) -> None:
         if not self._problems:
@@ -159,11 +157,11 @@ class Transaction:
     # --- writing ---
 
     def create(self, key: Key, obj: Object) -> Object:
-        """Store a new object; returns it with its resourceVersion. Raises ExistsError, FolderError, ValueError."""
+        """Store a new object; return it with its resourceVersion. Raises ExistsError, FolderError, ValueError."""
         self._check_file(key)
         entry = self._entry(key)
         if entry.json is not None:
-            raise ExistsError(f"{_words(key)} is there already")
+            raise ExistsError(f"{_describe(key)} is there already")
         return self._put(key, entry, obj, _encode(key, obj))
 
     def update(self, key: Key, obj: Object, *, expected: str | None = None) -> Object:
@@ -181,7 +179,7 @@ class Transaction:
         return self._put(key, entry, obj, text)
 
     def delete(self, key: Key, *, expected: str | None = None) -> Object:
-        """Remove an object; returns its last state. Raises MissingError, ConflictError, FolderError."""
+        """Remove an object; return its last state. Raises MissingError, ConflictError, FolderError."""
         entry = self._existing(key, expected)
         last = self._object(key, entry)
         assert last is not None
@@ -196,9 +194,9 @@ class Transaction:
         self._check_file(key)
         entry = self._entry(key)
         if entry.json is None:
-            raise MissingError(f"{_words(key)} is not there")
+            raise MissingError(f"{_describe(key)} is not there")
         if expected is not None and expected != str(entry.revision):
-            raise ConflictError(f"{_words(key)} has resourceVersion {entry.revision}, not {expected}")
+            raise ConflictError(f"{_describe(key)} has resourceVersion {entry.revision}, not {expected}")
         return entry
 
     def _put(self, key: Key, entry: _Entry, obj: Object, text: str) -> Object:
@@ -210,69 +208,59 @@ class Transaction:
         return obj
 
     def _touch(self, key: Key, entry: _Entry) -> None:
+        """Give an entry that changes the next revision."""
         self._revision += 1
         entry.revision = self._revision
         self._touched[key] = None
         self._lists.pop((key.resource, None), None)
         self._lists.pop((key.resource, key.namespace), None)
 
-    # --- what came of it ---
+    # --- committing ---
 
     def is_empty(self) -> bool:
+        """Return whether there is nothing to commit."""
         return not self._writes()
 
-    def outcome(self, expired: Iterable[Row]) -> Commit:
-        """What to commit: its writes, and the removal of volatile objects that have had their time."""
+    def to_commit(self, expired: Iterable[Row]) -> Commit:
+        """Return the writes, and the removal of ``expired`` objects, as one commit."""
         for row in expired:
-            self._expire(row)
-        return Commit(self._writes(), self._log(), self._revision)
-
-    def _expire(self, row: Row) -> None:
-        if row.key in self._touched:
-            return
-        entry = self._entries[row.key] = _Entry(row)
-        self._touch(row.key, entry)
-        entry.deleted_at, entry.json = self._revision, None
+            if row.key not in self._touched:
+                entry = self._entries[row.key] = _Entry(row)
+                self._touch(row.key, entry)
+                entry.deleted_at, entry.json = self._revision, None
+        log: LogEntries = []
+        for key in self._touched:
+            entry = self._entries[key]
+            if entry.before and entry.deleted_at:
+                log.append(LogEntry(entry.deleted_at, DELETED, *key, entry.before.json))
+            if entry.json is not None:
+                is_new = entry.before is None or entry.deleted_at
+                log.append(LogEntry(entry.revision, ADDED if is_new else MODIFIED, *key, None))
+        return Commit(self._writes(), log, self._revision)
 
     def _writes(self) -> Writes:
-        """In key order."""
-        found = (self._write(key, self._entries[key]) for key in sorted(self._touched))
-        return [write for write in found if write is not None]
-
-    def _write(self, key: Key, entry: _Entry) -> Write | None:
-        before = entry.before or self._tombstones.get(key)
-        if entry.json is None and entry.before is None:
-            return None  # made and deleted within the transaction
-        return Write(key, before, entry.json, entry.revision, self._expires(key))
-
-    def _expires(self, key: Key) -> float | None:
-        age = self._volatile.get(key.resource)
-        return None if age is None else self._now + age
-
-    def _log(self) -> LogEntries:
-        found: LogEntries = []
-        for key in self._touched:
-            found.extend(_log_entries(key, self._entries[key]))
-        return found
-
-
-def _log_entries(key: Key, entry: _Entry) -> Iterable[LogEntry]:
-    if entry.before and entry.deleted_at:
-        yield LogEntry(entry.deleted_at, DELETED, *key, entry.before.json)
-    if entry.json is not None:
-        is_new = entry.before is None or entry.deleted_at
-        yield LogEntry(entry.revision, ADDED if is_new else MODIFIED, *key, None)
+        """Return the writes in key order, without objects that were made and deleted within the transaction."""
+        writes: Writes = []
+        for key in sorted(self._touched):
+            entry = self._entries[key]
+            if entry.json is None and entry.before is None:
+                continue
+            seconds = self._volatile.get(key.resource)
+            expires = None if seconds is None else self._now + seconds
+            before = entry.before or self._tombstones.get(key)
+            writes.append(Write(key, before, entry.json, entry.revision, expires))
+        return writes
 
 
 def _encode(key: Key, obj: Object) -> str:
-    """The JSON of an object that is to be stored under a key. Raises ValueError where it cannot be."""
+    """Return the JSON of an object that is to be stored under a key. Raises ValueError where it cannot be."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") != key.name:
-        raise ValueError(f"the object of {_words(key)} must carry its name")
+        raise ValueError(f"the object of {_describe(key)} must carry its name")
     if (metadata.get("namespace") or "") != key.namespace:
-        raise ValueError(f"the object of {_words(key)} must carry its namespace")
+        raise ValueError(f"the object of {_describe(key)} must carry its namespace")
     return to_json(obj)
 
 
-def _words(key: Key) -> str:
+def _describe(key: Key) -> str:
     return f'{key.resource} "{f"{key.namespace}/" if key.namespace else ""}{key.name}"'

@@ -6,15 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from kubepy.kubelet.endings import Endings
+from kubepy.kubelet.outcomes import TerminationBackoff
 from tests.kubelet.objects import NOW
 
 
-def after(number: int) -> Endings:
+def after(number: int) -> TerminationBackoff:
     """So many pods of one controller have ended."""
-    endings = Endings()
+    endings = TerminationBackoff()
     for _ in range(number):
-        endings.note("owner", NOW)
+        endings.record("owner", NOW)
     return endings
 
 
@@ -33,11 +33,11 @@ def test_the_delay_counts_from_the_last_one() -> None:
 def test_what_was_long_ago_is_forgotten() -> None:
     endings = after(40)
     assert endings.delay("owner", NOW + timedelta(minutes=11)) == 0
-    endings.note("another", NOW + timedelta(minutes=11))
+    endings.record("another", NOW + timedelta(minutes=11))
     assert list(endings.remember()) == ["another"]
 
 
 def test_another_process_goes_on() -> None:
-    endings = Endings()
+    endings = TerminationBackoff()
     endings.recall(after(22).remember())
     assert endings.delay("owner", NOW) == 4

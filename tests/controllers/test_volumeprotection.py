@@ -9,7 +9,7 @@ import pytest
 
 from kubepy.apiserver.client import DeleteOptions
 from kubepy.apiserver.cluster import Cluster
-from kubepy.controllers.pvcprotection import PVCProtectionController
+from kubepy.controllers.volumeprotection import PVCProtectionController
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import Context, Informers
 

@@ -1,5 +1,7 @@
-"""``kubepy git filter``: the filter that keeps intent only in a repository (gitattributes(5), "Long Running Filter
-Process")."""
+"""``kubepy git filter`` and ``kubepy git refresh``: repositories that keep intent only.
+
+The protocol is in gitattributes(5), "Long Running Filter Process".
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,10 @@ from typing import IO
 
 from kubepy.apiserver.threeway.written import intent_of
 from kubepy.cli.errors import CliError
-from kubepy.cli.git.files import kind_of, place_of, read_object, render
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.git.files import kind_of, object_file_at, read_object, render
+from kubepy.cli.git.repository import Repository
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.storage.folder.manifest import ContentError
 
 MAX_PACKET = 65516
@@ -26,7 +29,7 @@ kubepy git filter
 # What git would keep of a file
 git show :state/namespaces/default/deployments.apps/web.yaml
 """)
-def filter_(session: Session, given: Invocation) -> None:
+def filter_(factory: Factory, given: Invocation) -> None:
     """Answer git, which hands over files of objects to be cleaned: status, generation and everything else that the
     system writes is left out.
 
@@ -37,27 +40,27 @@ def filter_(session: Session, given: Invocation) -> None:
 
 
 def clean(path: str, text: bytes) -> bytes:
-    """The text of an object's file without what the system writes; a file that holds no object is left as it is."""
-    place = place_of(path)
-    if place is None or place.is_managers:
+    """Return the text of an object's file without what the system writes; other files are left as they are."""
+    file = object_file_at(path)
+    if file is None or file.is_managers:
         return text
     try:
         obj = read_object(text)
     except ContentError:
         return text
-    intent = intent_of(obj, has_status=kind_of(obj, place).has_status)
+    intent = intent_of(obj, has_status=kind_of(obj, file).has_status)
     return text if intent == obj else render(text, intent)
 
 
 class FilterProcess:
-    """The filter's side of the protocol: packets with their length in front, lists of them ended by a flush."""
+    """The filter's side of the protocol: packets begin with their length, lists of them end with a flush."""
 
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self._stdin = stdin
         self._stdout = stdout
 
     def serve(self) -> None:
-        """Clean files until git hangs up. Raises CliError where the other side is not git."""
+        """Clean files until git closes the stream. Raises CliError when the other side is not git."""
         if self._texts() != ["git-filter-client", "version=2"]:
             raise CliError("this is for git to call, as filter.kubepy-intent.process")
         self._answer(b"git-filter-server\n", b"version=2\n")
@@ -76,7 +79,7 @@ class FilterProcess:
         return [packet.decode(errors="surrogateescape").removesuffix("\n") for packet in self._packets()]
 
     def _packets(self) -> Iterator[bytes]:
-        """The packets up to the next flush, or the end of the stream."""
+        """Yield the packets up to the next flush, or the end of the stream."""
         while (header := self._stdin.read(_HEADER)) not in (b"", _FLUSH):
             yield self._stdin.read(int(header, 16) - _HEADER)
 
@@ -85,3 +88,31 @@ class FilterProcess:
             self._stdout.write(b"%04x%s" % (len(packet) + _HEADER, packet))
         self._stdout.write(_FLUSH)
         self._stdout.flush()
+
+
+@verb("refresh", "refresh", examples="""
+# Before a merge in a repository that keeps intent only
+kubepy git refresh && git merge feature
+
+# What is modified in truth
+kubepy git refresh && git status
+""")
+def refresh(factory: Factory, given: Invocation) -> None:
+    """Tell git of the files below the state folder that hold what is committed, with a status beside it.
+
+    Where only intent is kept, git compares sizes before it looks at contents, calls such files modified and refuses to
+    merge. Changes that `git diff` shows stay as they are, neither staged nor undone."""
+    if given.args:
+        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    factory.require_cluster()
+    repository = Repository(factory.folder)
+    suspected = _paths(repository, "ls-files", "-m")
+    changed = {*_paths(repository, "diff", "--name-only", "--relative"), *_paths(repository, "ls-files", "-d")}
+    if same := [path for path in dict.fromkeys(suspected) if path not in changed]:
+        repository.run("--literal-pathspecs", "add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul",
+                       stdin="\0".join(same))
+    factory.print(f"{len(same)} files refreshed")
+
+
+def _paths(repository: Repository, *words: str) -> list[str]:
+    return [path for path in repository.run(*words, "-z", "--", ".").split("\0") if path]

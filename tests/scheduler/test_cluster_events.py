@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubepy.runtime.reconcile import Key, WatchEvent
-from kubepy.scheduler.changes import namespace_event, node_event, pod_event, volume_event, waiting_pod_event
+from kubepy.scheduler.cluster_events import namespace_event, node_event, pod_event, unscheduled_pod_event, volume_event
 from kubepy.scheduler.framework import (
     NAMESPACE,
     NODE_ADD,
@@ -24,12 +24,12 @@ from kubepy.scheduler.framework import (
     VOLUME,
     ClusterEvent,
 )
-from kubepy.scheduler.plugins import PLUGINS
+from kubepy.scheduler.plugins import FILTER_PLUGINS
 
 from .objects import info, node, pod
 
 Object = dict[str, Any]
-BY_NAME = {plugin.name: plugin for plugin in PLUGINS}
+BY_NAME = {plugin.name: plugin for plugin in FILTER_PLUGINS}
 
 
 def change(old: Object | None, new: Object | None, resource: str = "pods", *, is_update: bool = False) -> WatchEvent:
@@ -99,7 +99,7 @@ def test_of_a_pod_that_changed_unseen_anything_may_be_true() -> None:
     ({**pod("p"), "status": {"phase": "Pending"}}, set()),
 ])  # fmt: skip
 def test_changes_of_a_pod_that_waits(new: Object, actions: set[str]) -> None:
-    assert waiting_pod_event(pod("p"), new).actions == actions
+    assert unscheduled_pod_event(pod("p"), new).actions == actions
 
 
 def test_changes_of_volumes_and_namespaces() -> None:
@@ -119,7 +119,7 @@ def test_changes_of_volumes_and_namespaces() -> None:
 def helps(plugin: str, incoming: Object, event: ClusterEvent) -> bool:
     """Whether a pod that this plugin has rejected is tried again."""
     found = BY_NAME[plugin]
-    return bool(found.wakes_on & event.actions) and found.may_help(info(incoming), event)
+    return bool(found.events_to_register & event.actions) and found.queueing_hint(info(incoming), event)
 
 
 def at_node(old: Object | None, new: Object | None) -> ClusterEvent:

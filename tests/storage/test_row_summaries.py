@@ -1,4 +1,4 @@
-"""What connections remember of the rows is what the rows are, whoever writes."""
+"""The rows without JSON that connections remember equal the rows, whoever writes."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def write(database: Database, chance: Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_outlines_are_the_rows_without_json(databases: list[Database], seed: int) -> None:
+def test_row_summaries_are_the_rows_without_json(databases: list[Database], seed: int) -> None:
     chance = Random(seed)
     for _ in range(40):
         with suppress(InterruptedError):
             write(chance.choice(databases), chance)
         for one in databases:
             if chance.random() < 0.6:
-                assert sorted(one.outlines()) == rows_of(one)
+                assert sorted(one.row_summaries()) == rows_of(one)
 
 
 def test_rows_are_read_once_as_long_as_nobody_else_writes(databases: list[Database]) -> None:
@@ -65,7 +65,7 @@ def test_rows_are_read_once_as_long_as_nobody_else_writes(databases: list[Databa
     mine.connection.set_trace_callback(statements.append)
 
     def reads() -> int:
-        mine.outlines()
+        mine.row_summaries()
         return sum("FROM objects" in one for one in statements)
 
     assert reads() == reads() == 1

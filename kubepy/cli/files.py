@@ -1,11 +1,14 @@
-"""Reading what the user names, up to a limit: a device or a pipe that never ends is refused in one line.
+"""Files that the user names, read up to a limit, and temporary files.
 
+A device or a pipe that never ends is refused in one line.
 kubectl reads without a limit; an API server takes 3 MiB a request (``MaxRequestBodyBytes`` of
 ``apiserver/pkg/server/config.go``). What becomes one request may be as large as that, manifests of many objects more.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import IO
 
 from kubepy.cli.errors import CliError
@@ -18,7 +21,7 @@ _WHY = {MAX_REQUEST: "more than an API server takes in one request",
 
 
 class TooLargeError(CliError):
-    """There is more to read than the limit."""
+    """Input that is larger than its limit."""
 
     def __init__(self, source: str, limit: int) -> None:
         from kubepy.api.values.goformat import printable
@@ -27,7 +30,7 @@ class TooLargeError(CliError):
 
 
 def read_bytes(path: str, limit: int = MAX_REQUEST) -> bytes:
-    """The content of a file. Raises OSError, TooLargeError."""
+    """Return the content of a file. Raises OSError, TooLargeError."""
     with open(path, "rb") as file:
         parts, size = [], 0
         while part := file.read(MIB):
@@ -39,7 +42,7 @@ def read_bytes(path: str, limit: int = MAX_REQUEST) -> bytes:
 
 
 def read_string(path: str) -> str:
-    """The text of a file that becomes one request or is a template; what is no UTF-8 is replaced.
+    """Return the text of a file that becomes one request or is a template; bytes that are no UTF-8 are replaced.
 
     Raises OSError, TooLargeError.
     """
@@ -56,3 +59,40 @@ def read_standard_input(stream: IO[str], limit: int = MAX_REQUEST) -> bytes:
         if size > limit:
             raise TooLargeError("standard input", limit)
     return b"".join(parts)
+
+
+# --- temporary files ----------------------------------------------------------------------------------------------
+
+
+def create_folder(prefix: str) -> str:
+    """Create a folder that only this user can read (``os.MkdirTemp``); returns its path. Raises OSError."""
+    for path in _paths(prefix, ""):
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError("unreachable")
+
+
+def create_file(prefix: str, suffix: str, text: str) -> str:
+    """Create a file that only this user can read (``os.CreateTemp``); returns its path. Raises OSError."""
+    for path in _paths(prefix, suffix):
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            continue
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+    raise AssertionError("unreachable")
+
+
+def _paths(prefix: str, suffix: str) -> Iterator[str]:
+    """Yield names to try: of the process and a counter, so that tests meet the same names again."""
+    import tempfile
+
+    number = os.getpid() * 1000
+    while True:
+        yield os.path.join(tempfile.gettempdir(), f"{prefix}{number}{suffix}")
+        number += 1

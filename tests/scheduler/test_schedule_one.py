@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.scheduler.fit import nodes_to_find
+from kubepy.scheduler.schedule_one import num_feasible_nodes_to_find
 
 from .objects import feasible, message, node, pod, reasons
 
@@ -339,4 +339,4 @@ def test_volumes_that_are_still_to_be_made_count_for_their_provisioner() -> None
 
 
 def test_in_a_large_cluster_some_of_the_nodes_are_enough() -> None:
-    assert [nodes_to_find(number) for number in (5, 99, 100, 1000, 6000)] == [5, 99, 100, 420, 300]
+    assert [num_feasible_nodes_to_find(number) for number in (5, 99, 100, 1000, 6000)] == [5, 99, 100, 420, 300]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
+from kubepy.apiserver.request import CreateOptions, UpdateOptions
 from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -206,7 +207,7 @@ def _reconcile_object(factory: Factory, options: ReconcileOptions, info: Info, p
     expected = objects.typed(info.content, info.source)
     if info.resource.namespaced and not info.namespace:
         raise CliError("resource name may not be empty")  # kubectl's message for a missing namespace
-    existing = unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+    existing = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
     is_role = info.resource.kind in ROLES
     if existing is None:
         missing = expected.get("rules" if is_role else "subjects") or []
@@ -288,13 +289,14 @@ def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
     client, key = factory.client, info.resource.key
     with client.joined():
         if result.operation == UPDATE:
-            return client.update(key, result.object, namespace=info.namespace, field_manager=UNNAMED)
+            return client.update(key, result.object, namespace=info.namespace,
+                                 options=UpdateOptions(field_manager=UNNAMED))
         if result.operation == RECREATE:
             client.delete(key, info.name, namespace=info.namespace)
         if info.namespace and unless_missing(client.get, "namespaces", info.namespace) is None:
             namespace: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": info.namespace}}
-            client.create("namespaces", namespace, field_manager=UNNAMED)
-        return client.create(key, result.object, namespace=info.namespace, field_manager=UNNAMED)
+            client.create("namespaces", namespace, options=CreateOptions(field_manager=UNNAMED))
+        return client.create(key, result.object, namespace=info.namespace, options=CreateOptions(field_manager=UNNAMED))
 
 
 def _explain(factory: Factory, options: ReconcileOptions, result: ReconcileResult, *, is_role: bool) -> None:

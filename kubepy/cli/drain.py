@@ -17,7 +17,7 @@ from kubepy.api.errors import Status
 from kubepy.api.meta import Object, annotations_of, controller_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.api.values.goformat import format_duration
-from kubepy.apiserver.client import STRATEGIC_MERGE_PATCH, DeleteOptions
+from kubepy.apiserver.request import STRATEGIC_MERGE_PATCH, DeleteOptions, Patch, PatchOptions
 from kubepy.cli.errors import CliError, SilentExit, is_expected, raise_all, unless_missing
 from kubepy.cli.runtime.builder import MISSING_RESOURCE, Builder
 from kubepy.cli.runtime.command import command
@@ -177,8 +177,8 @@ def cordon_or_uncordon(factory: Factory, infos: list[Info], strategy: str, *, un
         is_done = bool(info.content.get("spec", {}).get("unschedulable")) == unschedulable
         try:
             if not is_done and strategy != CLIENT:
-                factory.client.patch("nodes", info.name, patch, STRATEGIC_MERGE_PATCH, dry_run=strategy == SERVER,
-                                     field_manager=UNNAMED)
+                factory.client.patch("nodes", info.name, Patch(STRATEGIC_MERGE_PATCH, patch),
+                                     options=PatchOptions(dry_run=strategy == SERVER, field_manager=UNNAMED))
         except Exception as error:
             if not is_expected(error):
                 raise

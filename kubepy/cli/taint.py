@@ -6,6 +6,7 @@ import copy
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, UnprefixedError, raise_all
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command
@@ -127,8 +128,10 @@ def _taint_node(factory: Factory, options: TaintOptions, info: Info, changes: Ta
     printer = printer_for(factory, options, changed.operation, strategy, typed=True)
     if strategy != CLIENT:
         patch, patch_type = two_way_patch(info.content, node)
-        node = factory.client.patch("nodes", info.name, patch, patch_type, dry_run=strategy == SERVER,
-                                    field_manager=options.field_manager, field_validation=validation)
+        node = factory.client.patch("nodes", info.name, Patch(patch_type, patch),
+                                    options=PatchOptions(dry_run=strategy == SERVER,
+                                                         field_manager=options.field_manager,
+                                                         field_validation=validation))
     printer(node)
 
 

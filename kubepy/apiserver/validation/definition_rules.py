@@ -73,7 +73,7 @@ class _Validation:
     def _check(self, source: Object, schema: Object, place: _Place, path: str) -> Iterator[FieldError]:
         rule = compile_rule(source, schema, is_root=place.is_root)
         if isinstance(rule, RuleProblem):
-            yield invalid_value(f"{path}.{rule.field}", _shown(source), rule.why)
+            yield invalid_value(f"{path}.{rule.field}", _shown(source), rule.message)
             return
         shape, times = shape_of(schema, is_root=place.is_root), place.times
         if times is None:  # as many as fit into a request, with a comma between them

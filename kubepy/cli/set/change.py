@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.factory import Factory
@@ -136,9 +137,9 @@ class Setter:
         if not patch and not always:
             return
         if not self.options.local and self.strategy != CLIENT:
-            changed = self.factory.client.patch(
-                info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
-                dry_run=self.strategy == SERVER, field_manager=self.options.field_manager)
+            patch_options = PatchOptions(dry_run=self.strategy == SERVER, field_manager=self.options.field_manager)
+            changed = self.factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch),
+                                                namespace=info.namespace, options=patch_options)
         self.print(changed)
 
 

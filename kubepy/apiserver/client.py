@@ -27,10 +27,10 @@ from kubepy.apiserver.requests.options import (
 )
 from kubepy.apiserver.requests.server import Server, Target
 from kubepy.apiserver.requests.sessions import Session
-from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot, Store
+from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
 if TYPE_CHECKING:
-    from kubepy.storage import Transaction  # which commands that only read do not load
+    from kubepy.storage import Store, Transaction
 
 __all__ = [
     "APPLY_PATCH",

@@ -12,8 +12,9 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
 from kubepy.apiserver.requests.server import Server
-from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
+from kubepy.storage import FolderError, Key, NoClusterError, Problem
 from kubepy.storage.folder.paths import encode, path_of
+from kubepy.storage.folder.store import FolderStore
 
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
@@ -27,7 +28,7 @@ class Cluster:
     """Open with :meth:`open`; everything is lazy, so that opening costs next to nothing."""
 
     def __init__(self, folder: Path | str, lock_timeout: float) -> None:
-        self.store = Store(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
+        self.store = FolderStore(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
                            now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
         settings = self.store.settings()
         self.clock = Clock(_fixed_time(settings))
@@ -55,7 +56,7 @@ class Cluster:
     @classmethod
     def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> Cluster:
         """A new cluster with these settings (``clock``, ``seed``) and what every cluster has. Raises FolderError."""
-        Store.initialize(folder, settings)
+        FolderStore.initialize(folder, settings)
         cluster = cls(folder, lock_timeout)
         cluster.bootstrap()
         return cluster
@@ -64,8 +65,8 @@ class Cluster:
     def begin(cls, folder: Path | str) -> None:
         """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`. Raises FolderError."""
         if not os.path.exists(os.path.join(folder, "kubepy.yaml")):
-            Store.initialize(folder, {})
-        store = Store(folder)
+            FolderStore.initialize(folder, {})
+        store = FolderStore(folder)
         store.set_meta(UNFINISHED, "yes")
         store.close()
 

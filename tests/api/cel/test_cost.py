@@ -15,7 +15,7 @@ from kubepy.api.cel.checker import compile_expression
 from kubepy.api.cel.cost import BudgetExceeded, CostBudget, CostLimitExceeded, CostTracker
 from kubepy.api.cel.estimate import Range, Sizes, estimate_cost, replaced_size
 from kubepy.api.cel.interpreter import evaluate, evaluate_within
-from kubepy.api.cel.rules import Rule, compile_rule
+from kubepy.api.cel.rules import ValidationRule, compile_rule
 from kubepy.api.cel.schemas import value_of
 from kubepy.api.cel.sizes import Shape, shape_of
 from kubepy.api.cel.types import DYN, Type
@@ -43,9 +43,9 @@ def mapping(values: str | Object) -> Object:
     return {"type": "object", "additionalProperties": schema_of(values)}
 
 
-def compiled(rule: str, schema: Object, *, is_root: bool = False) -> Rule:
+def compiled(rule: str, schema: Object, *, is_root: bool = False) -> ValidationRule:
     found = compile_rule({"rule": rule}, schema, is_root=is_root)
-    assert isinstance(found, Rule), found
+    assert isinstance(found, ValidationRule), found
     return found
 
 

@@ -1,5 +1,5 @@
 from kubepy.api.meta import FOREGROUND, Object, name_of, owner_references, uid_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.conftest import Lab
 
 RESOURCE = "configmaps"

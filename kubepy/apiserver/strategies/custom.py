@@ -9,6 +9,7 @@ from kubepy.api import errors
 from kubepy.api.errors import FieldError, invalid_value
 from kubepy.api.meta import Object, clone, is_being_deleted
 from kubepy.api.schema.customresources import deprecation_of
+from kubepy.api.schema.openapi import Schema, definition
 from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
 from kubepy.api.schema.validating import validate
 from kubepy.api.scheme import Resource
@@ -23,7 +24,14 @@ _BLOCKING = ("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong"
              "FieldValueTypeInvalid")
 _NOT_CHECKED = invalid_value("<nil>", None, "some validation rules were not checked because the object was invalid; "
                                             "correct the existing errors to complete validation")
+_METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def with_metadata(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a custom resource's schema with the fields that every object has."""
+    common = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": definition(_METADATA)}
+    return {"type": "object", **schema, "properties": {**(schema.get("properties") or {}), **common}}
 
 
 class CustomStrategy(Strategy):
@@ -41,6 +49,9 @@ class CustomStrategy(Strategy):
         self._is_going = is_being_deleted(definition)
         self.selectable = tuple(one["jsonPath"].removeprefix(".") for one
                                 in self._versions[resource.api_version].get("selectableFields") or ())
+
+    def field_schema(self) -> Schema:
+        return Schema(with_metadata(self.schema))
 
     def decode(self, obj: Object) -> Decoded:
         """An object of another version is one of this version with other fields: the only conversion is none."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag
@@ -151,8 +152,8 @@ def send(factory: Factory, given: Invocation, info: Info, changed: Object, reply
 
 def _patched(factory: Factory, given: Invocation, info: Info, patch: Object, patch_type: str,
              strategy: str) -> Object:
-    return factory.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
-                                dry_run=strategy == SERVER, field_manager=given.field_manager)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
+                                options=PatchOptions(dry_run=strategy == SERVER, field_manager=given.field_manager))
 
 
 def _name(given: Invocation, info: Info) -> str:

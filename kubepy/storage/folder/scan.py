@@ -69,7 +69,7 @@ class Listing(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """What is in the place of a folder, or keeps one from being read."""
+    """A link or file in the place of a folder, or a folder that cannot be read: its path, and the reason."""
 
     path: str
     why: str

@@ -105,19 +105,15 @@ class Transaction:
         """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""
         objects = self._lists.get((resource, namespace))
         if objects is None:
-            self._load(resource, namespace)
+            if (resource, namespace) not in self._listed and (resource, None) not in self._listed:
+                for row in self._access.run(lambda: self.database().rows(resource, namespace)):
+                    if row.key not in self._entries:
+                        self._remember(row.key, row)
+                self._listed.add((resource, namespace))
             keys = [key for key in self._keys.get(resource, ()) if namespace is None or key.namespace == namespace]
             objects = [obj for key in sorted(keys) if (obj := self._object(key, self._entry(key))) is not None]
             self._lists[resource, namespace] = objects
         return objects[:]
-
-    def _load(self, resource: str, namespace: str | None) -> None:
-        if (resource, namespace) in self._listed or (resource, None) in self._listed:
-            return
-        for row in self._access.run(lambda: self.database().rows(resource, namespace)):
-            if row.key not in self._entries:
-                self._remember(row.key, row)
-        self._listed.add((resource, namespace))
 
     def _entry(self, key: Key) -> _Entry:
         if entry := self._entries.get(key):

@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 
 from kubepy.api import errors
 from kubepy.apiserver.server import Attributes, RequestScope
+from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.apiserver.admission.quota import Charge
+
+with lazy_imports():
+    from kubepy.apiserver.admission import policies, quota
 
 IMMORTAL_NAMESPACES = frozenset(("default", "kube-system", "kube-public"))
 QUOTAS = "resourcequotas"
@@ -100,18 +104,14 @@ def validate_creation(attributes: Attributes) -> None:
 def _check_policies(attributes: Attributes, operation: str) -> None:
     """Hardly any cluster has policies, and the language of their rules is only loaded for those that do."""
     if attributes.transaction.list(POLICY_BINDINGS):
-        from kubepy.apiserver.admission.policies import check_policies
-
-        check_policies(attributes, operation)
+        policies.check_policies(attributes, operation)
 
 
 def charge_quotas(attributes: Attributes) -> list[Charge]:
     """What the request uses of the namespace's ResourceQuotas, to be written with it. Raises Forbidden."""
     if not attributes.namespace or not attributes.transaction.list(QUOTAS, attributes.namespace):
         return []
-    from kubepy.apiserver.admission.quota import charge
-
-    return charge(attributes)
+    return quota.charge(attributes)
 
 
 def admit_update(attributes: Attributes) -> None:

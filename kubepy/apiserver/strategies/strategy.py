@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from kubepy.api.types import Decoded
 
 with lazy_imports():
-    from kubepy.api import selectors
+    from kubepy.api import selectors, types
     from kubepy.api.schema import openapi
+    from kubepy.api.values import names
 
 ListObjects = Callable[[str], list[Object]]
 
@@ -65,9 +66,7 @@ class Strategy:
 
     def decode(self, obj: Object) -> Decoded:
         """A copy of what a client sent as the kind's type holds it, in the version stored. Raises DecodeError."""
-        from kubepy.api.types import decode
-
-        return decode(obj)
+        return types.decode(obj)
 
     def field_schema(self) -> Schema | None:
         """Return the schema by which managedFields are tracked; None where nothing is known of the kind."""
@@ -93,9 +92,7 @@ class Strategy:
 
     def validate_name(self, name: str) -> list[str]:
         """What is wrong with a name, in upstream's words; most kinds want a DNS-1123 subdomain."""
-        from kubepy.api.values.names import dns1123_subdomain
-
-        return dns1123_subdomain(name)
+        return names.dns1123_subdomain(name)
 
     def empty_status(self) -> Object:
         """The status of a new object as it is written: Go's zero value, less the fields left out when empty."""

@@ -33,7 +33,7 @@ class _Entry:
         self.deleted_at = 0  # the revision at which the object before was deleted, if it was
 
 
-class Transaction:
+class FolderTransaction:
     """Changes that become visible together. Reads see the transaction's own writes.
 
     Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
@@ -92,8 +92,8 @@ class Transaction:
     # --- reading ---
 
     def changes(self, since: int) -> Changes:
-        """Return changes as :meth:`Store.changes` does, as things stood when the transaction began: its own writes are
-        not among them."""
+        """Return changes as :meth:`FolderStore.changes` does, as things stood when the transaction began: without its
+        own writes."""
         return self._access.run(lambda: read_changes(self.database(), since))
 
     def get(self, key: Key) -> Object | None:

@@ -29,9 +29,6 @@ from kubepy.scheduler.framework import (
 if TYPE_CHECKING:
     from kubepy.api.typed import Pod
 
-if TYPE_CHECKING:
-    from kubepy.api.typed import Pod
-
 Counts = dict[tuple[str, str], int]  # (topology key, domain) → pods
 Labels = Mapping[str, str]
 

@@ -46,7 +46,7 @@ def restores(revision: Object, owner: Object) -> bool:
     """Tell whether a revision, applied to its StatefulSet or DaemonSet and defaulted, gives the template that the owner
     has (``setMatchesLatestExistingRevision``)."""
     from kubepy.api.types import DecodeError
-    from kubepy.apiserver.defaults.apps import default_daemon_set, default_stateful_set
+    from kubepy.apiserver.defaults.workloads import default_daemon_set, default_stateful_set
 
     try:
         restored = apply_revision(owner, revision)

@@ -16,8 +16,8 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready, taints_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
-from kubepy.apiserver.client import DeleteOptions
-from kubepy.controllers import disruption_target
+from kubepy.apiserver.request import DeleteOptions
+from kubepy.controllers.pod_control import add_disruption_target
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"
@@ -137,8 +137,8 @@ class PodGarbageCollector:
         with suppress(NotFound):
             if not is_pod_terminal(pod):
                 if message:
-                    disruption_target.mark(self._client, pod, "DeletionByPodGC", message, self._clock.now(),
-                                           phase="Failed")
+                    add_disruption_target(self._client, pod, "DeletionByPodGC", message, self._clock.now(),
+                                          phase="Failed")
                 else:
                     status = {**(pod.get("status") or {}), "phase": "Failed"}
                     self._client.update(PODS, {**pod, "status": status}, namespace=namespace, subresource="status")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, annotations_of, controller_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
 from kubepy.kubelet.outcomes import (

@@ -49,8 +49,8 @@ def _check_operations(operations: Any) -> None:
     if not isinstance(operations, list | None):
         raise _undecodable(operations, "[]handlers.jsonPatchOp")
     if operations and len(operations) > MAX_JSON_PATCH_OPERATIONS:
-        why = f"The allowed maximum operations in a JSON patch is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
-        raise RequestEntityTooLarge(f"Request entity too large: {why}")
+        raise RequestEntityTooLarge("Request entity too large: The allowed maximum operations in a JSON patch is "
+                                    f"{MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}")
     for operation in operations or ():
         if not isinstance(operation, dict):
             raise _undecodable(operation, "handlers.jsonPatchOp")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.defaults.pods import default_pod_template
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.defaults import storage as defaults
 
 
 def default_daemon_set(daemon_set: Object) -> None:
@@ -60,10 +64,8 @@ def default_stateful_set(stateful_set: Object) -> None:
 
 
 def _default_claim_template(claim: Object) -> None:
-    from kubepy.apiserver.defaults.storage import default_claim
-
     claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
-    default_claim(claim)
+    defaults.default_claim(claim)
 
 
 def _default_stateful_set_strategy(strategy: Object) -> None:

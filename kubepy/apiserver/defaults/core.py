@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.defaults.quantities import round_up_all
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.defaults import pods as defaults
 
 
 def default_limit_range(limit_range: Object) -> None:
@@ -22,12 +26,10 @@ def default_limit_range(limit_range: Object) -> None:
 
 def default_replication_controller(controller: Object) -> None:
     """Selector and labels come from the template where they are left out."""
-    from kubepy.apiserver.defaults.pods import default_pod_template
-
     spec = controller.setdefault("spec", {})
     template = spec.get("template")
     if template is not None:
-        default_pod_template(template)
+        defaults.default_pod_template(template)
         if labels := template["metadata"].get("labels"):
             if not spec.get("selector"):
                 spec["selector"] = dict(labels)

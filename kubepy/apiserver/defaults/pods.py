@@ -8,6 +8,10 @@ from kubepy.apiserver.defaults.filling import fill
 from kubepy.apiserver.defaults.images import pull_policy
 from kubepy.apiserver.defaults.quantities import round_up_all
 from kubepy.apiserver.defaults.storage import SOURCES, default_claim_spec
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.defaults import pod_resources as defaults
 
 FILE_MODE = 0o644
 HOUR = 3600
@@ -32,9 +36,7 @@ def default_pod(pod: Object) -> None:
             if container.get("resources"):
                 _default_requests(container["resources"])
     if spec.get("resources") is not None:
-        from kubepy.apiserver.defaults.pod_resources import default_pod_resources
-
-        default_pod_resources(spec)
+        defaults.default_pod_resources(spec)
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):

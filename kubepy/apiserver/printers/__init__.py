@@ -14,6 +14,10 @@ from importlib import import_module
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.printers.tables import Cell, Printer, Table, print_table
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.printers import custom, duration
 
 _MODULES = {
     "workloads": ("daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
@@ -50,9 +54,7 @@ def table(resource: Resource, objects: Sequence[Object], now: datetime, subresou
     if subresource == "scale":
         return print_table(printer_for("scales.autoscaling"), objects, now)
     if resource.custom:
-        from kubepy.apiserver.printers.custom import custom_table
-
-        return custom_table(resource, objects, now)
+        return custom.custom_table(resource, objects, now)
     return print_table(printer_for(resource.key), objects, now)
 
 
@@ -69,9 +71,7 @@ def _plain_row(obj: Object, _now: datetime) -> list[Cell]:
 
 
 def _bare_row(obj: Object, now: datetime) -> list[Cell]:
-    from kubepy.apiserver.printers.duration import age
-
-    return [obj["metadata"].get("name", ""), age(obj, now)]
+    return [obj["metadata"].get("name", ""), duration.age(obj, now)]
 
 
 BARE = Printer(("Name", "Age"), _bare_row)  # what a client shows that knows nothing of a kind

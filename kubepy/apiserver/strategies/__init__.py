@@ -11,6 +11,10 @@ from importlib import import_module
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.strategies import custom
 
 # The module of each kind's strategy; its class is ``<Kind>Strategy``. A kind that is missing is served plainly.
 _MODULES = {
@@ -95,7 +99,5 @@ def strategy_for(resource: Resource, definition_of: Callable[[Resource], Object]
 
 
 def _custom(resource: Resource, definition: Object) -> Strategy:
-    from kubepy.apiserver.strategies.custom import CustomStrategy, CustomWithStatusStrategy
-
-    own = CustomWithStatusStrategy if "status" in resource.subresources else CustomStrategy
+    own = custom.CustomWithStatusStrategy if "status" in resource.subresources else custom.CustomStrategy
     return own(resource, definition)

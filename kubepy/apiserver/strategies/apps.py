@@ -8,6 +8,13 @@ from kubepy.api.values.gonumbers import NumberError, parse_int
 from kubepy.apiserver.strategies.strategy import Strategy, restore
 from kubepy.apiserver.strategies.templates import drop_disabled_template_fields, template_of, template_warnings
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import names
+    from kubepy.apiserver.defaults import apps as defaults
+    from kubepy.apiserver.validation import apps as apps_validation
+    from kubepy.apiserver.validation import claims as claims_validation
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
@@ -44,9 +51,7 @@ class WorkloadStrategy(Strategy):
 
 def name_warnings(obj: Object) -> list[str]:
     """The names of pods come from this name, and are host names."""
-    from kubepy.api.values.names import dns1123_label
-
-    complaints = dns1123_label(obj["metadata"].get("name", ""))
+    complaints = names.dns1123_label(obj["metadata"].get("name", ""))
     why = "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
     return [f"metadata.name: {why}: [{' '.join(complaints)}]"] if complaints else []
 
@@ -55,9 +60,7 @@ class DaemonSetStrategy(WorkloadStrategy):
     """The template has a generation of its own, kept in an annotation that nobody but the server changes."""
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.apps import default_daemon_set
-
-        default_daemon_set(obj)
+        defaults.default_daemon_set(obj)
 
     def empty_status(self) -> Object:
         return {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
@@ -82,19 +85,13 @@ class DaemonSetStrategy(WorkloadStrategy):
         _set_template_generation(obj, _template_generation(old))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_daemon_set
-
-        return validate_daemon_set(obj)
+        return apps_validation.validate_daemon_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_daemon_set
-
-        return validate_daemon_set(obj, old)
+        return apps_validation.validate_daemon_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_daemon_set_status_update
-
-        return validate_daemon_set_status_update(obj, old)
+        return apps_validation.validate_daemon_set_status_update(obj, old)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return template_warnings(obj) if _template_generation(obj) != _template_generation(old) else []
@@ -116,21 +113,15 @@ def _set_template_generation(obj: Object, generation: int) -> None:
 
 class ControllerRevisionStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_controller_revision
-
-        return validate_controller_revision(obj)
+        return apps_validation.validate_controller_revision(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_controller_revision
-
-        return validate_controller_revision(obj, old)
+        return apps_validation.validate_controller_revision(obj, old)
 
 
 class DeploymentStrategy(WorkloadStrategy):
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.apps import default_deployment
-
-        default_deployment(obj)
+        defaults.default_deployment(obj)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)
@@ -142,19 +133,13 @@ class DeploymentStrategy(WorkloadStrategy):
         return super().spec_changed(obj, old) or not semantically_equal(new, before)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_deployment
-
-        return validate_deployment(obj)
+        return apps_validation.validate_deployment(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_deployment
-
-        return validate_deployment(obj, old)
+        return apps_validation.validate_deployment(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_deployment_status_update
-
-        return validate_deployment_status_update(obj, old)
+        return apps_validation.validate_deployment_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + template_warnings(obj)
@@ -162,27 +147,19 @@ class DeploymentStrategy(WorkloadStrategy):
 
 class ReplicaSetStrategy(WorkloadStrategy):
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.apps import default_replica_set
-
-        default_replica_set(obj)
+        defaults.default_replica_set(obj)
 
     def empty_status(self) -> Object:
         return {"replicas": 0}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replica_set
-
-        return validate_replica_set(obj)
+        return apps_validation.validate_replica_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replica_set
-
-        return validate_replica_set(obj, old)
+        return apps_validation.validate_replica_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replica_set_status_update
-
-        return validate_replica_set_status_update(obj, old)
+        return apps_validation.validate_replica_set_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + template_warnings(obj)
@@ -191,14 +168,10 @@ class ReplicaSetStrategy(WorkloadStrategy):
 class StatefulSetStrategy(WorkloadStrategy):
     def validate_name(self, name: str) -> list[str]:
         """The names of pods come from this name, and are labels."""
-        from kubepy.api.values.names import dns1123_label
-
-        return dns1123_label(name)
+        return names.dns1123_label(name)
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.apps import default_stateful_set
-
-        default_stateful_set(obj)
+        defaults.default_stateful_set(obj)
 
     def empty_status(self) -> Object:
         return {"availableReplicas": 0, "replicas": 0}
@@ -212,19 +185,13 @@ class StatefulSetStrategy(WorkloadStrategy):
         _drop_max_unavailable(obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_stateful_set
-
-        return validate_stateful_set(obj)
+        return apps_validation.validate_stateful_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_stateful_set
-
-        return validate_stateful_set(obj, old)
+        return apps_validation.validate_stateful_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_stateful_set_status_update
-
-        return validate_stateful_set_status_update(obj, old)
+        return apps_validation.validate_stateful_set_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return template_warnings(obj) + _claim_warnings(obj, "") + _history_warnings(obj)
@@ -244,10 +211,8 @@ def _claim_warnings(obj: Object, suffix: str) -> list[str]:
     claims = obj["spec"].get("volumeClaimTemplates") or ()
     if not claims:
         return []
-    from kubepy.apiserver.validation.claims import claim_spec_warnings
-
     return [warning for index, claim in enumerate(claims)
-            for warning in claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")]
+            for warning in claims_validation.claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")]
 
 
 def _history_warnings(obj: Object) -> list[str]:

@@ -7,6 +7,12 @@ from kubepy.api.meta import Object
 from kubepy.api.objects.autoscalers import V1, to_v1, to_v2
 from kubepy.api.types import Decoded
 from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import types
+    from kubepy.apiserver.defaults import autoscaling as defaults
+    from kubepy.apiserver.validation import autoscaling as validation
 
 
 class HorizontalPodAutoscalerStrategy(Strategy):
@@ -15,9 +21,7 @@ class HorizontalPodAutoscalerStrategy(Strategy):
     def decode(self, obj: Object) -> Decoded:
         if obj["apiVersion"] != V1:
             return super().decode(obj)
-        from kubepy.api.types import decode
-
-        older = decode(obj)
+        older = types.decode(obj)
         return Decoded(super().decode(to_v2(older.object)).object, older.unknown_fields)
 
     def in_version(self, obj: Object, api_version: str) -> Object:
@@ -27,9 +31,7 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         return to_v2(config) if config["apiVersion"] == V1 else config
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.autoscaling import default_autoscaler
-
-        default_autoscaler(obj)
+        defaults.default_autoscaler(obj)
 
     def empty_status(self) -> Object:
         return {"currentMetrics": None, "desiredReplicas": 0}
@@ -38,16 +40,10 @@ class HorizontalPodAutoscalerStrategy(Strategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.autoscaling import validate_autoscaler
-
-        return validate_autoscaler(obj)
+        return validation.validate_autoscaler(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.autoscaling import validate_autoscaler
-
-        return validate_autoscaler(obj, old)
+        return validation.validate_autoscaler(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.autoscaling import validate_autoscaler_status
-
-        return validate_autoscaler_status(obj)
+        return validation.validate_autoscaler_status(obj)

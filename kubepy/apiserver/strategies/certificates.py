@@ -5,6 +5,10 @@ from __future__ import annotations
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.validation import access as validation
 
 _OF_THE_REQUESTER = ("username", "uid", "groups", "extra")
 _APPROVALS = ("Approved", "Denied")
@@ -43,9 +47,7 @@ class CertificateSigningRequestStrategy(Strategy):
         obj["status"] = {**(old.get("status") or {}), "conditions": conditions}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.access import validate_request
-
-        return validate_request(obj)
+        return validation.validate_request(obj)
 
 
 def _approvals(obj: Object) -> list[Object]:

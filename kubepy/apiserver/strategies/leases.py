@@ -6,6 +6,14 @@ from kubepy.api.errors import FieldError, invalid_value, required
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies.strategy import Strategy
 from kubepy.apiserver.validation.fields import Errors, validate_immutable, validate_nonnegative
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import names
+    from kubepy.apiserver.defaults import quantities as defaults
+    from kubepy.apiserver.validation import fields as fields_validation
+    from kubepy.apiserver.validation import resources as resources_validation
+    from kubepy.apiserver.validation.pods import scheduling as scheduling_validation
 
 
 class LeaseStrategy(Strategy):
@@ -35,26 +43,19 @@ class RuntimeClassStrategy(Strategy):
     allow_unconditional_update = False
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.quantities import round_up_all
-
-        round_up_all((obj.get("overhead") or {}).get("podFixed"))
+        defaults.round_up_all((obj.get("overhead") or {}).get("podFixed"))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.api.values.names import dns1123_label
-        from kubepy.apiserver.validation.fields import validate_labels
-        from kubepy.apiserver.validation.pods.scheduling import validate_tolerations
-        from kubepy.apiserver.validation.resources import validate_resource_requirements
-
         errors: Errors = []
         handler = obj.get("handler", "")
         if not handler:
             errors.append(required("handler"))
-        errors.extend(invalid_value("handler", handler, why) for why in (dns1123_label(handler) if handler else ()))
+        errors.extend(invalid_value("handler", handler, why) for why in (names.dns1123_label(handler) if handler else ()))
         if (overhead := obj.get("overhead")) is not None:
-            validate_resource_requirements({"limits": overhead.get("podFixed")}, [], "overhead", errors)
+            resources_validation.validate_resource_requirements({"limits": overhead.get("podFixed")}, [], "overhead", errors)
         if (scheduling := obj.get("scheduling")) is not None:
-            validate_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
-            validate_tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations", errors)
+            fields_validation.validate_labels(scheduling.get("nodeSelector"), "scheduling.nodeSelector", errors)
+            scheduling_validation.validate_tolerations(scheduling.get("tolerations") or [], "scheduling.tolerations", errors)
         return errors
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:

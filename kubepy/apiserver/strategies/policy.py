@@ -6,6 +6,10 @@ from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies.strategy import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.validation import policy as validation
 
 
 class PodDisruptionBudgetStrategy(Strategy):
@@ -24,19 +28,13 @@ class PodDisruptionBudgetStrategy(Strategy):
         return not semantically_equal(obj.get("spec"), old.get("spec"))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.policy import validate_disruption_budget
-
-        return validate_disruption_budget(obj)
+        return validation.validate_disruption_budget(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.policy import validate_disruption_budget
-
-        return validate_disruption_budget(obj, old)
+        return validation.validate_disruption_budget(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.policy import validate_disruption_budget_status
-
-        return validate_disruption_budget_status(obj)
+        return validation.validate_disruption_budget_status(obj)
 
 
 class PriorityClassStrategy(Strategy):
@@ -51,11 +49,7 @@ class PriorityClassStrategy(Strategy):
         return False
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.policy import validate_priority_class
-
-        return validate_priority_class(obj)
+        return validation.validate_priority_class(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.policy import validate_priority_class_update
-
-        return validate_priority_class_update(obj, old)
+        return validation.validate_priority_class_update(obj, old)

@@ -6,6 +6,10 @@ from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies.strategy import Strategy
 from kubepy.apiserver.validation.access import GROUP, validate_binding, validate_binding_update, validate_role
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import names
 
 
 class _RbacStrategy(Strategy):
@@ -14,9 +18,7 @@ class _RbacStrategy(Strategy):
     allow_create_on_update = True
 
     def validate_name(self, name: str) -> list[str]:
-        from kubepy.api.values.names import path_segment
-
-        return path_segment(name)
+        return names.path_segment(name)
 
 
 class RoleStrategy(_RbacStrategy):

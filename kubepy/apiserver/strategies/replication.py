@@ -8,33 +8,32 @@ from kubepy.apiserver.strategies.apps import WorkloadStrategy, name_warnings
 from kubepy.apiserver.strategies.strategy import Strategy
 from kubepy.apiserver.strategies.templates import drop_disabled_fields, template_warnings
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.defaults import core as core_defaults
+    from kubepy.apiserver.defaults import pods as pods_defaults
+    from kubepy.apiserver.validation import apps as apps_validation
+    from kubepy.apiserver.validation.pods import warnings as warnings_validation
 
 
 class ReplicationControllerStrategy(WorkloadStrategy):
     selectable = ("status.replicas",)
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.core import default_replication_controller
-
-        default_replication_controller(obj)
+        core_defaults.default_replication_controller(obj)
 
     def empty_status(self) -> Object:
         return {"replicas": 0}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replication_controller
-
-        return validate_replication_controller(obj)
+        return apps_validation.validate_replication_controller(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replication_controller
-
-        return validate_replication_controller(obj, old)
+        return apps_validation.validate_replication_controller(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replica_set_status_update
-
-        return validate_replica_set_status_update(obj, old)  # of the same fields
+        return apps_validation.validate_replica_set_status_update(obj, old)  # of the same fields
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + template_warnings(obj)
@@ -48,9 +47,7 @@ class PodTemplateStrategy(Strategy):
     has_generation = True
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.pods import default_pod_template
-
-        default_pod_template(obj["template"])
+        pods_defaults.default_pod_template(obj["template"])
 
     def prepare_for_create(self, obj: Object) -> None:
         drop_disabled_fields(obj["template"]["spec"])
@@ -62,19 +59,13 @@ class PodTemplateStrategy(Strategy):
         return not semantically_equal(obj["template"], old["template"])
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_template_object
-
-        return validate_template_object(obj)
+        return apps_validation.validate_template_object(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_template_object
-
-        return validate_template_object(obj, old)
+        return apps_validation.validate_template_object(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.pods.warnings import warnings_for_template
-
-        return warnings_for_template(obj["template"], "template")
+        return warnings_validation.warnings_for_template(obj["template"], "template")
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj) if self.spec_changed(obj, old) else []

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.validation.pods import warnings as validation
 
 
 def template_of(obj: Object) -> Object:
@@ -28,6 +32,4 @@ def drop_disabled_fields(spec: Object) -> None:
 
 
 def template_warnings(obj: Object, path: str = "spec.template") -> list[str]:
-    from kubepy.apiserver.validation.pods.warnings import warnings_for_template
-
-    return warnings_for_template(template_of(obj), path)
+    return validation.warnings_for_template(template_of(obj), path)

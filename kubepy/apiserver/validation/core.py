@@ -157,7 +157,7 @@ def validate_secret_type_kept(new: Object, old: Object) -> list[FieldError]:
 
 
 def secret_warnings(secret: Object) -> list[str]:
-    """Warn of a TLS secret without PEM data. Certificates and keys are not parsed: that takes a cryptographic library."""
+    """Warn of a TLS secret without PEM data. Certificates and keys are not parsed: no cryptographic library is here."""
     if secret.get("type") != "kubernetes.io/tls":
         return []
     data = secret.get("data") or {}
@@ -241,7 +241,8 @@ def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors)
             validate_optional_choice(effect, TAINT_EFFECTS, f"{at}.effect", errors)
         if (key, effect) in taint_keys:
             text = duplicate(at, go_view("core.Taint", taint)).text
-            errors.append(FieldError("FieldValueDuplicate", at, f"{text}: taints must be unique by key and effect pair"))
+            text += ": taints must be unique by key and effect pair"
+            errors.append(FieldError("FieldValueDuplicate", at, text))
         taint_keys.add((key, effect))
 
 

@@ -82,7 +82,7 @@ def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     try:
         data, conflicts = merge_texts(texts, object_file_at(path), markers, is_ancestor=options.ancestor)
     except ContentError as error:
-        factory.say(f"{path or ours}: merged line by line: {error.line}: {error.why}")
+        factory.say(f"{path or ours}: merged line by line: {error.line}: {error.reason}")
         raise SilentExit(0 if is_clean else 1) from None
     _write(ours, data)
     for field in conflicts:

@@ -52,7 +52,7 @@ class FolderTransaction:
         problems = [problem for _, problem in self._database.problems().values()]
         self._problems = {problem.path: problem for problem in problems}
         self._obstacles = Obstacles(
-            Obstacle(problem.path, problem.why) for problem in problems if is_folder_path(problem.path))
+            Obstacle(problem.path, problem.reason) for problem in problems if is_folder_path(problem.path))
         self._revision = self._database.counter("revision")
         self._entries: dict[Key, _Entry] = {}
         self._tombstones: dict[Key, Row] = {}
@@ -145,7 +145,7 @@ class FolderTransaction:
         if not self._problems:
             return
         if obstacle := self._obstacles.before(key.resource, key.namespace):
-            raise FolderError(f"{self._folder.absolute(obstacle.path)}: {obstacle.why}")
+            raise FolderError(f"{self._folder.absolute(obstacle.path)}: {obstacle.reason}")
         problem = self._problems.get(path_of(key))
         if problem and not (reading and problem.keeps_object):
             raise FolderError(self._folder.absolute(str(problem)))

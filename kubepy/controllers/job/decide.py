@@ -177,7 +177,7 @@ def past_backoff_limit_on_failure(state: JobState) -> bool:
     """Return whether pods that restart in place, and so never fail, have restarted too often."""
     if state.job["spec"]["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
-    restarts = sum(
+    restarts: int = sum(
         container.get("restartCount", 0) for pod in state.pods if phase_of(pod) in ("Running", "Pending")
         for container in [*(pod["status"].get("initContainerStatuses") or ()),
                           *(pod["status"].get("containerStatuses") or ())])

@@ -1,15 +1,27 @@
-# `make demo` shows the main job, `make test` runs every test. Both need nothing but python3 and make.
+# `make demo` shows the main job, `make test` runs every test, `make check` all that is measured.
+# They need nothing but python3 and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test torture check bench completions docs clean
+# Tests of the packages below the command line, and those that run whole commands.
+UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/storage
+ACCEPTANCE := tests/cli tests/conformance tests/torture $(wildcard tests/test_*.py)
+PYTEST := $(BIN)/pytest -n 4 --dist worksteal
+
+.PHONY: demo test unit acceptance torture check bench completions docs generated clean
 
 demo: $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash tools/demo.sh
 
 test: $(VENV)/.installed
-	$(BIN)/pytest -n 4 --dist worksteal
+	$(PYTEST)
+
+unit: $(VENV)/.installed
+	$(PYTEST) $(UNIT) --cov --cov-report=
+
+acceptance: $(VENV)/.installed
+	$(PYTEST) $(ACCEPTANCE)
 
 torture: $(VENV)/.installed
 	$(BIN)/python -m tests.torture
@@ -18,6 +30,9 @@ check: $(VENV)/.installed
 	$(BIN)/ruff check kubepy tests tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/measure_house.py
+	$(MAKE) unit
+	$(BIN)/coverage report
 
 bench: $(VENV)/.installed
 	$(BIN)/python tests/benchmarks/start_up.py
@@ -32,6 +47,9 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(BIN)/python -m compileall -q kubepy
 	touch $@
+
+generated: $(VENV)/.installed
+	$(BIN)/python tools/generate_typed_dicts.py
 
 docs: $(VENV)/.installed
 	$(BIN)/python tools/list_commands.py > docs/commands.md

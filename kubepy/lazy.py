@@ -48,7 +48,10 @@ class _LazyNames:
 
 @contextmanager
 def lazy_imports() -> Iterator[None]:
-    """Make the ``from package import module`` statements of the block lazy; those of other modules are as usual."""
+    """Make the ``from package import module`` statements of the block lazy; those of other modules are as usual.
+
+    Raises ImportError for any other import in the block.
+    """
     importer = sys._getframe(2).f_globals
     import_now = builtins.__import__
 

@@ -1,4 +1,4 @@
-"""Writes ``kubepy/api/schema/enums.json``: the values of string fields of the API, from a Kubernetes checkout.
+"""Write ``kubepy/api/schema/data/enums.json``: the values of string fields of the API, from a Kubernetes checkout.
 
     python tools/generate_enums.py PATH-OF-KUBERNETES
 
@@ -14,10 +14,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parent.parent / "kubepy" / "cluster" / "schema" / "enums.json"
+DATA = Path(__file__).resolve().parent.parent / "kubepy" / "api" / "schema" / "data" / "enums.json"
 SOURCE = "pkg/generated/openapi/zz_generated.openapi.go"
 FUNCTION = re.compile(r"^func schema_k8sio_api_(\w+?)_(v1|v2)_(\w+)\(ref.*?^\}", re.MULTILINE | re.DOTALL)
-# What is said of a field itself stands behind seven tabs, and of the items of a list behind more.
+# The values of a field are indented by seven tabs, those of the items of a list by more.
 ROW = re.compile(r'^\t{5}"(\w+)": \{|^\t{7}Enum: +\[\]interface\{\}\{(.*)\},', re.MULTILINE)
 
 

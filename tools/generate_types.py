@@ -1,15 +1,16 @@
-"""Writes ``kubepy/api/types/data``: Go's view of the built-in API types, read from a Kubernetes checkout.
+"""Write ``kubepy/api/types/data``: Go's view of the built-in API types, read from a Kubernetes checkout.
 
     python tools/generate_types.py PATH-OF-KUBERNETES
 
-One JSON file a Go package (``apps_v1.json``), and one a package of internal types (``apps.json``), whose field names
-show up in some error messages. ``structs``: for each type its fields in order, each one string of
+One JSON file per Go package (``apps_v1.json``), and one per package of internal types (``apps.json``), whose field
+names show up in some error messages. ``structs``: for each type its fields in order, each one string of
 
-    GoName jsonName GoType flags patchStrategy patchMergeKey
+    GoName jsonName GoType flags
 
-with ``-`` for what is not there; flags are ``o`` omitempty, ``z`` omitzero, ``i`` inline. ``named``: what types stand
-for that are no structs. Types of the same package have no prefix, others the path of theirs (``core/v1.PodSpec``).
-``index.json`` tells which package serves an apiVersion.
+with ``-`` for a name that is absent; flags are ``o`` omitempty, ``z`` omitzero, ``i`` inline. ``named``: the types
+behind named types that are no structs. Types of the same package have no prefix, others the path of their package
+(``core/v1.PodSpec``). ``index.json`` maps apiVersions to packages. List types, merge keys and required fields are no
+part of it: they are in ``kubepy/api/schema/data`` (``tools/generate_schemas.py``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).resolve().parent.parent / "kubepy" / "cluster" / "types" / "data"
+DATA = Path(__file__).resolve().parent.parent / "kubepy" / "api" / "types" / "data"
 STAGING = Path("staging/src/k8s.io")
 META = ("meta/v1", "apimachinery/pkg/apis/meta/v1")
 EXTENSIONS = ("apiextensions/v1", "apiextensions-apiserver/pkg/apis/apiextensions/v1")
@@ -76,7 +77,7 @@ def read_package(sources: dict[str, str]) -> dict[str, Any]:
 
 
 def read_field(row: str, packages: dict[str, str]) -> str:
-    """One line of a struct as it goes into the table; "" for comments and what JSON does not have."""
+    """Return a line of a struct as it goes into the table; "" for comments and fields that JSON does not have."""
     match = FIELD.match(row)
     tags = dict(re.findall(r'(\w+):"([^"]*)"', match[3] or "")) if match else {}
     json_name, *options = tags.get("json", "").split(",")
@@ -86,13 +87,11 @@ def read_field(row: str, packages: dict[str, str]) -> str:
     go_name = match[1] or type_.rpartition(".")[2].lstrip("*")
     inline = "inline" in options or (not match[1] and not json_name)
     flags = ("i" if inline else "") + ("o" if "omitempty" in options else "") + ("z" if "omitzero" in options else "")
-    patch = [tags.get("patchStrategy", "-"), tags.get("patchMergeKey", "-")]
-    columns = [go_name, json_name or ("-" if inline else go_name), type_, flags or "-", *patch]
-    return " ".join(columns).removesuffix(" - -")
+    return " ".join([go_name, json_name or ("-" if inline else go_name), type_, flags or "-"])
 
 
 def qualify(type_: str, packages: dict[str, str]) -> str:
-    """A Go type with the paths of its packages: ``[]v1.Pod`` → ``[]core/v1.Pod``."""
+    """Return a Go type with the paths of its packages: ``[]v1.Pod`` → ``[]core/v1.Pod``."""
     return re.sub(r"(\w+)\.(\w+)", lambda match: f"{short_path(packages[match[1]])}.{match[2]}", type_)
 
 

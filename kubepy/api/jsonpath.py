@@ -1,7 +1,8 @@
 r"""kubectl's JSONPath: ``{range .items[*]}{.metadata.name}{"\n"}{end}``, filters, slices, unions, ``..``.
 
-:func:`parse` gives a :class:`JSONPath`, whose ``find`` gives the values, a list for each part, and ``print`` the text.
-Upstream: ``client-go/util/jsonpath``; but wildcards go over a map by key, so that an object always gives the same text.
+:func:`parse` returns a :class:`JSONPath`, whose ``find`` returns the values, a list for each part, and ``print`` the
+text. Upstream: ``client-go/util/jsonpath`` (``parser.go``, ``jsonpath.go``); unlike there, wildcards visit the values
+of a map in the order of its keys, so that the same object always gives the same text.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class JSONPathError(Exception):
 
 
 class Group(NamedTuple):
-    """What is between ``{`` and ``}``: each node works on what the one before it found."""
+    """The nodes between ``{`` and ``}``: each works on the values that the one before it has found."""
 
     nodes: list[Node]
 
@@ -42,13 +43,13 @@ class Field(NamedTuple):
 
 
 class Identifier(NamedTuple):
-    """``range`` or ``end``."""
+    """The word ``range`` or ``end``."""
 
     name: str
 
 
 class Array(NamedTuple):
-    """``[start:end:step]``. ``single``: an index alone, whose end follows from its start."""
+    """A slice ``[start:end:step]``. ``single``: an index alone, whose end follows from its start."""
 
     start: int | None
     end: int | None
@@ -57,7 +58,7 @@ class Array(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """``[?(left operator right)]``; the operator ``exists`` has no right side."""
+    """A filter ``[?(left operator right)]``; the operator ``exists`` has no right side."""
 
     left: Group
     operator: str
@@ -80,7 +81,7 @@ Node = Group | Literal | Field | Identifier | Array | Filter | Wildcard | Recurs
 
 
 class Parser:
-    """Reads one template. ``start`` is where the token being read begins, ``at`` where reading stands."""
+    """Reads one template. ``start`` is where the current token begins, ``at`` the position of the next character."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -89,7 +90,7 @@ class Parser:
         self.nodes: list[Node] = []
 
     def parse(self) -> list[Node]:
-        """The parts of the template: literal text and groups. Raises JSONPathError."""
+        """Return the parts of the template: literal text and groups. Raises JSONPathError."""
         parts: list[Node] = []
         while self.at < len(self.text):
             brace = self.text.find("{", self.at)
@@ -101,13 +102,13 @@ class Parser:
         return parts
 
     def take(self) -> str:
-        """The token read so far; the next one begins here."""
+        """Return the token read so far; the next one begins here."""
         token = self.text[self.start:self.at]
         self.start = self.at
         return token
 
     def next(self) -> str:
-        """The next character, or "" at the end."""
+        """Return the next character, "" at the end."""
         character = self.text[self.at:self.at + 1]
         self.at += len(character)
         return character
@@ -166,11 +167,20 @@ class Parser:
             self.field()
 
     def number(self) -> None:
+        """Read an integer or a float (``strconv.ParseFloat``)."""
         while self.text[self.at:self.at + 1] == "." or self.text[self.at:self.at + 1].isdecimal():
             self.at += 1
         text = self.take()
-        whole = int_or_none(text)
-        self.nodes.append(Literal(_float(text) if whole is None else whole))
+        if (whole := int_or_none(text)) is not None:
+            self.nodes.append(Literal(whole))
+            return
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.inf
+        if math.isinf(value):
+            raise JSONPathError(f"cannot parse number {text}")
+        self.nodes.append(Literal(value))
 
     def field(self) -> None:
         self.take()
@@ -190,16 +200,26 @@ class Parser:
         self.nodes.append(Literal(_unquote(self.take())))
 
     def array(self) -> None:
+        """Read an index, a slice, a union or a quoted key, up to the closing bracket."""
         while (character := self.next()) != "]":
             if character in ("", "\n"):
                 raise JSONPathError("unterminated array")
         text = self.take()[1:-1]
         if "," in text:
             self.nodes.append(Union([_action(f"[{branch.strip(' ')}]") for branch in text.split(",")]))
-        elif key := _DICT_KEY.fullmatch(text):
+            return
+        if key := _DICT_KEY.fullmatch(text):
             self.nodes += _action(f".{key[1]}").nodes
+            return
+        text = ":" if text == "*" else text
+        found = _SLICE.fullmatch(text)
+        if found is None:
+            raise JSONPathError(f"invalid array index {text}")
+        start, end, step = (_index(part) for part in found.groups(default=""))
+        if found[2] is None:
+            self.nodes.append(Array(start, (start or 0) + 1, step, True))
         else:
-            self.nodes.append(_array(":" if text == "*" else text))
+            self.nodes.append(Array(start, end, step, False))
 
     def filter(self) -> None:
         self.at += len("[?(")
@@ -214,7 +234,7 @@ class Parser:
             self.nodes.append(Filter(_action(text), "exists", Group([])))
 
     def skip_filter(self) -> None:
-        """Go past the bracket that ends a filter: one that is not in quotes."""
+        """Skip to the bracket that ends a filter: one that is not in quotes."""
         quote, closed = "", False
         while True:
             character = self.next()
@@ -232,32 +252,11 @@ def _is_word(character: str) -> bool:
     return character == "_" or character.isalpha() or character.isdecimal()
 
 
-def _float(text: str) -> float:
-    """``strconv.ParseFloat``. Raises JSONPathError."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.inf
-    if math.isinf(number):
-        raise JSONPathError(f"cannot parse number {text}")
-    return number
-
-
 def _action(text: str) -> Group:
-    """What a piece of a path means by itself."""
+    """Parse a piece of a path by itself."""
     first = Parser("{" + text + "}").parse()[0]
     assert isinstance(first, Group)  # it begins with a brace
     return first
-
-
-def _array(text: str) -> Array:
-    found = _SLICE.fullmatch(text)
-    if found is None:
-        raise JSONPathError(f"invalid array index {text}")
-    start, end, step = (_index(part) for part in found.groups(default=""))
-    if found[2] is None:
-        return Array(start, (start or 0) + 1, step, True)
-    return Array(start, end, step, False)
 
 
 def _index(text: str) -> int | None:
@@ -271,7 +270,7 @@ def _index(text: str) -> int | None:
 
 
 def _unquote(text: str) -> str:
-    """The string in single or double quotes. Raises JSONPathError."""
+    """Return the text of a string in single or double quotes. Raises JSONPathError."""
     quote, inner = text[0], text[1:-1]
     if "\\" not in inner:
         return inner
@@ -286,7 +285,7 @@ def _unquote(text: str) -> str:
     return _ESCAPED.sub(replace, inner)
 
 
-# --- evaluation ---
+# --- evaluation ---------------------------------------------------------------------------------------------------
 
 Values = list[Any]
 _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
@@ -294,12 +293,12 @@ _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 
 @cache
 def parse(template: str, allow_missing_keys: bool = False) -> JSONPath:
-    """Read a template. Raises JSONPathError. ``allow_missing_keys``: a field that is not there is no error."""
+    """Parse a template. Raises JSONPathError. ``allow_missing_keys``: a missing field is not an error."""
     return JSONPath(template, Parser(template).parse(), allow_missing_keys)
 
 
 def relaxed(expression: str) -> str:
-    """The template that ``metadata.name``, ``.metadata.name`` or ``{metadata.name}`` stand for.
+    """Return the template that ``metadata.name``, ``.metadata.name`` or ``{metadata.name}`` stand for.
 
     Raises JSONPathError (``RelaxedJSONPathExpression``).
     """
@@ -313,14 +312,14 @@ def relaxed(expression: str) -> str:
 
 
 def cell(path: JSONPath, obj: Any) -> str:
-    """A cell of ``-o custom-columns``: all values, or ``<none>``. Raises JSONPathError."""
-    found = path.find(obj)
-    texts = [format_value(value) for values in found for value in values]
-    return ",".join(texts if found and found[0] else ["<none>", *texts])
+    """Return a cell of ``-o custom-columns``: all values, or ``<none>``. Raises JSONPathError."""
+    results = path.find(obj)
+    texts = [format_value(value) for values in results for value in values]
+    return ",".join(texts if results and results[0] else ["<none>", *texts])
 
 
 class JSONPath:
-    """A template that has been read (by :func:`parse`); it holds no state between uses."""
+    """A parsed template; it holds no state between uses."""
 
     def __init__(self, template: str, parts: list[Node], allow_missing_keys: bool = False) -> None:
         self.template = template
@@ -328,47 +327,41 @@ class JSONPath:
         self._allow_missing_keys = allow_missing_keys
 
     def find(self, obj: Any) -> list[Values]:
-        """The values of each part of the template. Raises JSONPathError."""
-        return _Run(self.parts, self._allow_missing_keys).find(obj, 0)
+        """Return the values of each part of the template. Raises JSONPathError."""
+        return _Evaluation(self.parts, self._allow_missing_keys).find(obj, 0)
 
     def print(self, obj: Any) -> str:
-        """The template filled in. Raises JSONPathError."""
+        """Fill in the template. Raises JSONPathError."""
         return "".join(" ".join(map(print_value, values)) for values in self.find(obj))
 
     def print_as_json(self, obj: Any) -> str:
-        """``-o jsonpath-as-json``: each part's values as an indented JSON list. Raises JSONPathError."""
+        """Print each part's values as an indented JSON list (``-o jsonpath-as-json``). Raises JSONPathError."""
         return "".join(to_json(values, indent=4) + "\n" for values in self.find(obj))
 
     def explain(self, obj: Any, error: JSONPathError) -> str:
-        """All that kubectl says when the template does not fit the object."""
+        """Return kubectl's message for a template that does not fit the object."""
         return (f"error executing jsonpath {quote(self.template)}: Error executing template: {error}. Printing more "
                 f"information for debugging the template:\n\ttemplate was:\n\t\t{self.template}\n"
                 f"\tobject given to jsonpath engine was:\n\t\t{go_syntax(obj)}\n\n\n")
 
 
 def print_value(value: Any) -> str:
-    """A value in the text: maps and lists as JSON, ``null`` for nothing."""
+    """Print a value: maps and lists as JSON, None as ``null``."""
     if isinstance(value, (dict, list)):
         return to_json(value)
     return "null" if value is None else format_value(value)
 
 
 class _Failure(JSONPathError):
-    """An error on the way, with the values so far: an "exists" filter takes those for an answer, as upstream does."""
+    """An error with the values that had been found by then, which are the result of an "exists" filter, as upstream."""
 
     def __init__(self, message: str, values: Values) -> None:
         super().__init__(message)
         self.values = values
 
 
-class _Bounds(NamedTuple):
-    start: int
-    end: int
-    step: int
-
-
-class _Run:
-    """One evaluation. Ranges are counted as upstream counts them, so that unbalanced ones behave alike."""
+class _Evaluation:
+    """One evaluation of a template. Ranges are counted as upstream does it, so that unbalanced ones behave alike."""
 
     def __init__(self, parts: list[Node], allow_missing_keys: bool) -> None:
         self.parts = parts
@@ -379,7 +372,7 @@ class _Run:
         self.last_end = -1
 
     def find(self, obj: Any, start: int) -> list[Values]:
-        """The values of the parts from ``start`` on, to the end of the range that they are in."""
+        """Return the values of the parts from ``start`` to the end of the range that they are in."""
         found: list[Values] = []
         index = start
         while index < len(self.parts):
@@ -397,7 +390,7 @@ class _Run:
         return found
 
     def loop(self, values: Values, start: int) -> list[Values]:
-        """The range's parts once for each value; for none, once for nothing, only to find the range's end."""
+        """Evaluate the range's parts for each value; without values once for None, to find the end of the range."""
         self.begun -= 1
         self.inside += 1
         found = [part for value in values for part in self.find(value, start)]
@@ -409,25 +402,48 @@ class _Run:
     def walk(self, values: Values, node: Node) -> Values:
         match node:
             case Group():
-                for one in node.nodes:
-                    values = self.walk(values, one)
+                for inner in node.nodes:
+                    values = self.walk(values, inner)
                 return values
             case Literal():
                 return [node.value] if isinstance(node.value, str) else [node.value for _ in values]
             case Field():
                 return self.field(values, node.name)
             case Wildcard():
-                return [one for value in values for one in _children(value)]
+                return [child for value in values for child in _children(value)]
             case Array():
-                return _slices(values, node)
+                return self.slices(values, node)
             case Union():
                 return self.union(values, node)
             case Recursive():
                 return _descend(values)
             case Filter():
-                return [one for value in values for one in self.filter(value, node, values)]
+                return [item for value in values for item in self.filter(value, node, values)]
             case Identifier():
                 return self.identifier(values, node.name)
+
+    def slices(self, values: Values, node: Array) -> Values:
+        """Return the slice of each list. As upstream, the first empty slice ends it: lists that follow are left out."""
+        found: Values = []
+        for value in (value for value in values if value is not None):
+            if not isinstance(value, list):
+                raise _Failure(f"{type_name(value)} is not array or slice", values)
+            length = len(value)
+            start, end, step = node.start or 0, length if node.end is None else node.end, node.step
+            start += length if start < 0 else 0
+            end += length if end < 0 or (end == 0 and node.single) else 0
+            if start == end:
+                break
+            if not 0 <= start < length:
+                raise _Failure(f"array index out of bounds: index {start}, length {length}", values)
+            if not 0 <= end <= length:
+                raise _Failure(f"array index out of bounds: index {end - 1}, length {length}", values)
+            if start > end:
+                raise _Failure(f"starting index {start} is greater than ending index {end}", values)
+            if step is not None and step <= 0:
+                raise _Failure("step must be > 0", values)
+            found += value[start:end:step]
+        return found
 
     def identifier(self, values: Values, name: str) -> Values:
         if name == "range":
@@ -448,14 +464,14 @@ class _Run:
 
     def union(self, values: Values, node: Union) -> Values:
         try:
-            return [one for branch in node.branches for one in self.walk(values, branch)]
+            return [value for branch in node.branches for value in self.walk(values, branch)]
         except _Failure as failure:
             raise _Failure(str(failure), values) from failure
 
     def filter(self, value: Any, node: Filter, values: Values) -> Values:
         if not isinstance(value, list):
             raise _Failure(f"{format_value(value)} is not array or slice and cannot be filtered", values)
-        return [one for one in value if self.passes(one, node, values)]
+        return [item for item in value if self.passes(item, node, values)]
 
     def passes(self, value: Any, node: Filter, values: Values) -> bool:
         if node.operator == "exists":
@@ -468,7 +484,7 @@ class _Run:
         return bool(left and right) and _compare(left[0], node.operator, right[0])
 
     def operand(self, value: Any, node: Node, values: Values) -> Values:
-        """What a side of a comparison is: one value or, where there is nothing, none."""
+        """Return the value of a side of a comparison; none if there is nothing."""
         try:
             found = self.walk([value], node)
         except _Failure as failure:
@@ -479,7 +495,7 @@ class _Run:
 
 
 def _children(value: Any) -> Values:
-    """The values of a map by key, the elements of a list, the bytes of a string."""
+    """Return the values of a map by key, the elements of a list, or the bytes of a string."""
     if isinstance(value, dict):
         return [value[key] for key in sorted(value)]
     if isinstance(value, str):
@@ -488,7 +504,7 @@ def _children(value: Any) -> Values:
 
 
 def _descend(values: Values) -> Values:
-    """Everything below that holds something, each before what it holds."""
+    """Return all values below that have children, each before its children."""
     found: Values = []
     for value in values:
         if children := _children(value):
@@ -496,42 +512,6 @@ def _descend(values: Values) -> Values:
             if not isinstance(value, str):
                 found += _descend(children)
     return found
-
-
-def _slices(values: Values, node: Array) -> Values:
-    """That part of each list. The first part that is empty ends it, as upstream: what follows is left out."""
-    found: Values = []
-    for value in (one for one in values if one is not None):
-        if not isinstance(value, list):
-            raise _Failure(f"{type_name(value)} is not array or slice", values)
-        bounds = _bounds(node, len(value))
-        if bounds.start == bounds.end:
-            break
-        if wrong := _out_of_bounds(bounds, len(value)):
-            raise _Failure(wrong, values)
-        found += value[bounds.start:bounds.end:bounds.step]
-    return found
-
-
-def _bounds(node: Array, length: int) -> _Bounds:
-    """Start, end and step, counted from the start of a list of that length."""
-    start = node.start or 0
-    if start < 0:
-        start += length
-    end = length if node.end is None else node.end
-    if end < 0 or (end == 0 and node.single):
-        end += length
-    return _Bounds(start, end, 1 if node.step is None else node.step)
-
-
-def _out_of_bounds(bounds: _Bounds, length: int) -> str:
-    if not 0 <= bounds.start < length:
-        return f"array index out of bounds: index {bounds.start}, length {length}"
-    if not 0 <= bounds.end <= length:
-        return f"array index out of bounds: index {bounds.end - 1}, length {length}"
-    if bounds.start > bounds.end:
-        return f"starting index {bounds.start} is greater than ending index {bounds.end}"
-    return "" if bounds.step > 0 else "step must be > 0"
 
 
 def _compare(left: Any, operator: str, right: Any) -> bool:
@@ -550,44 +530,47 @@ def _compare(left: Any, operator: str, right: Any) -> bool:
     return bool({"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator])
 
 
-# --- printed fields ---
+# --- printed fields -----------------------------------------------------------------------------------------------
 
-# Where a path may be besides at a depth of the hidden field's path: at the list of items, beside that path, anywhere.
+# Places of a path besides depths along the hidden field's path: at the list of items, beside the hidden path, anywhere.
 _ITEMS, _ELSEWHERE, _ANYWHERE = -1, -2, -3
 
 
 def may_print(path: JSONPath, hidden: Sequence[str]) -> bool:
-    """Whether it may print the field at ``hidden`` of an object, or of the items of a list. In doubt, it may."""
-    return any(isinstance(part, Group) and _may_print(part.nodes, hidden) for part in path.parts)
+    """Return whether a template may print the field at the path ``hidden`` of an object, or of the items of a list.
 
-
-def _may_print(nodes: Sequence[Any], hidden: Sequence[str]) -> bool:
-    if nodes and nodes[0] == Identifier("range"):  # it prints nothing itself, and what is in it begins anew
-        return _place(nodes[1:], hidden) not in (0, _ITEMS, _ELSEWHERE)
-    return not (nodes and isinstance(nodes[0], Literal | Identifier)) and _place(nodes, hidden) != _ELSEWHERE
+    Only the template is looked at; in doubt the answer is yes.
+    """
+    for nodes in (part.nodes for part in path.parts if isinstance(part, Group)):
+        match nodes:
+            case [Identifier(name="range"), *path_nodes]:  # prints nothing itself, and the paths in it begin anew
+                harmless = _place(path_nodes, hidden) in (0, _ITEMS, _ELSEWHERE)
+            case [Literal() | Identifier(), *_]:
+                harmless = True
+            case _:
+                harmless = _place(nodes, hidden) == _ELSEWHERE
+        if not harmless:
+            return True
+    return False
 
 
 def _place(nodes: Iterable[Any], hidden: Sequence[str], place: int = 0) -> int:
+    """Return the place that nodes lead to from another place."""
     for node in nodes:
         if place in (_ELSEWHERE, _ANYWHERE) or place == len(hidden):
             break
-        place = _step(place, node, hidden)
-    return place
-
-
-def _step(place: int, node: Any, hidden: Sequence[str]) -> int:
-    match node:
-        case Field():
-            if place == 0 and node.name == "items":
-                return _ITEMS
-            return place + 1 if place >= 0 and node.name == hidden[place] else _ELSEWHERE
-        case Array() | Filter():
-            return 0 if place == _ITEMS else place
-        case Union():
-            ends = {_place(branch.nodes, hidden, place) for branch in node.branches}
-            return ends.pop() if len(ends) == 1 else _ANYWHERE
-        case Wildcard():
-            return 0 if place == _ITEMS else _ANYWHERE
-        case Recursive():
-            return _ANYWHERE
+        match node:
+            case Field() if place == 0 and node.name == "items":
+                place = _ITEMS
+            case Field():
+                place = place + 1 if place >= 0 and node.name == hidden[place] else _ELSEWHERE
+            case Array() | Filter():
+                place = 0 if place == _ITEMS else place
+            case Union():
+                ends = {_place(branch.nodes, hidden, place) for branch in node.branches}
+                place = ends.pop() if len(ends) == 1 else _ANYWHERE
+            case Wildcard():
+                place = 0 if place == _ITEMS else _ANYWHERE
+            case Recursive():
+                place = _ANYWHERE
     return place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.api.meta import Object, uid_of
-from kubepy.storage.keys import Key
+from kubepy.storage import Key
 
 
 class WatchEvent(NamedTuple):

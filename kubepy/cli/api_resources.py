@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string, strings
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
 from kubepy.cli.runtime.output import format_printer, no_printer
-from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import format_lines
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import printable
 
 FLAGS = [
@@ -37,7 +39,7 @@ kubepy api-resources --api-group=apps
 # With the verbs that they support
 kubepy api-resources -o wide
 """)
-def api_resources(session: Session, given: Invocation) -> None:
+def api_resources(factory: Factory, given: Invocation) -> None:
     """Print the supported API resources."""
     if given.args:
         given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
@@ -45,14 +47,14 @@ def api_resources(session: Session, given: Invocation) -> None:
         raise no_printer(given.output, FORMATS)
     if given.sort_by not in ("", "name", "kind"):
         raise CliError("--sort-by accepts only name or kind")
-    resources = ordered([one for one in session.scheme if is_wanted(given, one)], given.sort_by)
+    resources = ordered([one for one in factory.scheme if is_wanted(given, one)], given.sort_by)
     if given.output == "name":
         for one in resources:
-            session.print(one.key)
+            factory.print(one.key)
     elif given.output in ("", "wide"):
-        session.print(format_lines(_lines(given, resources)), end="")
+        factory.print(format_lines(_lines(given, resources)), end="")
     else:
-        format_printer(session, given, given.output, "", typed=True)(_list(resources))
+        format_printer(factory, given, (given.output, ""), typed=True)(_list(resources))
 
 
 def is_wanted(given: Invocation, one: Resource) -> bool:
@@ -98,11 +100,11 @@ kubepy api-versions
 # Whether there is a version
 kubepy api-versions | grep -x apps/v1
 """)
-def api_versions(session: Session, given: Invocation) -> None:
+def api_versions(factory: Factory, given: Invocation) -> None:
     """Print the supported API versions, in the form of "group/version"."""
     if given.args:
         given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
-    versions = {f"{one.group}/{version}".lstrip("/") for one in session.scheme
+    versions = {f"{one.group}/{version}".lstrip("/") for one in factory.scheme
                 for version in (one.version, *one.other_versions)}
     for version in sorted(versions):
-        session.print(version)
+        factory.print(version)

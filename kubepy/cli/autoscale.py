@@ -6,8 +6,9 @@ from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.create.objects import create_generated, metadata
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import integer, string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     dry_run,
@@ -19,9 +20,8 @@ from kubepy.cli.runtime.flagsets import (
     save_config_flag,
 )
 from kubepy.cli.runtime.infos import Info, resource_text
-from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.objects import record
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
 
@@ -58,12 +58,12 @@ kubepy autoscale deploy/web --min=2 --max=10 --cpu=80%
 # By what memory the pods use on average
 kubepy autoscale deploy/web --max=5 --memory=200Mi
 """)
-def autoscale(session: Session, given: Invocation) -> None:
+def autoscale(factory: Factory, given: Invocation) -> None:
     """Create an autoscaler that chooses and sets the number of pods of a deployment, replica set or stateful set.
 
     Nothing measures load here, so that nothing scales by itself."""
     given.require("max")
-    strategy = dry_run(session, given)
+    strategy = dry_run(factory, given)
     validate(given)
     seen = 0
 
@@ -75,18 +75,18 @@ def autoscale(session: Session, given: Invocation) -> None:
                            f"{resource_text(info.resource)} in discovery information")
         operation = "created" if strategy == CLIENT else "autoscaled"
         try:
-            create_generated(session, given, lambda: _recorded(session, given, info), "", operation,
+            create_generated(factory, given, lambda: _recorded(factory, given, info), "", operation,
                              strategy=strategy)
         except api_errors.Status as error:
             raise _refused(given, error) from None
 
-    find(session, given).visit(autoscale_one)
+    find(factory, given).visit(autoscale_one)
     if not seen:
         raise CliError("no objects passed to autoscale")
 
 
-def _recorded(session: Session, given: Invocation, info: Info) -> Object:
-    made = autoscaler(session, given, info)
+def _recorded(factory: Factory, given: Invocation, info: Info) -> Object:
+    made = autoscaler(factory, given, info)
     if given.record:
         record(made, given)
     return made
@@ -116,7 +116,7 @@ def validate(given: Invocation) -> None:
             metric(name, given.flag(name))
 
 
-def autoscaler(session: Session, given: Invocation, info: Info) -> Object:
+def autoscaler(factory: Factory, given: Invocation, info: Info) -> Object:
     target = {"kind": info.resource.kind, "name": info.name, "apiVersion": info.resource.api_version}
     spec: Object = {"scaleTargetRef": target}
     if given.min > 0:
@@ -127,7 +127,7 @@ def autoscaler(session: Session, given: Invocation, info: Info) -> Object:
     if metrics:
         spec["metrics"] = metrics
     return {"kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v2",
-            "metadata": metadata(session, given.flag("name") or info.name), "spec": spec,
+            "metadata": metadata(factory, given.flag("name") or info.name), "spec": spec,
             "status": {"desiredReplicas": 0, "currentMetrics": None}}
 
 

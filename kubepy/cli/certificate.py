@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import UpdateOptions
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.command import show_help
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flagsets import UNNAMED, filename_flags, output_flags
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.quoting import quote
 
 RESOURCE = "certificatesigningrequests.certificates.k8s.io"
@@ -46,9 +47,9 @@ kubepy certificate approve web
 # Say no to another one
 kubepy certificate deny intruder
 """)
-def certificate(session: Session, given: Invocation) -> None:
+def certificate(factory: Factory, given: Invocation) -> None:
     """Approve and deny certificate signing requests. Nothing here issues certificates."""
-    given.show_help(session)
+    show_help(factory)
 
 
 @verb("approve", "approve (-f FILENAME | NAME)", flags=FLAGS, examples="""
@@ -58,9 +59,9 @@ kubepy certificate approve web
 # Say yes to all requests of a file
 kubepy certificate approve -f requests.yaml
 """)
-def approve(session: Session, given: Invocation) -> None:
+def approve(factory: Factory, given: Invocation) -> None:
     """Approve a certificate signing request."""
-    _judge(session, given, APPROVAL)
+    _judge(factory, given, APPROVAL)
 
 
 @verb("deny", "deny (-f FILENAME | NAME)", flags=FLAGS, examples="""
@@ -70,13 +71,13 @@ kubepy certificate deny web
 # All requests of a file
 kubepy certificate deny -f requests.yaml
 """)
-def deny(session: Session, given: Invocation) -> None:
+def deny(factory: Factory, given: Invocation) -> None:
     """Deny a certificate signing request."""
-    _judge(session, given, DENIAL)
+    _judge(factory, given, DENIAL)
 
 
-def _judge(session: Session, given: Invocation, verdict: Verdict) -> None:
-    printer = printer_for(session, given, verdict.condition.lower())
+def _judge(factory: Factory, given: Invocation, verdict: Verdict) -> None:
+    printer = printer_for(factory, given, verdict.condition.lower())
     if not given.args and not given.filename and not given.kustomize:
         raise CliError("one or more CSRs must be specified as <name> or -f <filename>")
     seen = 0
@@ -86,19 +87,19 @@ def _judge(session: Session, given: Invocation, verdict: Verdict) -> None:
         if info.resource.key != RESOURCE:
             raise CliError("can only handle CertificateSigningRequest.certificates.k8s.io objects, got "
                            f"{info.resource.qualified_kind}")
-        printer(judged(session, info, verdict, force=given.force))
+        printer(judged(factory, info, verdict, force=given.force))
         seen += 1
 
     names = [f"{RESOURCE}/{name}" for name in given.args]
-    find(session, given, args=names, latest=True).visit(judge_one)
+    find(factory, given, args=names, latest=True).visit(judge_one)
     if not seen:
-        session.print("No resources found")
+        factory.print("No resources found")
 
 
-def judged(session: Session, info: Info, verdict: Verdict, *, force: bool) -> Object:
+def judged(factory: Factory, info: Info, verdict: Verdict, *, force: bool) -> Object:
     """The request with the verdict, which is written unless it is there. Raises CliError for the opposite one."""
-    with session.client.joined():
-        request = session.client.get(RESOURCE, info.name)
+    with factory.client.joined():
+        request = factory.client.get(RESOURCE, info.name)
         conditions = (request.get("status") or {}).get("conditions") or []
         said = [one["type"] for one in conditions]
         if verdict.opposite in said:
@@ -106,11 +107,12 @@ def judged(session: Session, info: Info, verdict: Verdict, *, force: bool) -> Ob
         if verdict.condition in said and not force:
             return request
         if verdict.condition not in said:
-            conditions = [*conditions, _condition(session, verdict)]
+            conditions = [*conditions, _condition(factory, verdict)]
         changed = {**request, "status": {**(request.get("status") or {}), "conditions": conditions}}
-        return session.client.update(RESOURCE, changed, subresource="approval", field_manager=UNNAMED)
+        return factory.client.update(RESOURCE, changed, subresource="approval",
+                                     options=UpdateOptions(field_manager=UNNAMED))
 
 
-def _condition(session: Session, verdict: Verdict) -> Object:
+def _condition(factory: Factory, verdict: Verdict) -> Object:
     return {"type": verdict.condition, "status": "True", "reason": verdict.reason, "message": verdict.message,
-            "lastUpdateTime": session.cluster.clock.timestamp(), "lastTransitionTime": None}
+            "lastUpdateTime": factory.cluster.clock.timestamp(), "lastTransitionTime": None}

@@ -1,27 +1,78 @@
-"""Every command there is, and where it lives: a name is looked up here, and only its module is imported.
+"""The catalogue of all commands. A module is imported when a command of it is first named.
 
 The order is kubectl's: suggestions for a mistyped command come out in it.
 """
 
 from __future__ import annotations
 
+from kubepy.cli.errors import NO_CONTAINERS
 from kubepy.cli.runtime.command import Entry
+from kubepy.lazy import lazy_imports
 
-NO_CONTAINERS = "no containers run here: pods are simulated"
+with lazy_imports():
+    from kubepy.cli import (
+        annotate,
+        api_resources,
+        auth,
+        autoscale,
+        certificate,
+        cluster_info,
+        completion,
+        config,
+        controller,
+        delete,
+        describe,
+        diff,
+        drain,
+        edit,
+        events,
+        explain,
+        expose,
+        fsck,
+        get,
+        init,
+        kustomize,
+        label,
+        patch,
+        plugins,
+        replace,
+        run,
+        scale,
+        taint,
+        version,
+        wait,
+    )
+    from kubepy.cli import help as help_commands
+    from kubepy.cli.apply import command as apply_command
+    from kubepy.cli.apply import last_applied as apply_last_applied
+    from kubepy.cli.create import command as create_command
+    from kubepy.cli.create import configmap as create_configmap
+    from kubepy.cli.create import generators as create_generators
+    from kubepy.cli.create import ingress as create_ingress
+    from kubepy.cli.create import rbac as create_rbac
+    from kubepy.cli.create import service as create_service
+    from kubepy.cli.git import intent as git_intent
+    from kubepy.cli.git import merging as git_merging
+    from kubepy.cli.git import resolve as git_resolve
+    from kubepy.cli.git import setup as git_setup
+    from kubepy.cli.git import text as git_text
+    from kubepy.cli.rollout import history as rollout_history
+    from kubepy.cli.rollout import restart as rollout_restart
+    from kubepy.cli.rollout import status as rollout_status
+    from kubepy.cli.rollout import undo as rollout_undo
+    from kubepy.cli.set import env as set_env
+    from kubepy.cli.set import pod_template as set_pod_template
+    from kubepy.cli.set import selector as set_selector
+    from kubepy.cli.set import subject as set_subject
+
 NO_METRICS = "nothing uses cpu or memory here, since pods are simulated"
 NO_SERVER = "there is no API server, only a folder"
 NO_PREFERENCES = "there is no file of preferences: aliases and functions of the shell do the same"
 
 
-def _unsupported(name: str, why: str) -> Entry:
-    return Entry(f"kubepy.cli.unsupported:{name}", f"Not supported: {why}")
+def _unsupported(name: str, reason: str) -> Entry:
+    return Entry(lambda: help_commands.unsupported(name, reason), f"Not supported: {reason}")
 
-
-_CREATE = "kubepy.cli.create.generators"
-_CONFIGMAP = "kubepy.cli.create.configmap"
-_SERVICE = "kubepy.cli.create.service"
-_RBAC = "kubepy.cli.create.rbac"
-_LAST = "kubepy.cli.apply.last_applied"
 
 _SECRET_EXAMPLES = """
 # Of literals
@@ -87,161 +138,164 @@ kubepy plugin list --name-only
 """
 
 CREATE: dict[str, Entry] = {
-    "namespace": Entry(f"{_CREATE}:namespace", "Create a namespace with the specified name", ("ns",)),
-    "quota": Entry(f"{_CREATE}:quota", "Create a quota with the specified name", ("resourcequota",)),
-    "secret": Entry("", "Create a secret", (), {
-        "generic": Entry(f"{_CONFIGMAP}:generic_secret", "Create a secret from files or literal values"),
-        "tls": Entry(f"{_CONFIGMAP}:tls_secret", "Create a TLS secret"),
-        "docker-registry": Entry(f"{_CONFIGMAP}:docker_registry_secret", "Create a secret for a registry"),
+    "namespace": Entry(lambda: create_generators.namespace, "Create a namespace with the specified name", ("ns",)),
+    "quota": Entry(lambda: create_generators.quota, "Create a quota with the specified name", ("resourcequota",)),
+    "secret": Entry(None, "Create a secret", (), {
+        "generic": Entry(lambda: create_configmap.generic_secret, "Create a secret from files or literal values"),
+        "tls": Entry(lambda: create_configmap.tls_secret, "Create a TLS secret"),
+        "docker-registry": Entry(lambda: create_configmap.docker_registry_secret, "Create a secret for a registry"),
     }, examples=_SECRET_EXAMPLES),
-    "configmap": Entry(f"{_CONFIGMAP}:configmap", "Create a config map from files or literal values", ("cm",)),
-    "serviceaccount": Entry(f"{_CREATE}:serviceaccount", "Create a service account with the specified name", ("sa",)),
-    "service": Entry("", "Create a service", ("svc",), {
-        "clusterip": Entry(f"{_SERVICE}:clusterip", "Create a ClusterIP service"),
-        "nodeport": Entry(f"{_SERVICE}:nodeport", "Create a NodePort service"),
-        "loadbalancer": Entry(f"{_SERVICE}:loadbalancer", "Create a LoadBalancer service"),
-        "externalname": Entry(f"{_SERVICE}:externalname", "Create an ExternalName service"),
+    "configmap": Entry(lambda: create_configmap.configmap, "Create a config map from files or literal values", ("cm",)),
+    "serviceaccount": Entry(lambda: create_generators.serviceaccount,
+                            "Create a service account with the specified name", ("sa",)),
+    "service": Entry(None, "Create a service", ("svc",), {
+        "clusterip": Entry(lambda: create_service.clusterip, "Create a ClusterIP service"),
+        "nodeport": Entry(lambda: create_service.nodeport, "Create a NodePort service"),
+        "loadbalancer": Entry(lambda: create_service.loadbalancer, "Create a LoadBalancer service"),
+        "externalname": Entry(lambda: create_service.externalname, "Create an ExternalName service"),
     }, examples=_SERVICES_EXAMPLES),
-    "deployment": Entry(f"{_CREATE}:deployment", "Create a deployment with the specified name", ("deploy",)),
-    "poddisruptionbudget": Entry(f"{_CREATE}:poddisruptionbudget", "Create a pod disruption budget", ("pdb",)),
-    "priorityclass": Entry(f"{_CREATE}:priorityclass", "Create a priority class", ("pc",)),
-    "job": Entry(f"{_CREATE}:job", "Create a job with the specified name"),
-    "role": Entry(f"{_RBAC}:role", "Create a role with a single rule"),
-    "clusterrole": Entry(f"{_RBAC}:clusterrole", "Create a cluster role"),
-    "rolebinding": Entry(f"{_RBAC}:rolebinding", "Create a role binding for a particular role or cluster role"),
-    "clusterrolebinding": Entry(f"{_RBAC}:clusterrolebinding",
+    "deployment": Entry(lambda: create_generators.deployment,
+                        "Create a deployment with the specified name", ("deploy",)),
+    "poddisruptionbudget": Entry(lambda: create_generators.poddisruptionbudget,
+                                 "Create a pod disruption budget", ("pdb",)),
+    "priorityclass": Entry(lambda: create_generators.priorityclass, "Create a priority class", ("pc",)),
+    "job": Entry(lambda: create_generators.job, "Create a job with the specified name"),
+    "role": Entry(lambda: create_rbac.role, "Create a role with a single rule"),
+    "clusterrole": Entry(lambda: create_rbac.clusterrole, "Create a cluster role"),
+    "rolebinding": Entry(lambda: create_rbac.rolebinding,
+                         "Create a role binding for a particular role or cluster role"),
+    "clusterrolebinding": Entry(lambda: create_rbac.clusterrolebinding,
                                 "Create a cluster role binding for a particular cluster role"),
-    "ingress": Entry("kubepy.cli.create.ingress:ingress", "Create an ingress with the specified name", ("ing",)),
-    "token": _unsupported("create_token", NO_SERVER),
-    "cronjob": Entry(f"{_CREATE}:cronjob", "Create a cron job with the specified name", ("cj",)),
+    "ingress": Entry(lambda: create_ingress.ingress, "Create an ingress with the specified name", ("ing",)),
+    "token": _unsupported("create token", NO_SERVER),
+    "cronjob": Entry(lambda: create_generators.cronjob, "Create a cron job with the specified name", ("cj",)),
 }
 
 ROLLOUT: dict[str, Entry] = {
-    "history": Entry("kubepy.cli.rollout.history:history", "View rollout history"),
-    "pause": Entry("kubepy.cli.rollout.restart:pause", "Mark the provided resource as paused"),
-    "resume": Entry("kubepy.cli.rollout.restart:resume", "Resume a paused resource"),
-    "undo": Entry("kubepy.cli.rollout.undo:undo", "Undo a previous rollout"),
-    "status": Entry("kubepy.cli.rollout.status:status", "Show the status of the rollout"),
-    "restart": Entry("kubepy.cli.rollout.restart:restart", "Restart a resource"),
+    "history": Entry(lambda: rollout_history.history, "View rollout history"),
+    "pause": Entry(lambda: rollout_restart.pause, "Mark the provided resource as paused"),
+    "resume": Entry(lambda: rollout_restart.resume, "Resume a paused resource"),
+    "undo": Entry(lambda: rollout_undo.undo, "Undo a previous rollout"),
+    "status": Entry(lambda: rollout_status.status, "Show the status of the rollout"),
+    "restart": Entry(lambda: rollout_restart.restart, "Restart a resource"),
 }
 
 SET: dict[str, Entry] = {
-    "image": Entry("kubepy.cli.set.image:image", "Update the image of a pod template"),
-    "resources": Entry("kubepy.cli.set.resources:resources", "Update resource requests/limits on pod templates"),
-    "selector": Entry("kubepy.cli.set.selector:selector", "Set the selector on a resource"),
-    "subject": Entry("kubepy.cli.set.subject:subject", "Update who is bound to a role"),
-    "serviceaccount": Entry("kubepy.cli.set.serviceaccount:serviceaccount", "Update the service account of a resource",
+    "image": Entry(lambda: set_pod_template.image, "Update the image of a pod template"),
+    "resources": Entry(lambda: set_pod_template.resources, "Update resource requests/limits on pod templates"),
+    "selector": Entry(lambda: set_selector.selector, "Set the selector on a resource"),
+    "subject": Entry(lambda: set_subject.subject, "Update who is bound to a role"),
+    "serviceaccount": Entry(lambda: set_pod_template.serviceaccount, "Update the service account of a resource",
                             ("sa",)),
-    "env": Entry("kubepy.cli.set.env:env", "Update environment variables on a pod template"),
+    "env": Entry(lambda: set_env.env, "Update environment variables on a pod template"),
 }
 
 APPLY: dict[str, Entry] = {
-    "view-last-applied": Entry(f"{_LAST}:view", "View what was applied last"),
-    "set-last-applied": Entry(f"{_LAST}:set_", "Set what counts as applied last to the contents of a file"),
-    "edit-last-applied": Entry(f"{_LAST}:edit", "Edit what counts as applied last"),
+    "view-last-applied": Entry(lambda: apply_last_applied.view, "View what was applied last"),
+    "set-last-applied": Entry(lambda: apply_last_applied.set_,
+                              "Set what counts as applied last to the contents of a file"),
+    "edit-last-applied": Entry(lambda: apply_last_applied.edit, "Edit what counts as applied last"),
 }
 
-_CONTEXTS = "kubepy.cli.config.contexts"
-_ENTRIES = "kubepy.cli.config.entries"
-_PROPERTIES = "kubepy.cli.config.properties"
 CONFIG: dict[str, Entry] = {
-    "current-context": Entry(f"{_CONTEXTS}:current_context", "Display the current-context"),
-    "delete-cluster": Entry(f"{_ENTRIES}:delete_cluster", "Delete a cluster, the name of a state folder"),
-    "delete-context": Entry(f"{_CONTEXTS}:delete_context", "Delete a context"),
-    "delete-user": Entry(f"{_ENTRIES}:delete_user", "Delete a user"),
-    "get-clusters": Entry(f"{_ENTRIES}:get_clusters", "Display the clusters that contexts may name"),
-    "get-contexts": Entry(f"{_CONTEXTS}:get_contexts", "Describe one or many contexts"),
-    "get-users": Entry(f"{_ENTRIES}:get_users", "Display the users that contexts may name"),
-    "rename-context": Entry(f"{_CONTEXTS}:rename_context", "Rename a context"),
-    "set": Entry(f"{_PROPERTIES}:set_", "Set an individual value"),
-    "set-cluster": Entry(f"{_ENTRIES}:set_cluster", "Set a cluster: a name for a state folder"),
-    "set-context": Entry(f"{_CONTEXTS}:set_context", "Set the state folder and the namespace of a context"),
-    "set-credentials": Entry(f"{_ENTRIES}:set_credentials", "Set a user"),
-    "unset": Entry(f"{_PROPERTIES}:unset", "Unset an individual value"),
-    "use-context": Entry(f"{_CONTEXTS}:use_context", "Set the current-context", ("use",)),
-    "view": Entry("kubepy.cli.config.view:view", "Display contexts, clusters and users in the form of a kubeconfig"),
+    "current-context": Entry(lambda: config.current_context, "Display the current-context"),
+    "delete-cluster": Entry(lambda: config.delete_cluster, "Delete a cluster, the name of a state folder"),
+    "delete-context": Entry(lambda: config.delete_context, "Delete a context"),
+    "delete-user": Entry(lambda: config.delete_user, "Delete a user"),
+    "get-clusters": Entry(lambda: config.get_clusters, "Display the clusters that contexts may name"),
+    "get-contexts": Entry(lambda: config.get_contexts, "Describe one or many contexts"),
+    "get-users": Entry(lambda: config.get_users, "Display the users that contexts may name"),
+    "rename-context": Entry(lambda: config.rename_context, "Rename a context"),
+    "set": Entry(lambda: config.set_, "Set an individual value"),
+    "set-cluster": Entry(lambda: config.set_cluster, "Set a cluster: a name for a state folder"),
+    "set-context": Entry(lambda: config.set_context, "Set the state folder and the namespace of a context"),
+    "set-credentials": Entry(lambda: config.set_credentials, "Set a user"),
+    "unset": Entry(lambda: config.unset, "Unset an individual value"),
+    "use-context": Entry(lambda: config.use_context, "Set the current-context", ("use",)),
+    "view": Entry(lambda: config.view, "Display contexts, clusters and users in the form of a kubeconfig"),
 }
 
 
 AUTH: dict[str, Entry] = {
-    "can-i": Entry("kubepy.cli.auth.access:can_i", "Check whether an action is allowed"),
-    "reconcile": Entry("kubepy.cli.auth.reconcile:reconcile", "Give roles and bindings what files describe"),
-    "whoami": Entry("kubepy.cli.auth.access:whoami", "Check self subject attributes"),
+    "can-i": Entry(lambda: auth.can_i, "Check whether an action is allowed"),
+    "reconcile": Entry(lambda: auth.reconcile, "Give roles and bindings what files describe"),
+    "whoami": Entry(lambda: auth.whoami, "Check self subject attributes"),
 }
 GIT: dict[str, Entry] = {
-    "setup": Entry("kubepy.cli.git.setup:setup", "Set up the git repository that the state folder lies in"),
-    "resolve": Entry("kubepy.cli.git.resolve:resolve", "Settle conflicts over removed files of objects"),
-    "refresh": Entry("kubepy.cli.git.refresh:refresh", "Tell git of files that are as committed but for their status"),
-    "merge-file": Entry("kubepy.cli.git.merging:merge_file", "Merge two versions of an object's file (git's merge "
+    "setup": Entry(lambda: git_setup.setup, "Set up the git repository that the state folder lies in"),
+    "resolve": Entry(lambda: git_resolve.resolve, "Settle conflicts over removed files of objects"),
+    "refresh": Entry(lambda: git_intent.refresh, "Tell git of files that are as committed but for their status"),
+    "merge-file": Entry(lambda: git_merging.merge_file, "Merge two versions of an object's file (git's merge "
                         "driver)"),
-    "diff-text": Entry("kubepy.cli.git.text:diff_text", "Print an object with the paths of fields (git's textconv)"),
-    "filter": Entry("kubepy.cli.git.filtering:filter_", "Leave out what the system writes (git's filter process)"),
+    "diff-text": Entry(lambda: git_text.diff_text, "Print an object with the paths of fields (git's textconv)"),
+    "filter": Entry(lambda: git_intent.filter_, "Leave out what the system writes (git's filter process)"),
 }
 PLUGIN: dict[str, Entry] = {
-    "list": Entry("kubepy.cli.plugins.command:list_", "List the programs on the PATH that are plugins"),
+    "list": Entry(lambda: plugins.list_, "List the programs on the PATH that are plugins"),
 }
 
 
 COMMANDS: dict[str, Entry] = {
-    "create": Entry("kubepy.cli.create.command:create", "Create a resource from a file or from stdin", (), CREATE),
-    "expose": Entry("kubepy.cli.expose:expose", "Take a service, deployment or pod and expose it as a new service"),
-    "run": Entry("kubepy.cli.run:run", "Run a particular image on the cluster"),
-    "set": Entry("", "Set specific features on objects", (), SET, examples=_SET_EXAMPLES),
-    "explain": Entry("kubepy.cli.explain:explain", "Get documentation for a resource"),
-    "get": Entry("kubepy.cli.get:get", "Display one or many resources"),
-    "edit": Entry("kubepy.cli.edit:edit", "Edit a resource with an editor"),
-    "delete": Entry("kubepy.cli.delete:delete", "Delete resources by file names, resources and names, or labels"),
-    "rollout": Entry("", "Manage the rollout of a resource", (), ROLLOUT, help_on_stdout=True,
+    "create": Entry(lambda: create_command.create, "Create a resource from a file or from stdin", (), CREATE),
+    "expose": Entry(lambda: expose.expose, "Take a service, deployment or pod and expose it as a new service"),
+    "run": Entry(lambda: run.run, "Run a particular image on the cluster"),
+    "set": Entry(None, "Set specific features on objects", (), SET, examples=_SET_EXAMPLES),
+    "explain": Entry(lambda: explain.explain, "Get documentation for a resource"),
+    "get": Entry(lambda: get.get, "Display one or many resources"),
+    "edit": Entry(lambda: edit.edit, "Edit a resource with an editor"),
+    "delete": Entry(lambda: delete.delete, "Delete resources by file names, resources and names, or labels"),
+    "rollout": Entry(None, "Manage the rollout of a resource", (), ROLLOUT, help_on_stdout=True,
                      examples=_ROLLOUT_EXAMPLES),
-    "scale": Entry("kubepy.cli.scale:scale", "Set a new size for a deployment, replica set or stateful set"),
-    "autoscale": Entry("kubepy.cli.autoscale:autoscale", "Auto-scale a deployment, replica set or stateful set"),
-    "certificate": Entry("kubepy.cli.certificate:certificate", "Approve and deny certificate signing requests", (), {
-        "approve": Entry("kubepy.cli.certificate:approve", "Approve a certificate signing request"),
-        "deny": Entry("kubepy.cli.certificate:deny", "Deny a certificate signing request"),
+    "scale": Entry(lambda: scale.scale, "Set a new size for a deployment, replica set or stateful set"),
+    "autoscale": Entry(lambda: autoscale.autoscale, "Auto-scale a deployment, replica set or stateful set"),
+    "certificate": Entry(lambda: certificate.certificate, "Approve and deny certificate signing requests", (), {
+        "approve": Entry(lambda: certificate.approve, "Approve a certificate signing request"),
+        "deny": Entry(lambda: certificate.deny, "Deny a certificate signing request"),
     }),
-    "cluster-info": Entry("kubepy.cli.cluster_info:cluster_info", "Display the folder that is the cluster", (), {
-        "dump": Entry("kubepy.cli.cluster_info:dump", "Dump relevant information for debugging and diagnosis"),
+    "cluster-info": Entry(lambda: cluster_info.cluster_info, "Display the folder that is the cluster", (), {
+        "dump": Entry(lambda: cluster_info.dump, "Dump relevant information for debugging and diagnosis"),
     }),
     "top": _unsupported("top", NO_METRICS),
-    "events": Entry("kubepy.cli.events:events", "List events"),
-    "cordon": Entry("kubepy.cli.nodes.cordon:cordon", "Mark node as unschedulable"),
-    "uncordon": Entry("kubepy.cli.nodes.cordon:uncordon", "Mark node as schedulable"),
-    "drain": Entry("kubepy.cli.nodes.drain:drain", "Drain node in preparation for maintenance"),
-    "taint": Entry("kubepy.cli.nodes.taint:taint", "Update the taints on one or more nodes"),
-    "describe": Entry("kubepy.cli.describe:describe", "Show details of a specific resource or group of resources"),
+    "events": Entry(lambda: events.events, "List events"),
+    "cordon": Entry(lambda: drain.cordon, "Mark node as unschedulable"),
+    "uncordon": Entry(lambda: drain.uncordon, "Mark node as schedulable"),
+    "drain": Entry(lambda: drain.drain, "Drain node in preparation for maintenance"),
+    "taint": Entry(lambda: taint.taint, "Update the taints on one or more nodes"),
+    "describe": Entry(lambda: describe.describe, "Show details of a specific resource or group of resources"),
     "logs": _unsupported("logs", NO_CONTAINERS),
     "attach": _unsupported("attach", NO_CONTAINERS),
-    "exec": _unsupported("exec_", NO_CONTAINERS),
-    "port-forward": _unsupported("port_forward", NO_CONTAINERS),
+    "exec": _unsupported("exec", NO_CONTAINERS),
+    "port-forward": _unsupported("port-forward", NO_CONTAINERS),
     "proxy": _unsupported("proxy", NO_SERVER),
     "cp": _unsupported("cp", NO_CONTAINERS),
-    "auth": Entry("", "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
+    "auth": Entry(None, "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
     "debug": _unsupported("debug", NO_CONTAINERS),
-    "diff": Entry("kubepy.cli.diff:diff", "Diff the live version against a would-be applied version"),
-    "apply": Entry("kubepy.cli.apply.command:apply", "Apply a configuration to a resource by file name or stdin", (),
+    "diff": Entry(lambda: diff.diff, "Diff the live version against a would-be applied version"),
+    "apply": Entry(lambda: apply_command.apply, "Apply a configuration to a resource by file name or stdin", (),
                    APPLY),
-    "patch": Entry("kubepy.cli.patch:patch", "Update fields of a resource"),
-    "replace": Entry("kubepy.cli.replace:replace", "Replace a resource by file name or stdin"),
-    "wait": Entry("kubepy.cli.wait:wait", "Wait for a specific condition on one or many resources"),
-    "kustomize": Entry("kubepy.cli.kustomize:kustomize", "Build a kustomization target from a directory"),
-    "label": Entry("kubepy.cli.label:label", "Update the labels on a resource"),
-    "annotate": Entry("kubepy.cli.annotate:annotate", "Update the annotations on a resource"),
-    "completion": Entry("kubepy.cli.completion.scripts:completion", "Output shell completion code (bash, zsh, fish)"),
-    "config": Entry("", "Choose the state folder and the namespace that commands use", (), CONFIG,
+    "patch": Entry(lambda: patch.patch, "Update fields of a resource"),
+    "replace": Entry(lambda: replace.replace, "Replace a resource by file name or stdin"),
+    "wait": Entry(lambda: wait.wait, "Wait for a specific condition on one or many resources"),
+    "kustomize": Entry(lambda: kustomize.kustomize, "Build a kustomization target from a directory"),
+    "label": Entry(lambda: label.label, "Update the labels on a resource"),
+    "annotate": Entry(lambda: annotate.annotate, "Update the annotations on a resource"),
+    "completion": Entry(lambda: completion.completion, "Output shell completion code (bash, zsh, fish)"),
+    "config": Entry(None, "Choose the state folder and the namespace that commands use", (), CONFIG,
                     examples=_CONFIG_EXAMPLES),
-    "version": Entry("kubepy.cli.version:version", "Print the client and server version information"),
-    "api-versions": Entry("kubepy.cli.api_resources:api_versions", 'Print the supported API versions'),
-    "api-resources": Entry("kubepy.cli.api_resources:api_resources", "Print the supported API resources"),
-    "options": Entry("kubepy.cli.version:options", "Print the list of flags inherited by all commands"),
-    "plugin": Entry("", "Commands that are not kubepy's own", (), PLUGIN, examples=_PLUGIN_EXAMPLES),
+    "version": Entry(lambda: version.version, "Print the client and server version information"),
+    "api-versions": Entry(lambda: api_resources.api_versions, 'Print the supported API versions'),
+    "api-resources": Entry(lambda: api_resources.api_resources, "Print the supported API resources"),
+    "options": Entry(lambda: version.options, "Print the list of flags inherited by all commands"),
+    "plugin": Entry(None, "Commands that are not kubepy's own", (), PLUGIN, examples=_PLUGIN_EXAMPLES),
     "kuberc": _unsupported("kuberc", NO_PREFERENCES),
-    "alpha": Entry("kubepy.cli.help:alpha", "Commands that could still change: there are none"),
-    "help": Entry("kubepy.cli.help:help_", "Show the help of a command"),
-    "init": Entry("kubepy.cli.init:init", "Make a cluster: a new state folder"),
-    "controller": Entry("kubepy.cli.controller:controller", "Run controllers, scheduler and simulated kubelets"),
-    "fsck": Entry("kubepy.cli.fsck:fsck", "Check the state folder"),
-    "git": Entry("", "Keep the state folder in a git repository", (), GIT, help_on_stdout=True, examples=_GIT_EXAMPLES),
-    "__complete": Entry("kubepy.cli.completion.candidates:complete", ""),
+    "alpha": Entry(lambda: help_commands.alpha, "Commands that could still change: there are none"),
+    "help": Entry(lambda: help_commands.help_, "Show the help of a command"),
+    "init": Entry(lambda: init.init, "Make a cluster: a new state folder"),
+    "controller": Entry(lambda: controller.controller, "Run controllers, scheduler and simulated kubelets"),
+    "fsck": Entry(lambda: fsck.fsck, "Check the state folder"),
+    "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
+                 examples=_GIT_EXAMPLES),
+    "__complete": Entry(lambda: completion.complete, ""),
 }
 
 GROUPS: dict[str, tuple[str, ...]] = {

@@ -9,11 +9,12 @@ from types import FrameType
 
 from kubepy.api.clock import format_time
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.missing_nodes import note_missing_nodes
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, duration
-from kubepy.cli.runtime.session import Session
-from kubepy.controlplane.driver import MANAGER_LOCK, build_manager, holding, settle, settled_checkpoint
+from kubepy.cli.runtime.driver import note_missing_nodes, settle
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import duration_flag as duration
+from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.quoting import printable
@@ -37,7 +38,7 @@ kubepy controller --once --quiet-for=2s
 # Go on until interrupted, and say what goes wrong
 kubepy controller --watch -v=1
 """)
-def controller(session: Session, given: Invocation) -> None:
+def controller(factory: Factory, given: Invocation) -> None:
     """Run controllers, scheduler and simulated kubelets.
 
     Prints a line for each object that changed. What falls due later, and what went wrong, is said on stderr."""
@@ -47,67 +48,67 @@ def controller(session: Session, given: Invocation) -> None:
         given.usage_error("give one of --once and --watch")
     if given.quiet_for < 0:
         raise CliError("--quiet-for must not be negative")
-    (_once if given.once else _watch)(session, given)
+    (_once if given.once else _watch)(factory, given)
 
 
 # --- once
 
 
-def _once(session: Session, given: Invocation) -> None:
+def _once(factory: Factory, given: Invocation) -> None:
     """Run here, or beside a process that runs already wait until that one is quiet."""
-    cluster = session.cluster
+    cluster = factory.cluster
     others_run = False
     while True:
         checkpoint = settled_checkpoint(cluster, given.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
-            _warn_of_problems(session)
-            note_missing_nodes(session.client, session.say)
-            _say_due(session, [Due(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
+            _warn_of_problems(factory)
+            note_missing_nodes(factory.client, factory.say)
+            _say_due(factory, [Due(one.due, one.reconciler, one.key) for one in checkpoint.pending if one.due])
             return
-        with holding(cluster) as ours, _signals() as received:
+        with manager_lock(cluster) as ours, _signals() as received:
             if ours:
-                summary = settle(session.progress, build_manager(cluster), given.quiet_for, lambda: bool(received),
+                summary = settle(factory.progress, build_manager(cluster), given.quiet_for, lambda: bool(received),
                                  skip_waits=True)
-                _report(session, given, summary)
-                _warn_of_problems(session)
-                note_missing_nodes(session.client, session.say)
-                _say_due(session, summary.due, summary.failures)
+                _report(factory, given, summary)
+                _warn_of_problems(factory)
+                note_missing_nodes(factory.client, factory.say)
+                _say_due(factory, summary.due, summary.failures)
                 if received:
                     raise SilentExit(128 + received[0])
                 return
         others_run = True
-        session.progress.show(f"waiting {session.progress.seconds()}s", about="for another process")
+        factory.progress.show(f"waiting {factory.progress.seconds()}s", about="for another process")
         cluster.clock.sleep(POLL_SECONDS)
 
 
 # --- watch
 
 
-def _watch(session: Session, given: Invocation) -> None:
+def _watch(factory: Factory, given: Invocation) -> None:
     from kubepy.cli.git.repository import is_git_at_work
     from kubepy.storage import FolderError, LockTimeoutError, NoClusterError
 
-    cluster = session.cluster
+    cluster = factory.cluster
 
     def failed(error: Exception) -> None:
         if isinstance(error, NoClusterError):
             raise error
-        session.say(f"error: {error}")
+        factory.say(f"error: {error}")
 
     def settled(summary: Summary) -> None:
         cluster.store.sync()
-        _report(session, given, summary)
-        _warn_of_problems(session)
+        _report(factory, given, summary)
+        _warn_of_problems(factory)
 
     with _signals() as received:
         manager = build_manager(cluster)
         while not received:
-            with holding(cluster) as is_lost:
+            with manager_lock(cluster) as is_lost:
                 if is_lost is None:
                     holder = cluster.store.holder(MANAGER_LOCK) or "another process"
-                    raise CliError(f"the controllers of {session.folder} are run by {holder} already")
+                    raise CliError(f"the controllers of {factory.folder} are run by {holder} already")
                 manager.run(_any(received, is_lost), settled, (FolderError, LockTimeoutError), failed,
-                            paused=lambda: is_git_at_work(str(session.folder)))
+                            paused=lambda: is_git_at_work(str(factory.folder)))
         if received == [signal.SIGINT]:  # SIGTERM is how a watch is meant to end
             raise SilentExit(128 + signal.SIGINT)
 
@@ -138,30 +139,30 @@ def _signals() -> Iterator[list[int]]:
 # --- output
 
 
-def _report(session: Session, given: Invocation, summary: Summary) -> None:
+def _report(factory: Factory, given: Invocation, summary: Summary) -> None:
     if not given.quiet:
         for change in summary.changes():
-            session.print(printable(f"{change.printed_name} {change.verb}"))
-        session.stdout.flush()
-    if given.v or given.changed("v"):
+            factory.print(printable(f"{change.printed_name} {change.verb}"))
+        factory.stdout.flush()
+    if factory.options.v or given.changed("v"):
         for failure in summary.failures:
-            session.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.why}")
+            factory.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.error}")
 
 
-def _warn_of_problems(session: Session) -> None:
+def _warn_of_problems(factory: Factory) -> None:
     """Say which files could not be objects, and so played no part; each once."""
-    for problem in session.cluster.problems():
-        session.warn(session.cluster.store.describe(problem))
+    for problem in factory.cluster.problems():
+        factory.warn(factory.cluster.store.describe(problem))
 
 
-def _say_due(session: Session, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()) -> None:
+def _say_due(factory: Factory, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()) -> None:
     """What is to be looked at again, and when; with what went wrong the last time, if that is why."""
-    now = session.cluster.clock.now()
-    why = {(one.reconciler, one.key): f"since {one.why}" for one in failures}
+    now = factory.cluster.clock.now()
+    why = {(one.reconciler, one.key): f"since {one.error}" for one in failures}
     rows = [(f"due at {format_time(one.time)}", f"in {max((one.time - now).total_seconds(), 0.0):.0f}s",
              one.reconciler, _where(one.key), why.get((one.reconciler, one.key), "")) for one in remaining]
     if rows:
-        session.say(in_columns(rows))
+        factory.say(in_columns(rows))
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> str:

@@ -6,8 +6,12 @@ from functools import partial
 from typing import NamedTuple
 
 from kubepy.cli.errors import CliError, raise_all, unless_missing, with_source
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import Flag, boolean, duration, integer, parse_bool, string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag, parse_bool
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import duration_flag as duration
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
@@ -22,8 +26,7 @@ from kubepy.cli.runtime.flagsets import (
 )
 from kubepy.cli.runtime.infos import Info, Result, printed_kind
 from kubepy.cli.runtime.output import SUFFIXES
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.quoting import printable, quote
 
 IMMEDIATE = ("Immediate deletion does not wait for confirmation that the running resource has been terminated. The "
@@ -83,30 +86,32 @@ kubepy delete ds/nginx-ds --cascade=orphan
 # Delete all pods with a label, without waiting
 kubepy delete pods -l app=nginx-ds --wait=false
 """)
-def delete(session: Session, given: Invocation) -> None:
+def delete(factory: Factory, given: Invocation) -> None:
     """Delete resources by file names, stdin, resources and names, or by resources and label selector.
 
     Waits until the objects are gone, and runs the controllers meanwhile."""
-    options = complete(session, given)
+    options = complete(factory, given)
     if given.raw:
         from kubepy.cli import raw_writes
 
-        raw_writes.delete(session, given)
+        if given.interactive:
+            raise CliError("--interactive can not be used with --raw")
+        raw_writes.delete(factory, given, given.output)
         return
-    result = find(session, given, retrieve=False, everything=given.all)
+    result = find(factory, given, retrieve=False, everything=given.all)
     if given.ignore_not_found or ((given.all or given.selector or given.field_selector)
                                   and not given.changed("ignore-not-found")):
         result.ignore_not_found()
-    validate(session, given, options)
-    if given.interactive and not _confirmed(session, result := result.kept()):
+    validate(factory, given, options)
+    if given.interactive and not _confirmed(factory, result := result.kept()):
         return
-    deleted = delete_all(session, result, options, warn_cluster_scope=session.namespace_given
+    deleted = delete_all(factory, result, options, warn_cluster_scope=factory.namespace_given
                          and not given.all_namespaces)
     if given.wait and options.dry_run == NONE:
-        wait_until_gone(session, deleted, given.timeout or WEEK)
+        wait_until_gone(factory, deleted, given.timeout or WEEK)
 
 
-def complete(session: Session, given: Invocation) -> Options:
+def complete(factory: Factory, given: Invocation) -> Options:
     """Raises CliError for values that contradict each other."""
     grace: int = given.grace_period
     if given.flag("now"):
@@ -117,12 +122,12 @@ def complete(session: Session, given: Invocation) -> Options:
         grace = 1
     if given.force and grace < 0:
         grace = 0
-    strategy = dry_run(session, given)
-    return Options(grace, given.force, propagation_policy(session, given.cascade), strategy,
+    strategy = dry_run(factory, given)
+    return Options(grace, given.force, propagation_policy(factory, given.cascade), strategy,
                    given.flag("output", "") == "name")
 
 
-def propagation_policy(session: Session, cascade: str) -> str:
+def propagation_policy(factory: Factory, cascade: str) -> str:
     """The API's name of a ``--cascade`` value; the old boolean ones warn."""
     if cascade in POLICIES:
         return POLICIES[cascade]
@@ -131,29 +136,29 @@ def propagation_policy(session: Session, cascade: str) -> str:
     except ValueError:
         raise CliError(f'invalid cascade value ({printable(cascade)}). Must be "background", "foreground", or '
                        '"orphan"') from None
-    session.say(f"warning: --cascade={cascade} is deprecated (boolean value) and can be replaced with "
+    factory.say(f"warning: --cascade={cascade} is deprecated (boolean value) and can be replaced with "
                 f"--cascade={meant}.")
     return POLICIES[meant]
 
 
-def validate(session: Session, given: Invocation, options: Options) -> None:
+def validate(factory: Factory, given: Invocation, options: Options) -> None:
     if given.output not in ("", "name"):
         raise CliError(f"unexpected -o output mode: {given.output}. We only support '-o name'")
     if given.all and given.selector:
         raise CliError("cannot set --all and --selector at the same time")
     if given.all and given.field_selector:
         raise CliError("cannot set --all and --field-selector at the same time")
-    warn_of_force(session, options)
+    warn_of_force(factory, options)
 
 
-def warn_of_force(session: Session, options: Options) -> None:
+def warn_of_force(factory: Factory, options: Options) -> None:
     if options.force and options.grace > 0:
         raise CliError("--force and --grace-period greater than 0 cannot be specified together")
     if options.force:
-        session.warn(IMMEDIATE)
+        factory.warn(IMMEDIATE)
 
 
-def delete_all(session: Session, result: Result, options: Options, *, warn_cluster_scope: bool = False) -> list[Info]:
+def delete_all(factory: Factory, result: Result, options: Options, *, warn_cluster_scope: bool = False) -> list[Info]:
     """Delete what was found, with a line for each; returns what was deleted, with each object's last state."""
     deleted: list[Info] = []
     seen = 0
@@ -161,74 +166,74 @@ def delete_all(session: Session, result: Result, options: Options, *, warn_clust
     def delete_one(info: Info) -> None:
         nonlocal seen
         seen += 1
-        session.progress.show("deleting", seen)
+        factory.progress.show("deleting", seen)
         if warn_cluster_scope and not info.resource.namespaced:
-            session.warn("deleting cluster-scoped resources, not scoped to the provided namespace")
+            factory.warn("deleting cluster-scoped resources, not scoped to the provided namespace")
         if options.dry_run != CLIENT:
-            delete_object(session, info, options)
-        print_deleted(session, info, options)
+            delete_object(factory, info, options)
+        print_deleted(factory, info, options)
         deleted.append(info)
 
     raise_all(result.errors_of(delete_one))
     if not seen:
-        session.print("No resources found")
+        factory.print("No resources found")
     return deleted
 
 
-def delete_object(session: Session, info: Info, options: Options) -> None:
+def delete_object(factory: Factory, info: Info, options: Options) -> None:
     """Ask for one deletion; the answer becomes the Info's object."""
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     if not info.name:
         raise with_source(CliError("resource name may not be empty"), "deleting", info.source)
     asked = DeleteOptions(grace_period_seconds=options.grace if options.grace >= 0 else None,
                           propagation_policy=options.policy, dry_run=options.dry_run == SERVER)
     try:
-        info.object = session.client.delete(info.resource.key, info.name, namespace=info.namespace, options=asked)
+        info.object = factory.client.delete(info.resource.key, info.name, namespace=info.namespace, options=asked)
     except Exception as error:
         raise with_source(error, "deleting", info.source) from None
 
 
-def print_deleted(session: Session, info: Info, options: Options) -> None:
+def print_deleted(factory: Factory, info: Info, options: Options) -> None:
     if options.short:
-        session.print(info.printed_name)
+        factory.print(info.printed_name)
         return
     done = "force deleted" if options.grace == 0 else "deleted"
     place = f" from {printable(info.namespace)} namespace" if info.resource.namespaced else ""
-    session.print(f"{printed_kind(info.resource)} {quote(info.name)} {done}{place}{SUFFIXES[options.dry_run]}")
+    factory.print(f"{printed_kind(info.resource)} {quote(info.name)} {done}{place}{SUFFIXES[options.dry_run]}")
 
 
-def wait_until_gone(session: Session, infos: list[Info], timeout: float) -> None:
+def wait_until_gone(factory: Factory, infos: list[Info], timeout: float) -> None:
     """Wait for the objects in turn; one of another uid is not the one that was deleted. Raises CliError for the first
     that is still there when the time is over."""
-    clock = session.cluster.clock
+    clock = factory.cluster.clock
     deadline = clock.monotonic() + timeout
     for number, info in enumerate(infos, 1):
-        session.progress.show("waiting until gone", number, len(infos))
-        if not is_gone(session, info, deadline - clock.monotonic(), f"{number}/{len(infos)} {info.object_name}"):
+        factory.progress.show("waiting until gone", number, len(infos))
+        if not is_gone(factory, info, deadline - clock.monotonic(), f"{number}/{len(infos)} {info.object_name}"):
             raise CliError(f"timed out waiting for the condition on {info.object_name}")
 
 
-def is_gone(session: Session, info: Info, timeout: float, about: str = "") -> bool:
+def is_gone(factory: Factory, info: Info, timeout: float, about: str = "") -> bool:
     """Whether an object is gone, or another has its name, before the time is over. ``about``: what is waited for."""
-    return _is_gone(session, info) or session.driver.wait_until(partial(_is_gone, session, info), timeout, about)
+    return _is_gone(factory, info) or factory.driver.wait_until(partial(_is_gone, factory, info), timeout, about)
 
 
-def _is_gone(session: Session, info: Info) -> bool:
-    found = unless_missing(session.client.get, info.resource.address, info.name, namespace=info.namespace)
+def _is_gone(factory: Factory, info: Info) -> bool:
+    found = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
     return found is None or found["metadata"].get("uid") != info.content["metadata"].get("uid")
 
 
-def _confirmed(session: Session, result: Result) -> bool:
+def _confirmed(factory: Factory, result: Result) -> bool:
     infos, _ = result.infos()
     if not infos:
         return True
-    session.print(f"You are about to delete the following {len(infos)} resource(s):")
+    factory.print(f"You are about to delete the following {len(infos)} resource(s):")
     for info in infos:
-        session.print(info.printed_name)
-    session.print("Do you want to continue? (y/N): ", end="")
-    session.stdout.flush()
-    if session.stdin.readline().strip().lower() == "y":
+        factory.print(info.printed_name)
+    factory.print("Do you want to continue? (y/N): ", end="")
+    factory.stdout.flush()
+    if factory.stdin.readline().strip().lower() == "y":
         return True
-    session.print("deletion is cancelled")
+    factory.print("deletion is cancelled")
     return False

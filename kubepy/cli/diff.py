@@ -13,12 +13,15 @@ import subprocess
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import NO_OPTIONS
+from kubepy.apiserver.request import CreateOptions, DeleteOptions, Patch, PatchOptions
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.errors import CliError, SilentExit, guarded, unless_missing
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, integer, string_array
+from kubepy.cli.files import create_folder
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.flags import string_array_flag as string_array
 from kubepy.cli.runtime.flagsets import (
     CLIENT_SIDE_APPLY,
     SERVER,
@@ -30,11 +33,9 @@ from kubepy.cli.runtime.flagsets import (
     server_side_manager,
 )
 from kubepy.cli.runtime.infos import Info, Result
-from kubepy.cli.runtime.last_applied import without_annotation
+from kubepy.cli.runtime.objects import without_annotation
 from kubepy.cli.runtime.output import without_managers
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.temporary import create_folder
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
@@ -63,30 +64,30 @@ kubepy diff -f manifests/nginx-ds.yaml
 # In colours
 KUBECTL_EXTERNAL_DIFF="diff -u --color=always" kubepy diff -f manifests/nginx-ds.yaml
 """)
-def diff(session: Session, given: Invocation) -> None:
+def diff(factory: Factory, given: Invocation) -> None:
     """Show how the cluster would change if configurations were applied.
 
     The program is "diff -u -N", or KUBECTL_EXTERNAL_DIFF. Exit status: 0 for no differences, 1 for differences, more
     for an error."""
-    if status := guarded(lambda: run(session, given), session.say, FAILED):
+    if status := guarded(lambda: run(factory, given), factory.say, FAILED):
         raise SilentExit(status)
 
 
-def run(session: Session, given: Invocation) -> None:
+def run(factory: Factory, given: Invocation) -> None:
     """Raises SilentExit(1) for differences; other errors are of any kind that commands raise."""
     if given.args:
         given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     require_files(given)
     if given.force_conflicts and not given.server_side:
         raise CliError("--force-conflicts only works with --server-side")
-    allowed = allowed_kinds(session, given.prune_allowlist) if given.prune else []
+    allowed = allowed_kinds(factory, given.prune_allowlist) if given.prune else []
     folders = create_folder("LIVE-"), create_folder("MERGED-")
     try:
-        visited = _write_both(session, given, find(session, given), *folders)
+        visited = _write_both(factory, given, find(factory, given), *folders)
         if given.prune:
-            for info in leftovers(session, visited, allowed, given.selector):
-                _write(folders[0], info, session.client.with_managed_fields(info.content))
-        status = run_program(session, *folders)
+            for info in leftovers(factory, visited, allowed, given.selector):
+                _write(folders[0], info, factory.client.with_managed_fields(info.content))
+        status = run_program(factory, *folders)
     finally:
         for folder in folders:
             shutil.rmtree(folder)
@@ -94,21 +95,21 @@ def run(session: Session, given: Invocation) -> None:
         raise SilentExit(status)
 
 
-def _write_both(session: Session, given: Invocation, found: Result, live: str, merged: str) -> Visited:
+def _write_both(factory: Factory, given: Invocation, found: Result, live: str, merged: str) -> Visited:
     """Write what is there, and what would be, of every object. Raises the first error."""
-    visited = Visited(session)
-    found.visit_until_error(lambda info: _write_one(session, given, info, visited, live, merged))
+    visited = Visited(factory)
+    found.visit_until_error(lambda info: _write_one(factory, given, info, visited, live, merged))
     return visited
 
 
-def _write_one(session: Session, given: Invocation, info: Info, visited: Visited, live: str, merged: str) -> None:
-    manifest, current = info.content, unless_missing(info.get, session)
+def _write_one(factory: Factory, given: Invocation, info: Info, visited: Visited, live: str, merged: str) -> None:
+    manifest, current = info.content, unless_missing(info.get, factory)
     visited.add_namespace(info)
     visited.add(current)
     info.object = current
-    after: Object | None = would_be(session, given, info, manifest)
-    warn_if_deleting(session, info)
-    before, after = shown(session, given, current), shown(session, given, after)
+    after: Object | None = would_be(factory, given, info, manifest)
+    warn_if_deleting(factory, info)
+    before, after = shown(factory, given, current), shown(factory, given, after)
     masks = info.resource.kind == "Secret" and not given.show_secrets
     if masks:
         before, after = masked(before, after)
@@ -116,16 +117,16 @@ def _write_one(session: Session, given: Invocation, info: Info, visited: Visited
     _write(merged, info, after)
 
 
-def would_be(session: Session, given: Invocation, info: Info, manifest: Object) -> Object:
+def would_be(factory: Factory, given: Invocation, info: Info, manifest: Object) -> Object:
     """The object as apply would leave it: nothing is written."""
     manager = server_side_manager(given)
     if given.server_side:
-        return _applied_on_server(session, given, info, manifest, manager)
+        return _applied_on_server(factory, given, info, manifest, manager)
     if info.object is None:
-        return session.client.create(info.resource.address, manifest, namespace=info.namespace, dry_run=True,
-                                     field_validation="Warn")
-    options = Options(SERVER, "Warn", manager, True, False, NO_OPTIONS, 0)
-    return patch_to(session, info, info.content, _of_any_version(without_annotation(manifest)), options).object
+        return factory.client.create(info.resource.gvr, manifest, namespace=info.namespace,
+                                     options=CreateOptions(dry_run=True, field_validation="Warn"))
+    options = Options(SERVER, "Warn", manager, True, False, DeleteOptions(), 0)
+    return patch_to(factory, info, info.content, _of_any_version(without_annotation(manifest)), options).object
 
 
 def _of_any_version(manifest: Object) -> Object:
@@ -134,25 +135,27 @@ def _of_any_version(manifest: Object) -> Object:
     return {**manifest, "metadata": metadata}
 
 
-def _applied_on_server(session: Session, given: Invocation, info: Info, manifest: Object, manager: str) -> Object:
-    from kubepy.apiserver.client import APPLY_PATCH
+def _applied_on_server(factory: Factory, given: Invocation, info: Info, manifest: Object, manager: str) -> Object:
+    from kubepy.apiserver.request import APPLY_PATCH
 
     try:
-        return session.client.patch(info.resource.address, info.name, manifest, APPLY_PATCH, namespace=info.namespace,
-                                    dry_run=True, field_manager=manager, force=given.force_conflicts)
+        return factory.client.patch(info.resource.gvr, info.name, Patch(APPLY_PATCH, manifest),
+                                    namespace=info.namespace,
+                                    options=PatchOptions(dry_run=True, field_manager=manager,
+                                                         force=given.force_conflicts))
     except Exception as error:
         if isinstance(error, api_errors.Conflict):  # kubectl takes it for somebody else's write, and tries again
             version = info.resource.api_version if info.resource.group else f"/{info.resource.version}"
-            session.log("diff.go:723", f"Object ({version}, Kind={info.resource.kind}: {info.name}) keeps changing, "
+            factory.log("diff.go:723", f"Object ({version}, Kind={info.resource.kind}: {info.name}) keeps changing, "
                         "diffing without lock")
         raise
 
 
-def shown(session: Session, given: Invocation, obj: Object | None) -> Object | None:
+def shown(factory: Factory, given: Invocation, obj: Object | None) -> Object | None:
     """The object with its managers if they are asked for, else without them."""
     if obj is None or not given.show_managed_fields:
         return obj and without_managers(obj)
-    return session.client.with_managed_fields(obj)
+    return factory.client.with_managed_fields(obj)
 
 
 def masked(before: Object | None, after: Object | None) -> tuple[Object | None, Object | None]:
@@ -192,16 +195,16 @@ def file_name(info: Info) -> str:
     return ".".join([resource.group, *parts] if resource.group else parts)
 
 
-def run_program(session: Session, before: str, after: str) -> int:
+def run_program(factory: Factory, before: str, after: str) -> int:
     """Run diff on two folders: 0 the same, 1 different. Raises CliError for any other end."""
     words = command(os.environ.get("KUBECTL_EXTERNAL_DIFF", ""), before, after)
-    session.stdout.flush()
+    factory.stdout.flush()
     try:
-        done = subprocess.run(words, check=False, stdout=None if _has_file(session) else subprocess.PIPE)
+        done = subprocess.run(words, check=False, stdout=None if _has_file(factory) else subprocess.PIPE)
     except FileNotFoundError:
         raise CliError(f"failed to run {quote(words[0])}: executable file not found in $PATH") from None
     if done.stdout:
-        session.print(done.stdout.decode(), end="")
+        factory.print(done.stdout.decode(), end="")
     if done.returncode > 1:
         raise CliError(f"failed to run {quote(words[0])}: exit status {done.returncode}")
     return done.returncode
@@ -216,9 +219,9 @@ def command(external: str, before: str, after: str) -> list[str]:
     return [name, before, after, *(flag for flag in flags if re.fullmatch("[a-zA-Z0-9-=]+", flag))]
 
 
-def _has_file(session: Session) -> bool:
+def _has_file(factory: Factory) -> bool:
     try:
-        session.stdout.fileno()
+        factory.stdout.fileno()
     except io.UnsupportedOperation:
         return False
     return True

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, uid_of
 from kubepy.api.values.goformat import go_syntax, to_json
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
-from kubepy.cli.runtime.command import Invocation, verb
 from kubepy.cli.runtime.editing import Editing, Round, place
-from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flagsets import (
     field_manager_flag,
     field_validation,
@@ -20,11 +21,9 @@ from kubepy.cli.runtime.flagsets import (
     windows_line_endings_flag,
 )
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.last_applied import annotated, configuration_of
+from kubepy.cli.runtime.objects import annotated, configuration_of, record
 from kubepy.cli.runtime.output import printer_for, without_managers
-from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -51,13 +50,13 @@ kubepy edit ds/nginx-ds
 # By a script
 EDITOR='sed -i s/nginx:1.15/nginx:1.16/' kubepy edit ds/nginx-ds
 """)
-def edit(session: Session, given: Invocation) -> None:
+def edit(factory: Factory, given: Invocation) -> None:
     """Edit resources in the editor that KUBE_EDITOR or EDITOR names, or else in vi.
 
     What changed goes to the cluster as a patch. If the cluster refuses it, the file is opened again with what was
     wrong; a file that was not taken stays."""
     validation = field_validation(given)
-    infos, errors = find(session, given, bare_types=True, latest=True).infos()
+    infos, errors = find(factory, given, bare_types=True, latest=True).infos()
     raise_all(errors)
     if not infos:
         raise CliError("edit cancelled, no objects found")
@@ -66,28 +65,28 @@ def edit(session: Session, given: Invocation) -> None:
         info.object = without_managers(info.content)
 
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
-        prepare(session, given, updated, live)
+        prepare(factory, given, updated, live)
         for info in updated:
-            _patch(session, given, original_of(info, originals), info, current, validation)
+            _patch(factory, given, original_of(info, originals), info, current, validation)
 
-    Editing(session, given, change).edit(infos)
+    Editing(factory, given, change).edit(infos)
 
 
-def prepare(session: Session, given: Invocation, updated: list[Info], live: dict[str, Object]) -> None:
+def prepare(factory: Factory, given: Invocation, updated: list[Info], live: dict[str, Object]) -> None:
     """Give the edited objects their annotations; ``live`` are the objects as the cluster has them, by uid."""
     for info in updated:
-        place(session, info)
+        place(factory, info)
     for info in updated:
         if given.save_config:
-            _save_config(session, info.content, live.get(uid_of(info.content)))
+            _save_config(factory, info.content, live.get(uid_of(info.content)))
         if given.record:
             record(info.content, given)
 
 
-def _save_config(session: Session, obj: Object, live: Object | None) -> None:
+def _save_config(factory: Factory, obj: Object, live: Object | None) -> None:
     """Annotate an object with itself and, as kubectl does, with who managed its fields."""
     metadata = obj["metadata"]
-    if live and (managed := session.client.with_managed_fields(live)["metadata"].get("managedFields")):
+    if live and (managed := factory.client.with_managed_fields(live)["metadata"].get("managedFields")):
         metadata = {**metadata, "managedFields": managed}
     obj["metadata"] = annotated(obj, configuration_of({**obj, "metadata": metadata}))["metadata"]
 
@@ -101,27 +100,27 @@ def original_of(info: Info, originals: list[Info]) -> Info:
                    f"{go_syntax(info.content)}}}")
 
 
-def _patch(session: Session, given: Invocation, original: Info, info: Info, current: Round, validation: str) -> None:
+def _patch(factory: Factory, given: Invocation, original: Info, info: Info, current: Round, validation: str) -> None:
     if original.content == info.content:
-        printer_for(session, given, "skipped")(info.content)
+        printer_for(factory, given, "skipped")(info.content)
         return
     patch, patch_type = _difference(original, info)
     if given.output_patch:
-        session.print(f"Patch: {to_json(patch)}")
+        factory.print(f"Patch: {to_json(patch)}")
     try:
-        obj = session.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
-                                   subresource=given.subresource, field_manager=given.field_manager,
-                                   field_validation=validation)
+        obj = factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
+                                   subresource=given.subresource,
+                                   options=PatchOptions(field_manager=given.field_manager, field_validation=validation))
     except api_errors.Status as error:
-        session.say(current.add_error(error, info))
+        factory.say(current.add_error(error, info))
         return
     info.refresh(obj)
-    printer_for(session, given, "edited")(obj)
+    printer_for(factory, given, "edited")(obj)
 
 
 def _difference(original: Info, info: Info) -> tuple[dict[str, object], str]:
     """The patch and its type. Raises CliError."""
-    from kubepy.cli.runtime.two_way import two_way_patch
+    from kubepy.cli.runtime.objects import two_way_patch
 
     before, after = original.content, info.content
     if any(before.get(key) != after.get(key) for key in ("apiVersion", "kind")) or original.name != info.name:

@@ -23,6 +23,9 @@ from kubepy.quoting import quote
 with lazy_imports():
     from kubepy.api import errors as api_errors
 
+# The reason why commands about containers are refused.
+NO_CONTAINERS = "no containers run here: pods are simulated"
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, namespace_of
 from kubepy.cli.errors import CliError, UnprefixedError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string, strings
+from kubepy.cli.runtime.builder import warn_of_short_name
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
 from kubepy.cli.runtime.flagsets import all_namespaces_flag, chunk_size_flag, output_flags
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import warn_of_short_name
-from kubepy.cli.runtime.session import Session
 from kubepy.cli.runtime.tables import escaped, format_lines
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.watch import POLL_SECONDS
 from kubepy.quoting import quote
 
@@ -39,26 +41,26 @@ kubepy events
 # What went wrong with a DaemonSet
 kubepy events --for ds/nginx-ds --types=Warning
 """)
-def events(session: Session, given: Invocation) -> None:
+def events(factory: Factory, given: Invocation) -> None:
     """Display events, the oldest first.
 
     Events are kept for an hour."""
     wrong = [one for one in given.types if one.lower() not in TYPES]
-    subject = field_selector(session, given.flag("for"))
+    subject = field_selector(factory, given.flag("for"))
     if wrong:
         raise CliError("valid --types are Normal or Warning")
-    show = EventPrinter(session, given)
-    found = _listed(session, given, subject)
+    show = EventPrinter(factory, given)
+    found = _listed(factory, given, subject)
     if given.watch:
-        _follow(session, given, subject, show)
+        _follow(factory, given, subject, show)
     elif found:
         show(sorted(found, key=event_time))
     else:
-        place = "" if given.all_namespaces else f" in {session.namespace} namespace"
-        session.say(f"No events found{place}.")
+        place = "" if given.all_namespaces else f" in {factory.namespace} namespace"
+        factory.say(f"No events found{place}.")
 
 
-def field_selector(session: Session, subject: str) -> str:
+def field_selector(factory: Factory, subject: str) -> str:
     """What chooses the events of ``TYPE/NAME``. Raises CliError."""
     if not subject:
         return ""
@@ -67,19 +69,19 @@ def field_selector(session: Session, subject: str) -> str:
         raise CliError("--for must be in resource/name form")
     if len(parts) > 2:
         raise CliError("arguments in resource/name form may not have more than one slash")
-    resource = session.scheme.find(parts[0])
+    resource = factory.scheme.find(parts[0])
     if resource is None:
         name, dot, group = parts[0].partition(".")
         place = f" in group {quote(group)}" if dot else ""
         raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}{place}")
-    warn_of_short_name(session, parts[0])
+    warn_of_short_name(factory, parts[0])
     return (f"involvedObject.kind={resource.kind},involvedObject.apiVersion={resource.api_version},"
             f"involvedObject.name={parts[1]}")
 
 
-def _listed(session: Session, given: Invocation, subject: str) -> list[Object]:
-    namespace = None if given.all_namespaces else session.namespace
-    found = session.client.list("events", namespace=namespace, field_selector=subject).items
+def _listed(factory: Factory, given: Invocation, subject: str) -> list[Object]:
+    namespace = None if given.all_namespaces else factory.namespace
+    found = factory.client.list("events", namespace=namespace, field_selector=subject).items
     types = [one.lower() for one in given.types]
     return [one for one in found if not types or one.get("type", "").lower() in types]
 
@@ -94,11 +96,11 @@ def event_time(event: Object) -> datetime:
 class EventPrinter:
     """Prints lists of events: as a table with one header, or as ``-o`` says."""
 
-    def __init__(self, session: Session, given: Invocation) -> None:
-        self.session = session
+    def __init__(self, factory: Factory, given: Invocation) -> None:
+        self.factory = factory
         self.given = given
         self.headers = not given.no_headers
-        self.print = printer_for(session, given) if given.output or given.template else None
+        self.print = printer_for(factory, given) if given.output or given.template else None
 
     def __call__(self, found: list[Object], *, single: bool = False) -> None:
         if self.print is None:
@@ -109,11 +111,11 @@ class EventPrinter:
             self.print({"kind": "EventList", "apiVersion": "v1", "metadata": {}, "items": found})
 
     def _table(self, found: list[Object]) -> None:
-        now = self.session.cluster.clock.now()
+        now = self.factory.cluster.clock.now()
         with_namespace = self.given.all_namespaces
         head = f"NAMESPACE\t{HEADERS}" if with_namespace else HEADERS
         rows = [line for event in found for line in row(event, now, with_namespace=with_namespace).split("\n")]
-        self.session.print(format_lines([head, *rows] if self.headers else rows), end="")
+        self.factory.print(format_lines([head, *rows] if self.headers else rows), end="")
         self.headers = False
 
 
@@ -127,13 +129,13 @@ def row(event: Object, now: datetime, *, with_namespace: bool) -> str:
     return "\t".join([*([namespace_of(event)] if with_namespace else []), *map(escaped, cells)])
 
 
-def _follow(session: Session, given: Invocation, subject: str, show: EventPrinter) -> None:
+def _follow(factory: Factory, given: Invocation, subject: str, show: EventPrinter) -> None:
     """Print every event as it comes, and those that are there first, until the request's time is over."""
     seen: dict[str, str] = {}
-    for _ in session.ticks(POLL_SECONDS):
-        for event in sorted(_listed(session, given, subject), key=event_time):
+    for _ in factory.ticks(POLL_SECONDS):
+        for event in sorted(_listed(factory, given, subject), key=event_time):
             meta = event["metadata"]
             if seen.get(meta["uid"]) != meta["resourceVersion"]:
                 seen[meta["uid"]] = meta["resourceVersion"]
                 show([event], single=True)
-        session.stdout.flush()
+        factory.stdout.flush()

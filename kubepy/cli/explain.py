@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from kubepy.api.schema.openapi import Schema
+from kubepy.api.schema.openapi import Schema, definition, enums, schema_for
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError, UnprefixedError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string
-from kubepy.cli.runtime.resources import warn_of_short_name
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.builder import warn_of_short_name
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.cli.runtime.wordwrap import wrap
 from kubepy.quoting import printable, quote
 
@@ -23,6 +28,9 @@ FLAGS = [
 ]
 SHORT_ENUM = 4  # values shown in a list of fields
 DESCRIPTION_WIDTH, FIELDS_WIDTH = 76, 78
+DESCRIPTIONS_PACKAGE = "kubernetes_validate"  # of the optional dependencies named "explain" in pyproject.toml
+NO_DESCRIPTIONS = "descriptions are not installed; to see them: pip install 'kubepy[explain]'"
+NEWEST = (1, 36)
 _SYNTAX = re.compile(r"[^\[\](){}@'\"*?\s]+")
 
 
@@ -34,7 +42,7 @@ kubepy explain ds
 # All fields of its update strategy, and theirs
 kubepy explain ds.spec.updateStrategy --recursive
 """)
-def explain(session: Session, given: Invocation) -> None:
+def explain(factory: Factory, given: Invocation) -> None:
     """Describe the fields and structure of a resource.
 
     A field is named by its path: <type>.<field>[.<field>]."""
@@ -43,149 +51,205 @@ def explain(session: Session, given: Invocation) -> None:
                        "list of supported resources.\n")
     if len(given.args) > 1:
         raise CliError("We accept only this format: explain RESOURCE\n")
-    resource, path = target(session, given.args[0])
-    resource = _of_version(session, resource, given.api_version)
-    _check_format(given.output)
-    schema = schema_of(session, resource)
-    session.print("\n".join([*_head(resource), ""]))
-    session.print(explanation(schema, path, recursive=given.recursive), end="\n\n")
-
-
-def _check_format(output: str) -> None:
-    if output == "plaintext-openapiv2":
+    resource, path = target(factory, given.args[0])
+    resource = _of_version(factory, resource, given.api_version)
+    if given.output == "plaintext-openapiv2":
         raise CliError("the format plaintext-openapiv2 is not supported: use plaintext")
-    if output != "plaintext":
-        raise CliError(printable(f"unrecognized format: {output}"))
+    if given.output != "plaintext":
+        raise CliError(printable(f"unrecognized format: {given.output}"))
+    descriptions = Descriptions(schemas_folder())
+    explainer = Explainer(descriptions, given.recursive)
+    root = Described(schema_of(factory, resource, descriptions))
+    if descriptions.folder is None:
+        factory.say(NO_DESCRIPTIONS)
+    head = [f"GROUP:      {resource.group}"] if resource.group else []
+    factory.print("\n".join([*head, f"KIND:       {resource.kind}", f"VERSION:    {resource.version}", ""]))
+    factory.print(explainer.explanation(root, path), end="\n\n")
 
 
-# --- what is asked for --------------------------------------------------------------------------------------------
+# --- the resource and its schema ----------------------------------------------------------------------------------
 
 
-def target(session: Session, word: str) -> tuple[Resource, list[str]]:
-    """The resource and the path of ``ds.spec.template``, ``daemonsets.apps.spec``. Raises CliError."""
+def target(factory: Factory, word: str) -> tuple[Resource, list[str]]:
+    """Return the resource and the path of ``ds.spec.template``, ``daemonsets.apps.spec``. Raises CliError."""
     word = word.removesuffix(".")
     if not _SYNTAX.fullmatch(word) or word.startswith(".") or ".." in word:
         raise CliError("invalid jsonpath syntax, first node must be field node")
     name = word.partition(".")[0]
-    found = [one for one in session.scheme if name.lower() in (one.plural, one.singular_name, *one.short_names)]
-    if not found:
+    resources = [resource for resource in factory.scheme
+                 if name.lower() in (resource.plural, resource.singular_name, *resource.short_names)]
+    if not resources:
         raise UnprefixedError(f"the server doesn't have a resource type {quote(name)}")
-    warn_of_short_name(session, name)
-    for one in found:
-        if word.startswith(one.key):
-            return one, [part for part in word[len(one.key):].split(".") if part]
-    return found[0], word.split(".")[1:]
+    warn_of_short_name(factory, name)
+    for resource in resources:
+        if word.startswith(resource.key):
+            return resource, [part for part in word[len(resource.key):].split(".") if part]
+    return resources[0], word.split(".")[1:]
 
 
-def _of_version(session: Session, resource: Resource, api_version: str) -> Resource:
-    """The resource in the version asked for, which may be of another group. Raises CliError."""
+def _of_version(factory: Factory, resource: Resource, api_version: str) -> Resource:
+    """Return the resource in the version asked for, which may be of another group. Raises CliError."""
     if not api_version:
         return resource
     group, _, version = api_version.rpartition("/")
-    wanted = f"{group}/{version}, Resource={resource.plural}"
-    served = [one for one in session.scheme if one.group == group and version in (one.version, *one.other_versions)]
+    name = f"{group}/{version}, Resource={resource.plural}"
+    served = [other for other in factory.scheme
+              if other.group == group and version in (other.version, *other.other_versions)]
     if not served:
-        raise CliError(f"couldn't find resource for {quote(wanted)}")
-    for one in served:
-        if one.plural == resource.plural:
-            return one._replace(version=version)
-    raise CliError(f"error: GVR ({wanted}) not found in OpenAPI schema")
+        raise CliError(f"couldn't find resource for {quote(name)}")
+    for other in served:
+        if other.plural == resource.plural:
+            return other._replace(version=version)
+    raise CliError(f"error: GVR ({name}) not found in OpenAPI schema")
 
 
-def schema_of(session: Session, resource: Resource) -> Schema:
-    """Raises CliError for a kind that OpenAPI says nothing of."""
-    from kubepy.api.schema.openapi import schema_for
-
+def schema_of(factory: Factory, resource: Resource, descriptions: Descriptions) -> Schema:
+    """Return the schema of a kind. Raises CliError for a kind without one."""
     if resource.custom:
-        return Schema(_custom_node(session, resource))
+        return _custom_schema(factory, resource, descriptions)
     schema = schema_for(resource.api_version, resource.kind)
     if schema is None:
         raise CliError(f"there is no description of {resource.kind} in {resource.api_version}")
     return schema
 
 
-def _custom_node(session: Session, resource: Resource) -> dict[str, Any]:
-    """The schema of a custom resource, with the fields that every object has as a built-in type describes them."""
-    from kubepy.api.schema.openapi import definition
-
-    found = session.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
-    version = next(one for one in found["spec"]["versions"] if one["name"] == resource.version)
+def _custom_schema(factory: Factory, resource: Resource, descriptions: Descriptions) -> Schema:
+    """Return the schema of a custom resource; apiVersion, kind and metadata are described as in built-in types."""
+    crd = factory.client.get("customresourcedefinitions.apiextensions.k8s.io", resource.key)
+    version = next(entry for entry in crd["spec"]["versions"] if entry["name"] == resource.version)
     node = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-    every = definition("io.k8s.api.core.v1.ConfigMap")["properties"]
-    general = {name: {key: value for key, value in every[name].items() if key != "enum"}
+    every_kind = "io.k8s.api.core.v1.ConfigMap"
+    general = {name: {**definition(every_kind)["properties"][name], "description": descriptions.field(every_kind, name)}
                for name in ("apiVersion", "kind", "metadata")}
-    return {**node, "properties": {**(node.get("properties") or {}), **general}}
+    return Schema({**node, "properties": {**(node.get("properties") or {}), **general}})
 
 
-# --- what is said -------------------------------------------------------------------------------------------------
+# --- descriptions -------------------------------------------------------------------------------------------------
 
 
-def _head(resource: Resource) -> Iterator[str]:
-    if resource.group:
-        yield f"GROUP:      {resource.group}"
-    yield f"KIND:       {resource.kind}"
-    yield f"VERSION:    {resource.version}"
+def schemas_folder() -> Path | None:
+    """Return the folder of the newest schemas that are not newer than v1.36; None if the package is not installed.
+
+    It holds a small JSON file per type, and ``_definitions.json`` with all of them. Nothing of the package is imported.
+    """
+    spec = PathFinder.find_spec(DESCRIPTIONS_PACKAGE)
+    for place in (spec and spec.submodule_search_locations) or ():
+        folders = {tuple(map(int, re.findall(r"\d+", path.name))): path
+                   for path in (Path(place) / "kubernetes-json-schema").glob("v*-local")}
+        if usable := [version for version in folders if version[:2] <= NEWEST]:
+            return folders[max(usable)]
+    return None
 
 
-def explanation(schema: Schema, path: list[str], *, recursive: bool = False) -> str:
-    """All below the head: the field that the path names, its description, its fields. Raises CliError."""
-    lines: list[str] = []
-    for index, name in enumerate(path):
-        owner = _holder(schema)
-        field = owner.field(name)
-        if field is None:
-            raise CliError(f"field {quote(path[-1])} does not exist")
-        if index == len(path) - 1:
-            lines = [f"FIELD: {name} <{type_name(field)}>", *(_long_enum(owner, name, field) or [""]), ""]
-        schema = field
-    return "\n".join([*lines, *_description(schema), *field_lines(schema, 1, recursive=recursive, title="FIELDS:")])
+class Descriptions:
+    """The descriptions of built-in types and of their fields, "" where there is none.
+
+    :param folder: the folder of their schemas; None: they are not installed, and all descriptions are "".
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def type(self, name: str) -> str:
+        """Return the description of a type, by its full name."""
+        return str(self._definition(name).get("description", ""))
+
+    def field(self, owner: str, name: str) -> str:
+        """Return the description of a field, by the full name of the type that has it."""
+        return str(self._definition(owner).get("properties", {}).get(name, {}).get("description", ""))
+
+    def _definition(self, name: str) -> dict[str, Any]:
+        """Read ``io.k8s.api.apps.v1.DaemonSetSpec`` from ``daemonsetspec-apps-v1.json``, Pod from ``pod-v1.json``."""
+        if self.folder is None:
+            return {}
+        group, version, kind = name.split(".")[-3:]
+        path = self.folder / f"{kind.lower()}-{'' if group == 'core' else f'{group}-'}{version}.json"
+        found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else self._all_definitions[name]
+        return found
+
+    @cached_property
+    def _all_definitions(self) -> dict[str, dict[str, Any]]:
+        """All types at once, for those without a file of their own."""
+        assert self.folder is not None
+        found: dict[str, dict[str, Any]] = json.loads((self.folder / "_definitions.json").read_bytes())["$defs"]
+        return found
 
 
-def _holder(schema: Schema) -> Schema:
-    """Where the fields are: what a list or map holds."""
+# --- the explanation ----------------------------------------------------------------------------------------------
+
+
+class Described(NamedTuple):
+    """A schema with the type and the name of the field that it is the schema of; those of a kind have neither."""
+
+    schema: Schema
+    owner: str = ""
+    field: str = ""
+
+
+class Explainer:
+    """Writes what ``explain`` prints below the head. ``recursive``: fields are listed with theirs, one per line."""
+
+    def __init__(self, descriptions: Descriptions, recursive: bool) -> None:
+        self._descriptions = descriptions
+        self._recursive = recursive
+
+    def explanation(self, place: Described, path: list[str]) -> str:
+        """Return the field that the path names, its description and its fields. Raises CliError."""
+        lines: list[str] = []
+        for index, name in enumerate(path):
+            owner = holder_of(place.schema)
+            field = owner.field(name)
+            if field is None:
+                raise CliError(f"field {quote(path[-1])} does not exist")
+            if index == len(path) - 1:
+                values = [f"    {value}" for value in enum_of(owner, name, field)]
+                lines = [f"FIELD: {name} <{type_name(field)}>", *(["ENUM:", *values] if values else [""]), ""]
+            place = Described(field, owner.name, name)
+        text = "".join(f"{description}\n" for description in self._describe(place)) or "<empty>"
+        lines += ["DESCRIPTION:", indented(wrap(text, DESCRIPTION_WIDTH), 4)]
+        fields = list(self._field_lines(place.schema, 1, frozenset()))
+        return "\n".join([*lines, *(["FIELDS:"] if fields else []), *fields])
+
+    def _describe(self, place: Described) -> Iterator[str]:
+        """Yield the descriptions of a field, of its type, and of the items or values that it holds."""
+        if text := self._own_description(place):
+            yield text
+        if place.schema.name and (text := self._descriptions.type(place.schema.name)):
+            yield text
+        inner = place.schema.items() or place.schema.values()
+        if inner is not None:
+            yield from self._describe(Described(inner))
+
+    def _own_description(self, place: Described) -> str:
+        return place.schema.description or (self._descriptions.field(place.owner, place.field) if place.owner else "")
+
+    def _field_lines(self, schema: Schema, level: int, above: frozenset[str]) -> Iterator[str]:
+        """Yield the fields of a type by name; ``above`` are the types around it, which are not listed again."""
+        owner = holder_of(schema)
+        fields = {} if owner.name in above else owner.fields()
+        for name, field in sorted(fields.items()):
+            yield field_line(owner, name, field, level)
+            if self._recursive:
+                yield from self._field_lines(field, level + 1, above | {owner.name} - {""})
+            else:
+                text = self._own_description(Described(field, owner.name, name)) or "<no description>"
+                yield indented(wrap(text, FIELDS_WIDTH - 2 * level), 2 * level + 2) + "\n"
+
+
+def holder_of(schema: Schema) -> Schema:
+    """Return the schema that has the fields: that of the items of a list, of the values of a map."""
     while not schema.fields() and (inner := schema.items() or schema.values()) is not None:
         schema = inner
     return schema
 
 
-def _description(schema: Schema) -> list[str]:
-    text = "".join(f"{one}\n" for one in descriptions(schema)) or "<empty>"
-    return ["DESCRIPTION:", _indented(wrap(text, DESCRIPTION_WIDTH), 4)]
-
-
-def descriptions(schema: Schema) -> Iterator[str]:
-    """What a field says of itself, then its type, then what it holds."""
-    if schema.own_description:
-        yield schema.own_description
-    if schema.name and schema.type_description:
-        yield schema.type_description
-    inner = schema.items() or schema.values()
-    if inner is not None:
-        yield from descriptions(inner)
-
-
-def _indented(text: str, amount: int) -> str:
+def indented(text: str, amount: int) -> str:
     pad = " " * amount
     return pad + text.replace("\n", "\n" + pad)
 
 
-def field_lines(schema: Schema, level: int, *, recursive: bool, title: str = "",
-                seen: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The fields of a type, by name; with ``recursive`` a line each, and theirs below, once for a type."""
-    holder = _holder(schema)
-    fields = {} if holder.name in seen else holder.fields()
-    if fields and title:
-        yield title
-    for name, field in sorted(fields.items()):
-        yield _field_line(holder, name, field, level)
-        if recursive:
-            yield from field_lines(field, level + 1, recursive=True, seen=seen | {holder.name} - {""})
-        else:
-            text = wrap(field.own_description or "<no description>", FIELDS_WIDTH - 2 * level)
-            yield _indented(text, 2 * level + 2) + "\n"
-
-
-def _field_line(owner: Schema, name: str, field: Schema, level: int) -> str:
+def field_line(owner: Schema, name: str, field: Schema, level: int) -> str:
+    """Return a field of a list of fields: name, type, whether it is required, the first of its values."""
     required = " -required-" if name in owner.required else ""
     values = enum_of(owner, name, field)
     shown = ", ".join(values[:SHORT_ENUM]) + (", ...." if len(values) > SHORT_ENUM else "")
@@ -193,21 +257,15 @@ def _field_line(owner: Schema, name: str, field: Schema, level: int) -> str:
     return f"{'  ' * level}{name}\t<{type_name(field)}>{required}{enum}"
 
 
-def _long_enum(owner: Schema, name: str, field: Schema) -> list[str]:
-    values = enum_of(owner, name, field)
-    return ["ENUM:", *(f"    {one}" for one in values)] if values else []
-
-
 def enum_of(owner: Schema, name: str, field: Schema) -> list[str]:
-    """The values that a field can have; an empty one is shown as two quotes."""
-    from kubepy.api.schema.openapi import enums
-
+    """Return the values that a field can have; an empty one is shown as two quotes."""
     values = enums().get(f"{owner.name}.{name}", []) if owner.name else field.enum
-    return [str(one) or '""' for one in values]
+    return [str(value) or '""' for value in values]
 
 
 def type_name(schema: Schema) -> str:
-    """``string``, ``[]Container``, ``map[string]string``, ``PodSpec``, ``Object``."""
+    """Return the type as explain shows it: ``string``, ``[]Container``, ``map[string]string``, ``PodSpec``, ``Object``.
+    """
     if (items := schema.items()) is not None:
         return f"[]{type_name(items)}"
     if (values := schema.values()) is not None:

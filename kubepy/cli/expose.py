@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object, labels_of
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata
 from kubepy.cli.create.service_objects import DNS1035_LENGTH, Service, parse_pairs, service
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
@@ -20,13 +21,10 @@ from kubepy.cli.runtime.flagsets import (
     save_config_flag,
 )
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.last_applied import save_last_applied
+from kubepy.cli.runtime.objects import record, save_last_applied, type_name
 from kubepy.cli.runtime.output import printer_for
 from kubepy.cli.runtime.overrides import overridden, override_flags
-from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.typed import type_name
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 
 FLAGS = [
     string("port", help="The port that the service should serve on. Copied from the resource, if unspecified."),
@@ -61,34 +59,35 @@ kubepy expose deploy web --port=80 --target-port=8080
 # The same without a cluster IP, under another name
 kubepy expose deploy web --name=web-pods --port=80 --cluster-ip=None
 """)
-def expose(session: Session, given: Invocation) -> None:
+def expose(factory: Factory, given: Invocation) -> None:
     """Expose a resource as a new Kubernetes service.
 
     A deployment, service, replica set or pod is looked up by name, and its selector and ports become those of a new
     service."""
-    strategy = dry_run(session, given)
-    printer = printer_for(session, given, "exposed", strategy, typed=True)
+    strategy = dry_run(factory, given)
+    printer = printer_for(factory, given, "exposed", strategy, typed=True)
 
     def expose_one(info: Info) -> None:
         # The kind alone decides, before the object is read: what a cluster has of its own accord may not be here.
         if not info.resource.custom and info.resource.qualified_kind not in EXPOSABLE:
             raise CliError(f"cannot expose a {info.resource.qualified_kind}")
         if info.object is None:
-            info.get(session)
+            info.get(factory)
         type_name(info.content)
-        obj = overridden(given, exposed(session, given, info))
+        obj = overridden(given, exposed(factory, given, info))
         if given.record:
             record(obj, given)
         if strategy != CLIENT:
             save_last_applied(obj, create=given.save_config)
-            obj = session.client.create("services", obj, namespace=session.namespace, dry_run=strategy == SERVER,
-                                        field_manager=given.field_manager)
+            obj = factory.client.create("services", obj, namespace=factory.namespace,
+                                        options=CreateOptions(dry_run=strategy == SERVER,
+                                                              field_manager=given.field_manager))
         printer(obj)
 
-    find(session, given, selector="", retrieve=False).visit(expose_one)
+    find(factory, given, selector="", retrieve=False).visit(expose_one)
 
 
-def exposed(session: Session, given: Invocation, info: Info) -> Object:
+def exposed(factory: Factory, given: Invocation, info: Info) -> Object:
     """The service for an object. Raises CliError."""
     obj = info.content
     name = given.flag("name") or info.name[:DNS1035_LENGTH]
@@ -96,7 +95,7 @@ def exposed(session: Session, given: Invocation, info: Info) -> Object:
     labels = parse_pairs(given.labels) if given.labels else dict(sorted(labels_of(obj).items()))
     wanted = Service(name, selector, _ports(given, obj), labels, protocols_of(obj), given.protocol, given.target_port,
                      given.external_ip, given.load_balancer_ip, given.type, given.session_affinity, given.cluster_ip)
-    return service(wanted, metadata(session, name, labels=labels))
+    return service(wanted, metadata(factory, name, labels=labels))
 
 
 def selector_of(obj: Object) -> dict[str, str]:

@@ -1,41 +1,62 @@
-"""``kubepy help``: the help of any command. Upstream: cobra's InitDefaultHelpCmd."""
+"""``kubepy help``, ``alpha``, and the commands of kubectl that have no meaning here.
+
+Upstream: cobra's InitDefaultHelpCmd, ``kubectl/pkg/cmd/alpha.go``.
+"""
 
 from __future__ import annotations
 
-from kubepy.cli.runtime.command import Invocation, Verb, load, verb
-from kubepy.cli.runtime.session import Session
-from kubepy.quoting import printable
+import click
+
+from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.command import Command, command, load, root_command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.options import Options
+from kubepy.quoting import printable, quote
 
 
-@verb("help", "help [COMMAND...]", examples="""
+@command("help [COMMAND...]", Options, examples="""
 # The flags of a command
 kubepy help rollout undo
 
 # All commands
 kubepy help
 """)
-def help_(session: Session, given: Invocation) -> None:
+def help_(factory: Factory, options: Options) -> None:
     """Show the help of a command."""
-    from kubepy.cli.main import PROGRAM, root_command
-
-    command: Verb = root_command()
-    path = PROGRAM
-    for word in given.args:
-        name = command.canonical(word)
+    topic = root_command()
+    program = path = str(topic.name)
+    for word in options.args:
+        name = topic.canonical(word)
         if not name:
             break
-        command, path = load(name, command.entries[name]), f"{path} {name}"
-    if given.args and path == PROGRAM:
-        session.say(f"Unknown help topic [{' '.join(f'`{printable(word)}`' for word in given.args)}]\n\n")
-        session.say(command.help_text(path))
+        topic, path = load(name, topic.entries[name]), f"{path} {name}"
+    if options.args and path == program:
+        factory.say(f"Unknown help topic [{' '.join(f'`{printable(word)}`' for word in options.args)}]\n\n")
+        factory.say(topic.help_text(path))
         return
-    session.print(command.help_text(path))
+    factory.print(topic.help_text(path))
 
 
-@verb("alpha", "alpha", examples="""
+@command("alpha", Options, examples="""
 # What there is
 kubepy alpha
 """)
-def alpha(session: Session, given: Invocation) -> None:
+def alpha(factory: Factory, options: Options) -> None:
     """Commands that could still change: there are none."""
-    session.say("No alpha commands are available in this version of kubepy")
+    factory.say("No alpha commands are available in this version of kubepy")
+
+
+class _Unsupported(Command):
+    """A command that takes any words and flags, since it does nothing with them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, ["--help"] if {"-h", "--help"} & set(args) else [])
+
+
+def unsupported(name: str, reason: str) -> Command:
+    """Return a command that fails with the reason why kubepy does not support it."""
+
+    def refuse(factory: Factory, options: Options) -> None:
+        raise CliError(f"{quote(name)} is not supported: {reason}")
+
+    return _Unsupported(name.rpartition(" ")[2], refuse, help=f"Not supported: {reason}.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import Cluster
 from kubepy.cli.errors import CliError, unless_missing
-from kubepy.cli.missing_nodes import REMEDY
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import integer
-from kubepy.cli.runtime.session import Session
-from kubepy.controlplane.driver import build_manager, holding, settle
+from kubepy.cli.runtime.driver import REMEDY, settle
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.controlplane import build_manager, manager_lock
 from kubepy.quoting import printable, quote
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
@@ -23,7 +23,7 @@ kubepy init --nodes=3
 kubepy --state /tmp/lab init
 kubepy --state /tmp/lab apply -f manifests/nodes.yaml
 """)
-def init(session: Session, given: Invocation) -> None:
+def init(factory: Factory, given: Invocation) -> None:
     """Make a cluster: a new state folder with a default StorageClass, "standard", and as many nodes as asked for.
 
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
@@ -32,37 +32,37 @@ def init(session: Session, given: Invocation) -> None:
         given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
     if given.nodes < 0:
         raise CliError(f"--nodes={given.nodes} is invalid: must be greater than or equal to 0")
-    if session.has_cluster and not _is_unfinished(session):
-        raise CliError(f"there is a cluster in {quote(session.folder)} already")
-    Cluster.begin(session.folder)
+    if factory.has_cluster and not _is_unfinished(factory):
+        raise CliError(f"there is a cluster in {quote(factory.folder)} already")
+    Cluster.begin(factory.folder)
     names = [f"node-{number}" for number in range(1, given.nodes + 1)]
-    with session.client.joined():
-        _ensure(session, "storageclasses.storage.k8s.io", standard_class())
+    with factory.client.joined():
+        _ensure(factory, "storageclasses.storage.k8s.io", standard_class())
         for number, name in enumerate(names, 1):
-            session.progress.show("making nodes", number, len(names))
-            _ensure(session, "nodes", new_node(name))
-    _settle(session)
-    session.cluster.finish()
-    session.print(f"cluster created in {printable(session.folder)}")
-    session.print("storageclass.storage.k8s.io/standard created")
+            factory.progress.show("making nodes", number, len(names))
+            _ensure(factory, "nodes", new_node(name))
+    _settle(factory)
+    factory.cluster.finish()
+    factory.print(f"cluster created in {printable(factory.folder)}")
+    factory.print("storageclass.storage.k8s.io/standard created")
     for name in names:
-        session.print(f"node/{name} created")
+        factory.print(f"node/{name} created")
     if not names:
-        session.say(f"note: there are no nodes, so pods will stay Pending: {REMEDY}")
+        factory.say(f"note: there are no nodes, so pods will stay Pending: {REMEDY}")
 
 
-def _is_unfinished(session: Session) -> bool:
-    cluster = Cluster.open(session.folder)
+def _is_unfinished(factory: Factory) -> bool:
+    cluster = Cluster.open(factory.folder)
     try:
         return cluster.is_unfinished()
     finally:
         cluster.close()
 
 
-def _ensure(session: Session, resource: str, obj: Object) -> None:
+def _ensure(factory: Factory, resource: str, obj: Object) -> None:
     """Create an object unless an earlier run that was killed has created it."""
-    if unless_missing(session.client.get, resource, obj["metadata"]["name"]) is None:
-        session.client.create(resource, obj)
+    if unless_missing(factory.client.get, resource, obj["metadata"]["name"]) is None:
+        factory.client.create(resource, obj)
 
 
 def new_node(name: str) -> Object:
@@ -79,8 +79,8 @@ def standard_class() -> Object:
             "reclaimPolicy": "Delete", "volumeBindingMode": "WaitForFirstConsumer"}
 
 
-def _settle(session: Session) -> None:
+def _settle(factory: Factory) -> None:
     """Let the kubelets register and the taints of new nodes go, so that the cluster begins ready."""
-    with holding(session.cluster) as ours:
+    with manager_lock(factory.cluster) as ours:
         if ours:
-            settle(session.progress, build_manager(session.cluster))
+            settle(factory.progress, build_manager(factory.cluster))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string, strings
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
+from kubepy.cli.runtime.verbs import Invocation, verb
 
 NO_PLUGINS = "Accepted as kubectl does; no plugins are run."
 NO_HELM = "Accepted as kubectl does; no charts are inflated."
@@ -35,7 +37,7 @@ kubepy kustomize overlays/production
 # Apply them
 kubepy apply -k overlays/production
 """)
-def kustomize(session: Session, given: Invocation) -> None:
+def kustomize(factory: Factory, given: Invocation) -> None:
     """Build a set of manifests from a folder with a "kustomization.yaml".
 
     Known are resources, components, generators of config maps and secrets, patches, images, replicas, replacements,
@@ -48,11 +50,11 @@ def kustomize(session: Session, given: Invocation) -> None:
     if given.load_restrictor not in RESTRICTIONS:
         raise CliError(f"illegal flag value --load-restrictor {given.load_restrictor}; legal values: "
                        "[LoadRestrictionsRootOnly LoadRestrictionsNone]")
-    objects = build(given.args[0] if given.args else ".", session.say,
+    objects = build(given.args[0] if given.args else ".", factory.say,
                     restricted=given.load_restrictor != "LoadRestrictionsNone")
     text = "---\n".join(dump(obj) for obj in objects)
     if not given.output:
-        session.print(text, end="")
+        factory.print(text, end="")
         return
     with open(given.output, "w", encoding="utf-8") as file:
         file.write(text)

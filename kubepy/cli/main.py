@@ -9,99 +9,97 @@ import click
 
 from kubepy.cli.commands import COMMANDS, GROUPS
 from kubepy.cli.errors import UnprefixedError, guarded
-from kubepy.cli.runtime.command import Invocation, Verb
+from kubepy.cli.runtime.command import Command, show_help
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Parser
-from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
+with lazy_imports():
+    from kubepy.cli import plugins
+    from kubepy.cli.runtime import help as help_texts
+
 PROGRAM = "kubepy"
+ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
 
 
 def main(words: Sequence[str], *, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
          stderr: IO[str] | None = None) -> int:
     """Run one command line (without the program's name); returns the exit status."""
-    session = Session(stdin, stdout, stderr)
-    root = root_command()
+    factory = Factory(stdin, stdout, stderr)
+    root = Root()
 
     def execute() -> None:
         try:
-            with root.make_context(PROGRAM, list(words), obj=session) as context:
+            with root.make_context(PROGRAM, list(words), obj=factory) as context:
                 root.invoke(context)
         finally:
-            session.close()
+            factory.close()
 
-    return guarded(execute, session.say)
+    return guarded(execute, factory.say)
 
 
-class Root(Verb):
+class Root(Command):
     """``kubepy`` itself, whose help shows the commands in groups; a word that names no command may name a plugin."""
+
+    entries = COMMANDS
+
+    def __init__(self) -> None:
+        super().__init__(PROGRAM, _without_command, help=ABOUT)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         position = Parser(GLOBAL_FLAGS).first_word(args)
         if position is not None and not self.canonical(args[position]):
             _run_plugin(args)
             raise _unknown_command(args[position])
-        if args[:1] == ["create"] and _names_no_generator(args[1:]):
+        if args[:1] == ["create"] and args[1:] and not args[1].startswith("-") \
+                and args[1] not in COMMANDS["create"].commands:
             _run_plugin(args, least=2)
         return super().parse_args(ctx, args)
 
     def help_text(self, path: str) -> str:
-        from kubepy.cli.runtime.help import overview
-
-        return overview(self, GROUPS)
-
-
-ABOUT = """A Kubernetes cluster that is a folder of YAML files, with kubectl's commands."""
+        groups = {title: {name: COMMANDS[name].summary for name in names} for title, names in GROUPS.items()}
+        return help_texts.overview(PROGRAM, ABOUT, groups)
 
 
-def root_command() -> Root:
-    return Root(PROGRAM, PROGRAM, _run_root, help=ABOUT, entries=COMMANDS)
-
-
-def _run_root(session: Session, given: Invocation) -> None:
-    """No command was named."""
-    given.show_help(session)
-
-
-def _names_no_generator(words: list[str]) -> bool:
-    return bool(words) and not words[0].startswith("-") and words[0] not in COMMANDS["create"].commands
+def _without_command(factory: Factory, options: Options) -> None:
+    """Show the overview for a command line that names no command."""
+    show_help(factory)
 
 
 def _run_plugin(words: list[str], least: int = 1) -> None:
-    """Become the plugin that the words name; returns if there is none."""
-    from kubepy.cli.plugins import lookup
-
-    if plugin := lookup.find(words, least):
-        lookup.run(plugin)
+    """Become the plugin that the words name; return if there is none."""
+    if plugin := plugins.find(words, least):
+        plugins.run(plugin)
 
 
 def _unknown_command(word: str) -> UnprefixedError:
-    """What might have been meant is told with it (cobra's legacyArgs)."""
+    """Return the error for a word that names no command, with suggestions (cobra's legacyArgs)."""
     message = f'error: unknown command {quote(word)} for "{PROGRAM}"'
-    if found := suggestions(word):
-        message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in found)
+    if names := suggestions(word):
+        message += "\n\nDid you mean this?\n" + "\n".join(f"\t{name}" for name in names)
     return UnprefixedError(message)
 
 
-_MEANT_BY = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
-
-_EDITS = {"git": 1}  # kubectl has no such command, and means "get" by most of what is two edits away
+_SUGGEST_FOR = {"delete": ("rm", "remove"), "describe": ("inspect",), "get": ("list", "ls")}  # cobra's SuggestFor
+# The largest edit distance at which a command is suggested. kubectl has no "git", which is two edits away from "get".
+_EDITS = {"git": 1}
 
 
 def suggestions(word: str) -> list[str]:
-    """The commands whose names are like a word: two edits away at most, or beginning with it; or that it stands for."""
+    """Return the commands whose names are two edits away at most or begin with the word, and those it stands for."""
     return [name for name, entry in COMMANDS.items()
             if entry.summary and (edit_distance(word.lower(), name) <= _EDITS.get(name, 2)
                                   or name.startswith(word.lower())
-                                  or word.lower() in _MEANT_BY.get(name, ()))]
+                                  or word.lower() in _SUGGEST_FOR.get(name, ()))]
 
 
-def edit_distance(one: str, other: str) -> int:
-    """Levenshtein's."""
+def edit_distance(word: str, other: str) -> int:
+    """Return Levenshtein's distance."""
     row = list(range(len(other) + 1))
-    for i, a in enumerate(one, 1):
+    for i, a in enumerate(word, 1):
         previous, row = row, [i]
         for j, b in enumerate(other, 1):
             row.append(min(previous[j] + 1, row[-1] + 1, previous[j - 1] + (a != b)))
     return row[-1]
-

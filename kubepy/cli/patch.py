@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import printable
-from kubepy.apiserver.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.errors import CliError
-from kubepy.cli.reading import read_string
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string
+from kubepy.cli.files import read_string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
@@ -25,10 +26,9 @@ from kubepy.cli.runtime.flagsets import (
     subresource_flag,
 )
 from kubepy.cli.runtime.infos import Info
+from kubepy.cli.runtime.objects import cause
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.record import cause
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
@@ -58,11 +58,11 @@ kubepy patch ds nginx-ds -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxUna
 kubepy patch ds nginx-ds --type=json \\
   -p '[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"nginx:1.26"}]'
 """)
-def patch(session: Session, given: Invocation) -> None:
+def patch(factory: Factory, given: Invocation) -> None:
     """Update fields of a resource using strategic merge patch, a JSON merge patch, or a JSON patch.
 
     JSON and YAML formats are accepted."""
-    strategy = dry_run(session, given)
+    strategy = dry_run(factory, given)
     validate(given, strategy)
     content = read_patch(given)
     seen = 0
@@ -73,14 +73,14 @@ def patch(session: Session, given: Invocation) -> None:
         if given.local or strategy == CLIENT:
             patched = patched_locally(info, content)
         else:
-            patched = send(session, given, info, content, dry_run=strategy == SERVER)
+            patched = send(factory, given, info, content, dry_run=strategy == SERVER)
         # Upstream sets the operation after it has added "(dry run)" to it, so that a dry run does not say so.
         operation = "patched (no change)" if patched == info.object else "patched"
         if given.record and not (given.local or strategy == CLIENT):
-            patched = _recorded(session, given, info, patched, dry_run=strategy == SERVER)
-        printer_for(session, given, operation)(patched)
+            patched = _recorded(factory, given, info, patched, dry_run=strategy == SERVER)
+        printer_for(factory, given, operation)(patched)
 
-    find(session, given, local=given.local).visit(patch_one)
+    find(factory, given, local=given.local).visit(patch_one)
     if not seen:
         raise CliError("no objects passed to patch")
 
@@ -171,7 +171,7 @@ def _repeated(value: Any, path: str) -> Iterator[str]:
 # --- patching -----------------------------------------------------------------------------------------------------
 
 
-def send(session: Session, given: Invocation, info: Info, content: Content, *, dry_run: bool) -> Object:
+def send(factory: Factory, given: Invocation, info: Info, content: Content, *, dry_run: bool) -> Object:
     """Let the server patch an object. Raises Status, CliError."""
     if content.broken:
         from kubepy.api.errors import BadRequest
@@ -179,20 +179,22 @@ def send(session: Session, given: Invocation, info: Info, content: Content, *, d
         raise BadRequest(content.broken if content.type == TYPES["strategic"] else
                          f"error decoding patch: {content.broken}")
     for path in content.repeated:
-        session.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field {quote(path)}')
+        factory.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field {quote(path)}')
     try:
-        return session.client.patch(info.resource.address, info.name, content.value, content.type,
-                                    namespace=info.namespace, subresource=given.subresource, dry_run=dry_run,
-                                    field_manager=given.field_manager, field_validation="Warn")
+        return factory.client.patch(info.resource.gvr, info.name, Patch(content.type, content.value),
+                                    namespace=info.namespace, subresource=given.subresource,
+                                    options=PatchOptions(dry_run=dry_run, field_manager=given.field_manager,
+                                                         field_validation="Warn"))
     except api_errors.UnsupportedMediaType as error:
         kind = f"{info.resource.api_version}, Kind={info.resource.kind}"
         raise CliError(f"{content.type} is not supported by {kind}: {error}") from None
 
 
-def _recorded(session: Session, given: Invocation, info: Info, patched: Object, *, dry_run: bool) -> Object:
+def _recorded(factory: Factory, given: Invocation, info: Info, patched: Object, *, dry_run: bool) -> Object:
     """The object with the command line as its change cause, which is a patch of its own."""
-    return session.client.patch(info.resource.address, info.name, cause(given), MERGE_PATCH, namespace=info.namespace,
-                                subresource=given.subresource, dry_run=dry_run, field_manager=given.field_manager)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause(given)),
+                                namespace=info.namespace, subresource=given.subresource,
+                                options=PatchOptions(dry_run=dry_run, field_manager=given.field_manager))
 
 
 def patched_locally(info: Info, content: Content) -> Object:

@@ -14,8 +14,8 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import CREATE_ONLY, Resource
 from kubepy.api.values.goformat import quote, to_json
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.get_flags import GetOptions
+from kubepy.cli.runtime.factory import Factory
 
 HEALTH = ("healthz", "livez", "readyz")
 
@@ -29,24 +29,24 @@ class Target(NamedTuple):
     subresource: str
 
 
-def validate(given: Invocation) -> None:
-    """Raises CliError for what cannot be said together, or is no path."""
-    if given.args:
+def validate_get(options: GetOptions) -> None:
+    """Raise CliError for flags that exclude --raw, or a path that is none."""
+    if options.args:
         raise CliError("arguments may not be passed when --raw is specified")
-    if given.watch or given.watch_only or given.selector:
+    if options.watch or options.watch_only or options.selector:
         raise CliError("--raw may not be specified with other flags that filter the server request or alter the output")
-    check_path(given)
+    check_path(options.raw, options.output)
 
 
-def check_path(given: Invocation) -> None:
-    """What every command asks of its --raw. Raises CliError."""
-    if given.output:
+def check_path(path: str, output: str) -> None:
+    """Raise CliError for a --raw that no command takes."""
+    if output:
         raise CliError("--raw and --output are mutually exclusive")
-    if not given.raw.startswith("/"):
-        raise CliError(f"--raw must be a valid URL path: parse {quote(given.raw)}: invalid URI for request")
+    if not path.startswith("/"):
+        raise CliError(f"--raw must be a valid URL path: parse {quote(path)}: invalid URI for request")
 
 
-def answer(session: Session, path: str) -> str:
+def answer(factory: Factory, path: str) -> str:
     """The body of the answer. Raises NotFound and what reading raises."""
     url = urlsplit(path)
     match parts_of(url):
@@ -57,27 +57,27 @@ def answer(session: Session, path: str) -> str:
         case ["api"]:
             return body_of({"kind": "APIVersions", "versions": ["v1"]})
         case ["apis"]:
-            return body_of({"kind": "APIGroupList", "apiVersion": "v1", "groups": _groups(session)})
+            return body_of({"kind": "APIGroupList", "apiVersion": "v1", "groups": _groups(factory)})
         case ["apis", group]:
-            return body_of({"kind": "APIGroup", "apiVersion": "v1", **_group(session, group)})
+            return body_of({"kind": "APIGroup", "apiVersion": "v1", **_group(factory, group)})
         case ["api", version]:
-            return _discovery(session, "", version)
+            return _discovery(factory, "", version)
         case ["apis", group, version]:
-            return _discovery(session, group, version)
-    return _read(session, target_of(session, url), url)
+            return _discovery(factory, group, version)
+    return _read(factory, target_of(factory, url), url)
 
 
 def parts_of(url: SplitResult) -> list[str]:
     return [unquote(part) for part in url.path.strip("/").split("/")]
 
 
-def target_of(session: Session, url: SplitResult) -> Target:
+def target_of(factory: Factory, url: SplitResult) -> Target:
     """What a path names. Raises NotFound."""
     match parts_of(url):
         case ["api", version, *rest] if rest:
-            return _target(session, "", version, rest)
+            return _target(factory, "", version, rest)
         case ["apis", group, version, *rest] if rest:
-            return _target(session, group, version, rest)
+            return _target(factory, group, version, rest)
     raise no_such_resource()
 
 
@@ -94,12 +94,12 @@ def body_of(answer: Object) -> str:
 # --- discovery ----------------------------------------------------------------------------------------------------
 
 
-def _groups(session: Session) -> list[Object]:
-    return [_group(session, name) for name in dict.fromkeys(one.group for one in session.scheme if one.group)]
+def _groups(factory: Factory) -> list[Object]:
+    return [_group(factory, name) for name in dict.fromkeys(one.group for one in factory.scheme if one.group)]
 
 
-def _group(session: Session, group: str) -> Object:
-    names = dict.fromkeys(version for one in session.scheme if one.group == group
+def _group(factory: Factory, group: str) -> Object:
+    names = dict.fromkeys(version for one in factory.scheme if one.group == group
                           for version in (one.version, *one.other_versions))
     versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in names]
     if not versions or not group:
@@ -107,8 +107,8 @@ def _group(session: Session, group: str) -> Object:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _discovery(session: Session, group: str, version: str) -> str:
-    resources = [entry for one in session.scheme if _serves(one, group, version) for entry in _entries(one)]
+def _discovery(factory: Factory, group: str, version: str) -> str:
+    resources = [entry for one in factory.scheme if _serves(one, group, version) for entry in _entries(one)]
     if not resources:
         raise no_such_resource()
     return body_of({"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {}),
@@ -154,35 +154,35 @@ def _subresource(one: Resource, name: str) -> Object:
 # --- objects ------------------------------------------------------------------------------------------------------
 
 
-def _target(session: Session, group: str, version: str, rest: list[str]) -> Target:
+def _target(factory: Factory, group: str, version: str, rest: list[str]) -> Target:
     namespace: str | None = None
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
         _, namespace, *rest = rest
     plural, name, subresource = (*rest, "", "")[:3]
-    found = next((one for one in session.scheme if one.plural == plural and _serves(one, group, version)), None)
+    found = next((one for one in factory.scheme if one.plural == plural and _serves(one, group, version)), None)
     if found is None or len(rest) > 3 or (found.namespaced != (namespace is not None) and (name or namespace)):
         raise no_such_resource()
     return Target(found.at(version), namespace, name, subresource)
 
 
-def _read(session: Session, target: Target, url: SplitResult) -> str:
+def _read(factory: Factory, target: Target, url: SplitResult) -> str:
     if not target.name:
-        return _list(session, target, parse_qs(url.query))
+        return _list(factory, target, parse_qs(url.query))
     if target.subresource == "scale":
-        return body_of(shown(session, session.client.get_scale(target.resource.key, target.name,
-                                                              namespace=target.namespace or "")))
+        return body_of(shown(factory, factory.client.get(target.resource.key, target.name,
+                                                         namespace=target.namespace or "", subresource="scale")))
     if target.subresource and target.subresource not in target.resource.subresources:
         raise no_such_resource()
-    return body_of(shown(session, session.client.get(target.resource.address, target.name,
+    return body_of(shown(factory, factory.client.get(target.resource.gvr, target.name,
                                                     namespace=target.namespace or "")))
 
 
-def _list(session: Session, target: Target, query: dict[str, list[str]]) -> str:
+def _list(factory: Factory, target: Target, query: dict[str, list[str]]) -> str:
     resource = target.resource
-    found = session.client.list(resource.address, namespace=target.namespace,
+    found = factory.client.list(resource.gvr, namespace=target.namespace,
                                 label_selector=query.get("labelSelector", [""])[-1],
                                 field_selector=query.get("fieldSelector", [""])[-1])
-    items = [shown(session, obj) for obj in found.items]
+    items = [shown(factory, obj) for obj in found.items]
     if not resource.custom:
         items = [{key: value for key, value in obj.items() if key not in ("kind", "apiVersion")} for obj in items]
     kinds = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
@@ -192,9 +192,9 @@ def _list(session: Session, target: Target, query: dict[str, list[str]]) -> str:
     return body_of({**kinds, **meta, "items": items})
 
 
-def shown(session: Session, obj: Object) -> Any:
+def shown(factory: Factory, obj: Object) -> Any:
     from kubepy.api.types import type_of
     from kubepy.cli.runtime.output import in_go_order, in_sorted_order
 
-    whole = session.client.with_managed_fields(obj)
+    whole = factory.client.with_managed_fields(obj)
     return in_go_order(whole) if type_of(whole) else in_sorted_order(whole)

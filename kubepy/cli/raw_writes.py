@@ -12,12 +12,18 @@ from urllib.parse import parse_qs, urlsplit
 
 from kubepy.api.errors import BadRequest, method_not_allowed, no_such_resource
 from kubepy.api.meta import Object
-from kubepy.apiserver.requests.options import DeleteOptions
+from kubepy.apiserver.request import (
+    CollectionOptions,
+    CreateOptions,
+    DeleteOptions,
+    ListOptions,
+    UpdateOptions,
+)
 from kubepy.cli.errors import CliError
 from kubepy.cli.raw import Target, body_of, check_path, shown, target_of
-from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.manifests import read_text
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.options import RawOptions
 from kubepy.quoting import printable
 
 MANAGER = "kubectl"  # the client's name where a request names no manager
@@ -31,52 +37,46 @@ _RETURNED = frozenset({"csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "
                        "volumeattributesclasses.storage.k8s.io"})
 
 Query = dict[str, str]
-Answer = Callable[[Session, Target, Any, Query], Object]
+Answer = Callable[[Factory, Target, Any, Query], Object]
 
 
-def create(session: Session, given: Invocation) -> None:
-    """Raises CliError for flags that do not go together, and what the request raises."""
-    if given.edit:
-        raise CliError("--raw and --edit are mutually exclusive")
-    _check_file(given)
-    if given.selector:
-        raise CliError("--raw and --selector (-l) are mutually exclusive")
-    check_path(given)
-    _send(session, given, _post)
+def post(factory: Factory, options: RawOptions, output: str) -> None:
+    """Create: print the answer to a POST. Raises CliError, and what the request raises."""
+    check_path(options.raw, output)
+    _send(factory, options, _post)
 
 
-def replace(session: Session, given: Invocation) -> None:
-    """Raises as ``create``."""
-    _check_file(given)
-    check_path(given)
-    _send(session, given, _put)
+def put(factory: Factory, options: RawOptions, output: str) -> None:
+    """Replace: print the answer to a PUT. Raises as ``post``."""
+    check_file(options)
+    check_path(options.raw, output)
+    _send(factory, options, _put)
 
 
-def delete(session: Session, given: Invocation) -> None:
-    """Raises as ``create``. Without a file the request has no body."""
-    if given.interactive:
-        raise CliError("--interactive can not be used with --raw")
-    if given.filename or given.recursive:
-        _check_file(given)
-    check_path(given)
-    _send(session, given, _delete)
+def delete(factory: Factory, options: RawOptions, output: str) -> None:
+    """Delete: print the answer to a DELETE, without a body if there is no file. Raises as ``post``."""
+    if options.filename or options.recursive:
+        check_file(options)
+    check_path(options.raw, output)
+    _send(factory, options, _delete)
 
 
-def _check_file(given: Invocation) -> None:
-    if len(given.filename) > 1 or not (given.filename or given.recursive):
+def check_file(options: RawOptions) -> None:
+    """Raise CliError unless the flags name one file."""
+    if len(options.filename) > 1 or not (options.filename or options.recursive):
         raise CliError("--raw can only use a single local file or stdin")
-    if any(path.startswith(("http://", "https://")) for path in given.filename):
+    if any(path.startswith(("http://", "https://")) for path in options.filename):
         raise CliError("--raw cannot read from a url")
-    if given.recursive:
+    if options.recursive:
         raise CliError("--raw and --recursive are mutually exclusive")
 
 
-def _send(session: Session, given: Invocation, answer: Answer) -> None:
-    url = urlsplit(given.raw)
-    text = read_text(session, given.filename[0]) if given.filename else None
-    target = target_of(session, url)
+def _send(factory: Factory, options: RawOptions, answer: Answer) -> None:
+    url = urlsplit(options.raw)
+    text = read_text(factory, options.filename[0]) if options.filename else None
+    target = target_of(factory, url)
     query = {key: values[-1] for key, values in parse_qs(url.query).items()}
-    session.print(body_of(answer(session, target, _read(target, text), query)), end="")
+    factory.print(body_of(answer(factory, target, _read(target, text), query)), end="")
 
 
 def _read(target: Target, text: str | None) -> Any:
@@ -113,26 +113,26 @@ def _summary(body: bytes) -> str:
 # --- the requests -------------------------------------------------------------------------------------------------
 
 
-def _post(session: Session, target: Target, body: Any, query: Query) -> Object:
+def _post(factory: Factory, target: Target, body: Any, query: Query) -> Object:
     if target.subresource:
-        return _post_to_subresource(session, target, body, query)
+        return _post_to_subresource(factory, target, body, query)
     if target.name:
         raise method_not_allowed()
-    return _shown(session, session.client.create(target.resource.address, body, namespace=target.namespace or "",
-                                                 **_write_options(query)))
+    return _shown(factory, factory.client.create(target.resource.gvr, body, namespace=target.namespace or "",
+                                                 options=CreateOptions(*_write_options(query))))
 
 
-def _post_to_subresource(session: Session, target: Target, body: Any, query: Query) -> Object:
+def _post_to_subresource(factory: Factory, target: Target, body: Any, query: Query) -> Object:
     if target.subresource not in target.resource.subresources:
         raise no_such_resource()
     namespace = target.namespace or ""
     if target.subresource == "eviction":
         _expect_own_name(target, body, "Eviction")
-        session.client.evict(target.name, namespace=namespace,
+        factory.client.evict(target.name, namespace=namespace,
                              options=_delete_options(body.get("deleteOptions"), query))
     elif target.subresource == "binding":
         _expect_own_name(target, body, "Binding")
-        session.client.bind(target.name, (body.get("target") or {}).get("name", ""), namespace=namespace)
+        factory.client.bind(target.name, (body.get("target") or {}).get("name", ""), namespace=namespace)
     else:
         raise method_not_allowed()
     return _success(code=201)
@@ -144,13 +144,14 @@ def _expect_own_name(target: Target, body: Any, kind: str) -> None:
         raise BadRequest(f"name in URL does not match name in {kind} object")
 
 
-def _put(session: Session, target: Target, body: Any, query: Query) -> Object:
+def _put(factory: Factory, target: Target, body: Any, query: Query) -> Object:
     if not target.name:
         raise method_not_allowed()
     named = {**body, "metadata": {"name": target.name, **(body.get("metadata") or {})}}
     _expect_name(target, named)
-    return _shown(session, session.client.update(target.resource.address, named, namespace=target.namespace or "",
-                                                 subresource=target.subresource, **_write_options(query)))
+    return _shown(factory, factory.client.update(target.resource.gvr, named, namespace=target.namespace or "",
+                                                 subresource=target.subresource,
+                                                 options=UpdateOptions(*_write_options(query))))
 
 
 def _expect_name(target: Target, obj: Object) -> None:
@@ -161,15 +162,15 @@ def _expect_name(target: Target, obj: Object) -> None:
                          f"({printable(target.name)})")
 
 
-def _delete(session: Session, target: Target, body: Any, query: Query) -> Object:
+def _delete(factory: Factory, target: Target, body: Any, query: Query) -> Object:
     options, namespace = _delete_options(body, query), target.namespace or ""
     if target.subresource:
         raise method_not_allowed()
     if not target.name:
-        return _deleted_all(session, target, options, query)
-    left = session.client.delete(target.resource.key, target.name, namespace=namespace, options=options)
+        return _deleted_all(factory, target, options, query)
+    left = factory.client.delete(target.resource.key, target.name, namespace=namespace, options=options)
     if _is_held(left) or target.resource.key in _RETURNED:
-        return _shown(session, left)
+        return _shown(factory, left)
     group = {"group": target.resource.group} if target.resource.group else {}
     return _success(details={"name": target.name, **group, "kind": target.resource.plural,
                              "uid": left["metadata"]["uid"]})
@@ -182,19 +183,19 @@ def _is_held(obj: Object) -> bool:
     return bool(finalizers) or (metadata.get("deletionGracePeriodSeconds") or 0) > 0
 
 
-def _deleted_all(session: Session, target: Target, options: DeleteOptions, query: Query) -> Object:
+def _deleted_all(factory: Factory, target: Target, options: DeleteOptions, query: Query) -> Object:
     if target.resource.namespaced and not target.namespace:
         raise method_not_allowed()
-    gone = session.client.delete_collection(
-        target.resource.key, namespace=target.namespace or "", label_selector=query.get("labelSelector", ""),
-        field_selector=query.get("fieldSelector", ""), options=options)
-    items = [_shown(session, obj) for obj in gone]
+    selectors = ListOptions(query.get("labelSelector", ""), query.get("fieldSelector", ""))
+    gone = factory.client.delete_collection(target.resource.gvr, namespace=target.namespace or "",
+                                            options=CollectionOptions(selectors, options))
+    items = [_shown(factory, obj) for obj in gone]
     return {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version,
-            "metadata": {"resourceVersion": str(session.client.revision())}, "items": items}
+            "metadata": {"resourceVersion": str(factory.client.revision())}, "items": items}
 
 
-def _shown(session: Session, obj: Object) -> Object:
-    found: Object = shown(session, obj)
+def _shown(factory: Factory, obj: Object) -> Object:
+    found: Object = shown(factory, obj)
     return found
 
 
@@ -202,9 +203,9 @@ def _success(**more: Any) -> Object:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", **more}
 
 
-def _write_options(query: Query) -> dict[str, Any]:
-    return {"field_manager": query.get("fieldManager", MANAGER), "dry_run": query.get("dryRun") == "All",
-            "field_validation": query.get("fieldValidation", "Warn")}
+def _write_options(query: Query) -> tuple[bool, str, str]:
+    """Return the parameters of a CreateOptions or UpdateOptions."""
+    return query.get("dryRun") == "All", query.get("fieldManager", MANAGER), query.get("fieldValidation", "Warn")
 
 
 def _delete_options(body: Any, query: Query) -> DeleteOptions:

@@ -6,12 +6,16 @@ import re
 
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, atoi
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata, save_config
 from kubepy.cli.create.service_objects import Service, parse_pairs, service
 from kubepy.cli.delete import deletion_flags, propagation_policy
 from kubepy.cli.errors import CliError, is_expected, raise_all
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, duration, string, string_array
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import duration_flag as duration
+from kubepy.cli.runtime.flags import string_array_flag as string_array
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
@@ -23,10 +27,10 @@ from kubepy.cli.runtime.flagsets import (
     record_flag,
     save_config_flag,
 )
+from kubepy.cli.runtime.objects import record
 from kubepy.cli.runtime.output import Printer, printer_for
 from kubepy.cli.runtime.overrides import overridden, override_flags
-from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.session import NOTHING, Session
+from kubepy.cli.runtime.verbs import NOTHING, Invocation, changed_flag, verb
 from kubepy.quoting import printable, quote
 
 FLAGS = [
@@ -55,7 +59,7 @@ FLAGS = [
     save_config_flag(),
     field_manager_flag("kubectl-run"),
     record_flag(),
-    *(flag._replace(help=NOTHING) for flag in deletion_flags("to use to replace the resource.", wait=False)),
+    *(changed_flag(flag, help=NOTHING) for flag in deletion_flags("to use to replace the resource.", wait=False)),
 ]
 PULL_POLICIES = ("", "Always", "IfNotPresent", "Never")
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -72,18 +76,18 @@ kubepy run box --image=busybox:1.36 --dry-run=client -o yaml
 # A pod and a service in front of it
 kubepy run web --image=nginx:1.25 --port=80 --expose
 """)
-def run(session: Session, given: Invocation) -> None:
+def run(factory: Factory, given: Invocation) -> None:
     """Create and run a particular image in a pod."""
     given.require("image")
-    strategy = dry_run(session, given)
-    printer = printer_for(session, given, "created", strategy, typed=True)
-    propagation_policy(session, given.cascade)
+    strategy = dry_run(factory, given)
+    printer = printer_for(factory, given, "created", strategy, typed=True)
+    propagation_policy(factory, given.cascade)
     validate(given, strategy)
-    pod = _created(session, given, overridden(given, pod_of(session, given)), strategy)
+    pod = _created(factory, given, overridden(given, pod_of(factory, given)), strategy)
     errors: list[Exception] = []
     if given.expose:
         try:
-            _expose(session, given, printer, strategy)
+            _expose(factory, given, printer, strategy)
         except Exception as error:
             if not is_expected(error):
                 raise
@@ -138,13 +142,13 @@ def is_image_reference(text: str) -> bool:
 # --- objects ------------------------------------------------------------------------------------------------------
 
 
-def pod_of(session: Session, given: Invocation) -> Object:
+def pod_of(factory: Factory, given: Invocation) -> Object:
     """The pod, its fields in Go's order. Raises CliError."""
     name = given.args[0]
     labels = parse_pairs(given.labels) if given.labels else {"run": name}
     spec = {"containers": [_container(given, name)], "restartPolicy": given.restart or "Always",
             "dnsPolicy": "ClusterFirst"}
-    made = metadata(session, name, labels=labels, annotations=_annotations(given))
+    made = metadata(factory, name, labels=labels, annotations=_annotations(given))
     return {"kind": "Pod", "apiVersion": "v1", "metadata": made, "spec": spec, "status": {}}
 
 
@@ -194,23 +198,23 @@ def _annotations(given: Invocation) -> dict[str, str]:
     return dict(sorted((key, value) for key, _, value in pairs))
 
 
-def _expose(session: Session, given: Invocation, printer: Printer, strategy: str) -> None:
+def _expose(factory: Factory, given: Invocation, printer: Printer, strategy: str) -> None:
     """The service of ``--expose``, printed before its pod."""
     name = given.args[0]
     labels = parse_pairs(given.labels) if given.labels else {}
     wanted = Service(name, labels or {"run": name}, [given.port], labels, {})
-    made = service(wanted, metadata(session, name, labels=labels))
-    printer(_created(session, given, made, strategy))
+    made = service(wanted, metadata(factory, name, labels=labels))
+    printer(_created(factory, given, made, strategy))
     if given.output == "yaml":
-        session.print("---")
+        factory.print("---")
 
 
-def _created(session: Session, given: Invocation, obj: Object, strategy: str) -> Object:
+def _created(factory: Factory, given: Invocation, obj: Object, strategy: str) -> Object:
     if given.record:
         record(obj, given)
     if strategy == CLIENT:
         return obj
     if given.save_config:
         save_config(obj)
-    return session.client.create(f"{obj['kind'].lower()}s", obj, namespace=session.namespace,
-                                 dry_run=strategy == SERVER, field_manager=given.field_manager)
+    return factory.client.create(f"{obj['kind'].lower()}s", obj, namespace=factory.namespace,
+                                 options=CreateOptions(dry_run=strategy == SERVER, field_manager=given.field_manager))

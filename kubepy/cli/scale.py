@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import MERGE_PATCH
+from kubepy.apiserver.request import MERGE_PATCH, Patch, PatchOptions, UpdateOptions
 from kubepy.cli.errors import CliError, raise_all
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, duration, integer, string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import duration_flag as duration
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
@@ -20,10 +23,9 @@ from kubepy.cli.runtime.flagsets import (
     selector_flag,
 )
 from kubepy.cli.runtime.infos import Info
+from kubepy.cli.runtime.objects import CHANGE_CAUSE, record
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.record import CHANGE_CAUSE, record
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.quoting import quote
 
 FLAGS = [
@@ -48,40 +50,40 @@ kubepy scale deploy/web --replicas=3
 # Only if there are two now
 kubepy scale deploy/web --current-replicas=2 --replicas=3
 """)
-def scale(session: Session, given: Invocation) -> None:
+def scale(factory: Factory, given: Invocation) -> None:
     """Set a new size for a deployment, replica set, replication controller, or stateful set.
 
     The preconditions --current-replicas and --resource-version are validated before the scaling is attempted."""
     given.require("replicas")
-    strategy = dry_run(session, given)
-    printer = printer_for(session, given, "scaled", strategy)
+    strategy = dry_run(factory, given)
+    printer = printer_for(factory, given, "scaled", strategy)
     validate(given)
-    infos, errors = find(session, given, bare_types=given.all).infos()
+    infos, errors = find(factory, given, bare_types=given.all).infos()
     if given.resource_version and len(infos) > 1:
         raise CliError("cannot use --resource-version with multiple resources")
     if not infos:
         raise_all(errors)
         raise CliError("no objects passed to scale")
     for info in infos:
-        printer(scaled(session, given, info, strategy))
+        printer(scaled(factory, given, info, strategy))
     raise_all(errors)
 
 
-def scaled(session: Session, given: Invocation, info: Info, strategy: str) -> Object:
+def scaled(factory: Factory, given: Invocation, info: Info, strategy: str) -> Object:
     """Scale one object, unless this is a rehearsal on the client; returns what to print."""
     if strategy == CLIENT:
         return with_replicas(info, given.replicas)
-    replicas = scale_one(session, given, info, dry_run=strategy == SERVER)
+    replicas = scale_one(factory, given, info, dry_run=strategy == SERVER)
     if strategy == NONE and given.timeout:
-        _wait(session, info, given.replicas, given.timeout)
+        _wait(factory, info, given.replicas, given.timeout)
     obj = with_replicas(info, replicas)
     if given.record:
         obj = {**obj, "metadata": {**obj["metadata"]}}
         record(obj, given)
     if given.record and strategy == NONE:
         cause = {"metadata": {"annotations": {CHANGE_CAUSE: obj["metadata"]["annotations"][CHANGE_CAUSE]}}}
-        session.client.patch(info.resource.address, info.name, cause, MERGE_PATCH, namespace=info.namespace,
-                             field_manager=UNNAMED)
+        factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause), namespace=info.namespace,
+                             options=PatchOptions(field_manager=UNNAMED))
     return obj
 
 
@@ -92,19 +94,20 @@ def validate(given: Invocation) -> None:
         raise CliError("The --current-replicas must specify an integer of -1 or greater")
 
 
-def scale_one(session: Session, given: Invocation, info: Info, *, dry_run: bool) -> int:
+def scale_one(factory: Factory, given: Invocation, info: Info, *, dry_run: bool) -> int:
     """Set the size; returns what it is then. With preconditions the scale is read, checked and written together."""
-    client, key = session.client, info.resource.key
+    client, key = factory.client, info.resource.key
     if given.current_replicas == -1 and not given.resource_version:
-        answer = client.patch(key, info.name, {"spec": {"replicas": given.replicas}}, MERGE_PATCH,
-                              namespace=info.namespace, subresource="scale", dry_run=dry_run, field_manager=UNNAMED)
+        answer = client.patch(key, info.name, Patch(MERGE_PATCH, {"spec": {"replicas": given.replicas}}),
+                              namespace=info.namespace, subresource="scale",
+                              options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))
         return _replicas(answer)
     with client.joined():
-        current = client.get_scale(key, info.name, namespace=info.namespace)
+        current = client.get(key, info.name, namespace=info.namespace, subresource="scale")
         _check(given, current)
         wanted = {**current, "spec": {**current.get("spec", {}), "replicas": given.replicas}}
-        return _replicas(client.update_scale(key, wanted, namespace=info.namespace, dry_run=dry_run,
-                                             field_manager=UNNAMED))
+        return _replicas(client.update(key, wanted, namespace=info.namespace, subresource="scale",
+                                       options=UpdateOptions(dry_run=dry_run, field_manager=UNNAMED)))
 
 
 def _replicas(scale: Object) -> int:
@@ -121,12 +124,12 @@ def _check(given: Invocation, current: Object) -> None:
         raise CliError(f"Expected resource version to be {given.resource_version}, was {version}")
 
 
-def _wait(session: Session, info: Info, replicas: int, timeout: float) -> None:
+def _wait(factory: Factory, info: Info, replicas: int, timeout: float) -> None:
     def is_scaled() -> bool:
-        current = session.client.get_scale(info.resource.key, info.name, namespace=info.namespace)
+        current = factory.client.get(info.resource.key, info.name, namespace=info.namespace, subresource="scale")
         return bool(current.get("status", {}).get("replicas", 0) == replicas)
 
-    if not is_scaled() and not session.driver.wait_until(is_scaled, timeout):
+    if not is_scaled() and not factory.driver.wait_until(is_scaled, timeout):
         raise CliError(f"timed out waiting for {quote(info.name)} to be synced")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from kubepy import KUBERNETES_VERSION, KUSTOMIZE_VERSION, __version__
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, string
-from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.options import GLOBAL_FLAGS
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import printable
 
 FLAGS = [
@@ -22,7 +24,7 @@ kubepy version
 # For a script
 kubepy version -o json
 """)
-def version(session: Session, given: Invocation) -> None:
+def version(factory: Factory, given: Invocation) -> None:
     """Print the client and server version information.
 
     kubepy is both, and keeps to one version of Kubernetes."""
@@ -31,10 +33,10 @@ def version(session: Session, given: Invocation) -> None:
     if given.output not in ("", "yaml", "json"):
         raise CliError("--output must be 'yaml' or 'json'")
     if not given.output:
-        session.print(f"Client Version: {KUBERNETES_VERSION} (kubepy {__version__})\nKustomize Version: "
+        factory.print(f"Client Version: {KUBERNETES_VERSION} (kubepy {__version__})\nKustomize Version: "
                       f"{KUSTOMIZE_VERSION}")
         if not given.client:
-            session.print(f"Server Version: {KUBERNETES_VERSION}")
+            factory.print(f"Server Version: {KUBERNETES_VERSION}")
         return
     info = version_info()
     versions = {"clientVersion": info, "kustomizeVersion": KUSTOMIZE_VERSION}
@@ -43,11 +45,11 @@ def version(session: Session, given: Invocation) -> None:
     if given.output == "yaml":
         from kubepy.storage.yaml import dump
 
-        session.print(dump(versions))
+        factory.print(dump(versions))
     else:
         from kubepy.api.values.goformat import to_json
 
-        session.print(to_json(versions, indent=2, sort_keys=False))
+        factory.print(to_json(versions, indent=2, sort_keys=False))
 
 
 def version_info() -> dict[str, str]:
@@ -60,13 +62,13 @@ def version_info() -> dict[str, str]:
 # What every command takes
 kubepy options
 """)
-def options(session: Session, given: Invocation) -> None:
+def options(factory: Factory, given: Invocation) -> None:
     """Print the list of flags inherited by all commands."""
     from textwrap import fill
 
     from kubepy.cli.runtime.help import options_text
 
-    session.print(options_text("The following options can be passed to any command:\n", GLOBAL_FLAGS))
-    names = ", ".join(f"--{flag.name}" for flag in GLOBAL_FLAGS if flag.hidden)
-    session.print("\n" + fill(f"kubectl's other options are accepted and mean nothing here: {names}.", 110,
+    factory.print(options_text("The following options can be passed to any command:\n", GLOBAL_FLAGS))
+    names = ", ".join(f"--{flag.long}" for flag in GLOBAL_FLAGS if flag.hidden)
+    factory.print("\n" + fill(f"kubectl's other options are accepted and mean nothing here: {names}.", 110,
                               break_on_hyphens=False))

@@ -8,8 +8,10 @@ from typing import Any
 
 from kubepy.api.meta import Object, uid_of
 from kubepy.cli.errors import CliError, raise_all, unless_missing
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, duration, string_array
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import duration_flag as duration
+from kubepy.cli.runtime.flags import string_array_flag as string_array
 from kubepy.cli.runtime.flagsets import (
     all_namespaces_flag,
     field_selector_flag,
@@ -20,8 +22,7 @@ from kubepy.cli.runtime.flagsets import (
 )
 from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, changed_flag, find, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
@@ -38,8 +39,8 @@ FLAGS = [
     selector_flag(),
     field_selector_flag(),
     local_flag("wait"),
-    *(flag._replace(default=True) if flag.name == "recursive" else flag
-      for flag in filename_flags("identifying the resource.") if flag.name != "kustomize"),
+    *(changed_flag(flag, default=True) if flag.long == "recursive" else flag
+      for flag in filename_flags("identifying the resource.") if flag.long != "kustomize"),
     *output_flags(),
 ]
 WEEK = 7 * 24 * 3600.0
@@ -60,20 +61,20 @@ kubepy wait ds/nginx-ds --for=jsonpath='{.status.numberReady}'=3 --timeout=10s
 # Until a pod is gone
 kubepy wait pod/box --for=delete
 """)
-def wait(session: Session, given: Invocation) -> None:
+def wait(factory: Factory, given: Invocation) -> None:
     """Wait for a specific condition on one or many resources.
 
     The controllers run meanwhile."""
-    printer = printer_for(session, given, "condition met")
+    printer = printer_for(factory, given, "condition met")
     words: list[str] = given.flag("for")
     checks = [None if word.lower() == "delete" else check_of(word) for word in words]
     if not checks:
         raise CliError("unrecognized condition: []")
     asked = {word.lower() for word in words}
-    deadline = _Deadline(session, given.timeout if given.timeout >= 0 else WEEK)
+    deadline = _Deadline(factory, given.timeout if given.timeout >= 0 else WEEK)
     if "create" in asked:
-        _wait_for_creation(session, given, deadline)
-    result = _found(session, given)
+        _wait_for_creation(factory, given, deadline)
+    result = _found(factory, given)
     if "delete" in asked:
         result.ignore_not_found()
     seen = 0
@@ -82,7 +83,7 @@ def wait(session: Session, given: Invocation) -> None:
         nonlocal seen
         seen += 1
         for check in checks:
-            printer(wait_for(session, info, check, deadline) if check else wait_for_deletion(session, info, deadline))
+            printer(wait_for(factory, info, check, deadline) if check else wait_for_deletion(factory, info, deadline))
 
     raise_all(result.errors_of(wait_for_one))
     if not seen and "delete" not in asked:
@@ -92,8 +93,8 @@ def wait(session: Session, given: Invocation) -> None:
 class _Deadline:
     """One time limit for everything that a command waits for."""
 
-    def __init__(self, session: Session, timeout: float) -> None:
-        self._clock = session.cluster.clock
+    def __init__(self, factory: Factory, timeout: float) -> None:
+        self._clock = factory.cluster.clock
         self._end = self._clock.monotonic() + timeout
         self.only_once = timeout == 0
 
@@ -105,32 +106,32 @@ class _Deadline:
         return not self.only_once and not self.left()
 
 
-def _found(session: Session, given: Invocation) -> Result:
-    return find(session, given, bare_types=given.all, latest=True, local=given.local)
+def _found(factory: Factory, given: Invocation) -> Result:
+    return find(factory, given, bare_types=given.all, latest=True, local=given.local)
 
 
-def _wait_for_creation(session: Session, given: Invocation, deadline: _Deadline) -> None:
+def _wait_for_creation(factory: Factory, given: Invocation, deadline: _Deadline) -> None:
     has_files = bool(given.filename)
 
     def is_there() -> bool:
-        infos, errors = _found(session, given).infos()
+        infos, errors = _found(factory, given).infos()
         # Upstream goes on waiting for a single object that was named, and gives up where others are missing.
         if len(errors) == 1 and isinstance(errors[0], api_errors.NotFound) and not has_files:
             return False
         raise_all(errors)
         return bool(infos)
 
-    if not is_there() and not session.driver.wait_until(is_there, deadline.left(), "for creation"):
+    if not is_there() and not factory.driver.wait_until(is_there, deadline.left(), "for creation"):
         raise CliError(TIMED_OUT)
 
 
-def wait_for(session: Session, info: Info, check: Check, deadline: _Deadline) -> Object:
+def wait_for(factory: Factory, info: Info, check: Check, deadline: _Deadline) -> Object:
     """Wait until the check holds; returns the object as it is then. Raises CliError when the time is over."""
     latest = info.content
 
     def is_met() -> bool:
         nonlocal latest
-        found = _read(session, info)
+        found = _read(factory, info)
         latest = found or latest
         return check(found)
 
@@ -140,21 +141,21 @@ def wait_for(session: Session, info: Info, check: Check, deadline: _Deadline) ->
         return latest
     if deadline.only_once:
         raise CliError(f"condition not met for {info.object_name}")
-    if not session.driver.wait_until(is_met, deadline.left(), info.object_name):
+    if not factory.driver.wait_until(is_met, deadline.left(), info.object_name):
         raise CliError(f"{TIMED_OUT} on {info.object_name}")
     return latest
 
 
-def wait_for_deletion(session: Session, info: Info, deadline: _Deadline) -> Object:
+def wait_for_deletion(factory: Factory, info: Info, deadline: _Deadline) -> Object:
     """Wait until the object is gone, whatever has its name now; returns its last state. Raises as ``wait_for``."""
     if deadline.is_over():
         raise CliError("client rate limiter Wait returned an error: context deadline exceeded")
     uid = uid_of(info.content)
-    return wait_for(session, info, lambda obj: obj is None or uid_of(obj) != uid, deadline)
+    return wait_for(factory, info, lambda obj: obj is None or uid_of(obj) != uid, deadline)
 
 
-def _read(session: Session, info: Info) -> Object | None:
-    return unless_missing(session.client.get, info.resource.address, info.name, namespace=info.namespace)
+def _read(factory: Factory, info: Info) -> Object | None:
+    return unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------

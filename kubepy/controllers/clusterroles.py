@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 from kubepy.api.meta import Object, labels_of, name_of
 from kubepy.api.selectors import from_label_selector
-from kubepy.apiserver.client import APPLY_PATCH
+from kubepy.apiserver.request import APPLY_PATCH, Patch, PatchOptions
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
-RESOURCE = "clusterroles.rbac.authorization.k8s.io"
+CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
 
 
 class ClusterRoleAggregationController:
+    """Reconciles ClusterRoles with an ``aggregationRule``."""
+
     name = "clusterrole-aggregation-controller"
 
     def __init__(self, context: Context) -> None:
@@ -21,33 +23,34 @@ class ClusterRoleAggregationController:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {RESOURCE: self._role_changed}
+        return {CLUSTER_ROLES: self._role_changed}
 
     def _role_changed(self, event: WatchEvent) -> None:
-        """Any role may be, or may have been, part of any that aggregates."""
-        for role in self._informers.list(RESOURCE):
+        """Reconcile all roles that aggregate: the changed one may be, or may have been, part of any of them."""
+        for role in self._informers.list(CLUSTER_ROLES):
             if "aggregationRule" in role:
-                self.queue.add(Key(RESOURCE, "", name_of(role)))
+                self.queue.add(Key(CLUSTER_ROLES, "", name_of(role)))
 
     def sync(self, key: Key) -> None:
         role = self._informers.get(*key)
         if role is None or "aggregationRule" not in role:
             return
-        rules = aggregated_rules(role, self._informers.list(RESOURCE))
+        rules = aggregated_rules(role, self._informers.list(CLUSTER_ROLES))
         if rules != (role.get("rules") or []):
             config = {"apiVersion": role["apiVersion"], "kind": role["kind"], "metadata": {"name": key.name},
                       "rules": rules}
-            self._client.patch(RESOURCE, key.name, config, APPLY_PATCH, field_manager=self.name, force=True)
+            self._client.patch(CLUSTER_ROLES, key.name, Patch(APPLY_PATCH, config),
+                               options=PatchOptions(field_manager=self.name, force=True))
 
 
 def aggregated_rules(role: Object, roles: list[Object]) -> list[Object]:
-    """The rules of all other roles that its selectors choose, by name within each selector, none of them twice.
+    """Return the rules of all other roles that the role selects, by name within each selector, without duplicates.
 
     Raises SelectorError.
     """
     rules: list[Object] = []
-    for one in role["aggregationRule"].get("clusterRoleSelectors") or ():
-        selector = from_label_selector(one)
+    for label_selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        selector = from_label_selector(label_selector)
         for other in sorted(roles, key=name_of):
             if name_of(other) != name_of(role) and selector.matches(labels_of(other)):
                 for rule in other.get("rules") or ():

@@ -23,7 +23,7 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.values import cron
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.conditions import conditions_of
 from kubepy.controllers.ownership import Ownership
 from kubepy.controllers.pod_control import is_namespace_terminating

@@ -1,7 +1,7 @@
 """Deletes the objects of a CustomResourceDefinition that is being deleted, then lets it go.
 
-Upstream: ``apiextensions-apiserver/pkg/controller/finalizer``. Where upstream asks every 5 s whether they are gone,
-here the last one to go wakes the controller.
+Upstream: ``apiextensions-apiserver/pkg/controller/finalizer``. Where upstream looks every 5 s whether objects are left,
+here the deletion of the last one wakes the controller.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from kubepy.api.clock import format_time
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of
+from kubepy.api.meta import Object, has_finalizer, is_being_deleted, name_of, namespace_of, without_finalizer
 from kubepy.api.objects.pods import get_condition
 from kubepy.apiserver.requests.deletion import CLEANUP, CRDS
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
@@ -22,6 +22,8 @@ NEVER_ESTABLISHED = ("False", "NeverEstablished", "resource was never establishe
 
 
 class CustomResourceFinalizer:
+    """Reconciles CustomResourceDefinitions that are being deleted."""
+
     name = "crd-finalizer"
 
     def __init__(self, context: Context) -> None:
@@ -38,7 +40,7 @@ class CustomResourceFinalizer:
             self.queue.add(event.key)
 
     def _object_changed(self, event: WatchEvent) -> None:
-        """A definition is named as its resource: ``boats.harbour.example.org``."""
+        """Reconcile the definition of a deleted object; it is named as its resource: ``boats.harbour.example.org``."""
         if event.new is None:
             definition = self._informers.get(CRDS, "", event.key.resource)
             if definition is not None and waits_for_objects(definition):
@@ -50,14 +52,14 @@ class CustomResourceFinalizer:
             return
         established = get_condition(definition, "Established")
         if established is None or established["status"] != "True":
-            self._release(self._say(definition, *NEVER_ESTABLISHED))
+            self._remove_finalizer(self._set_terminating(definition, *NEVER_ESTABLISHED))
         elif self._delete_objects(key.name):
-            self._release(self._say(definition, *COMPLETED))
+            self._remove_finalizer(self._set_terminating(definition, *COMPLETED))
         else:
-            self._say(definition, *IN_PROGRESS)
+            self._set_terminating(definition, *IN_PROGRESS)
 
     def _delete_objects(self, resource: str) -> bool:
-        """Delete all there are; whether none is left. Raises Status."""
+        """Delete all objects of a resource; return whether none is left. Raises Status."""
         for obj in self._client.list(resource).items:
             if is_being_deleted(obj):
                 continue
@@ -65,23 +67,22 @@ class CustomResourceFinalizer:
                 self._client.delete(resource, name_of(obj), namespace=namespace_of(obj))
         return not self._client.list(resource).items
 
-    def _say(self, definition: Object, status: str, reason: str, message: str) -> Object:
+    def _set_terminating(self, definition: Object, status: str, reason: str, message: str) -> Object:
         old = get_condition(definition, "Terminating")
-        same = old is not None and old["status"] == status
-        time = old["lastTransitionTime"] if old is not None and same else format_time(self._clock.now())
+        is_same_status = old is not None and old["status"] == status
+        time = old["lastTransitionTime"] if old is not None and is_same_status else format_time(self._clock.now())
         condition = {"lastTransitionTime": time, "message": message, "reason": reason, "status": status,
                      "type": "Terminating"}
         if condition == old:
             return definition
-        others = [one for one in definition["status"].get("conditions") or [] if one["type"] != "Terminating"]
+        others = [other for other in definition["status"].get("conditions") or [] if other["type"] != "Terminating"]
         new = {**definition, "status": {**definition["status"], "conditions": [*others, condition]}}
         return self._client.update(CRDS, new, subresource="status")
 
-    def _release(self, definition: Object) -> None:
-        metadata = definition["metadata"]
-        kept = [one for one in metadata["finalizers"] if one != CLEANUP]
-        self._client.update(CRDS, {**definition, "metadata": {**metadata, "finalizers": kept}})
+    def _remove_finalizer(self, definition: Object) -> None:
+        self._client.update(CRDS, without_finalizer(definition, CLEANUP))
 
 
 def waits_for_objects(definition: Object) -> bool:
+    """Tell whether a definition is kept until its objects are deleted."""
     return is_being_deleted(definition) and has_finalizer(definition, CLEANUP)

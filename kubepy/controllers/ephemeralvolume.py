@@ -1,6 +1,7 @@
-"""Makes the claims of pods' ephemeral volumes (``pkg/controller/volume/ephemeral``).
+"""Creates the claims of pods' ephemeral volumes (``pkg/controller/volume/ephemeral``).
 
-A claim is the pod's own, so that the garbage collector removes it with the pod; one that was deleted is made again.
+A claim is owned by the pod, so that the garbage collector deletes it with the pod; one that was deleted is created
+again.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ COMPONENT = "ephemeral_volume"  # in events
 
 
 class VolumeError(Exception):
-    """A pod's ephemeral volume cannot be had now."""
+    """The claim of a pod's ephemeral volume could not be created, or is another pod's."""
 
 
 class EphemeralVolumeController:
+    """Reconciles pods with ephemeral volumes."""
+
     name = "ephemeral-volume-controller"
 
     def __init__(self, context: Context) -> None:
@@ -34,14 +37,14 @@ class EphemeralVolumeController:
         return {"pods": self._pod_changed, CLAIMS: self._claim_changed}
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        """A pod's volumes never change: only a new one has something to be made."""
+        """Reconcile a new pod with ephemeral volumes; the volumes of a pod never change."""
         if event.old is None and event.new is not None and any(ephemeral_volumes(event.new)):
             self.queue.add(event.key)
 
     def _claim_changed(self, event: WatchEvent) -> None:
-        """The claim's name begins with that of its pod."""
+        """Reconcile the pod of a deleted claim, with whose name the claim's name begins."""
         _, namespace, name = event.key
-        for end in (place for place, sign in enumerate(name) if sign == "-" and event.new is None):
+        for end in (index for index, letter in enumerate(name) if letter == "-" and event.new is None):
             pod = self._informers.get("pods", namespace, name[:end])
             if pod is not None and any(use.ephemeral and use.claim == name for use in uses_of(pod)):
                 self.queue.add(Key("pods", namespace, name[:end]))
@@ -52,16 +55,16 @@ class EphemeralVolumeController:
         if pod is None or is_being_deleted(pod):
             return
         for volume in ephemeral_volumes(pod):
-            if why := self._make_claim(pod, volume):
-                self._recorder.event(pod, "Warning", "FailedBinding", f"ephemeral volume {volume['name']}: {why}")
-                raise VolumeError(why)
+            if error := self._ensure_claim(pod, volume):
+                self._recorder.event(pod, "Warning", "FailedBinding", f"ephemeral volume {volume['name']}: {error}")
+                raise VolumeError(error)
 
-    def _make_claim(self, pod: Object, volume: Object) -> str:
-        """Why the volume has no claim of its own afterwards, or ""."""
+    def _ensure_claim(self, pod: Object, volume: Object) -> str:
+        """Create the claim of a volume unless it exists; return an error message, or ""."""
         name = ephemeral_claim_name(pod, volume)
-        there = self._informers.get(CLAIMS, namespace_of(pod), name)
-        if there is not None:
-            return not_made_for(there, pod)
+        claim = self._informers.get(CLAIMS, namespace_of(pod), name)
+        if claim is not None:
+            return not_made_for(claim, pod)
         try:
             self._client.create(CLAIMS, new_claim(pod, volume), namespace=namespace_of(pod))
         except Status as error:
@@ -74,8 +77,9 @@ def ephemeral_volumes(pod: Mapping[str, Any]) -> list[Object]:
 
 
 def new_claim(pod: Object, volume: Object) -> Object:
+    """Return the claim of an ephemeral volume, owned by the pod."""
     template = volume["ephemeral"]["volumeClaimTemplate"]
-    given = template.get("metadata") or {}
+    template_metadata = template.get("metadata") or {}
     metadata = {"name": ephemeral_claim_name(pod, volume), "ownerReferences": [new_controller_ref(pod)],
-                **{key: given[key] for key in ("annotations", "labels") if given.get(key)}}
+                **{key: template_metadata[key] for key in ("annotations", "labels") if template_metadata.get(key)}}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": template["spec"]}

@@ -1,8 +1,8 @@
-"""The garbage collector: deletes what only absent owners own, and carries out how an owner's deletion spreads.
+"""The garbage collector: deletes objects whose owners are all absent, and propagates the deletion of owners.
 
-- background: the owner goes at once, then its dependents, having no owner left;
-- foreground (finalizer ``foregroundDeletion``): dependents go first; the owner waits for those with blockOwnerDeletion;
-- orphan (finalizer ``orphan``): the owner is taken off its dependents, then it goes.
+- background: the owner is deleted at once, then its dependents, which have no owner left;
+- foreground (finalizer ``foregroundDeletion``): the owner waits for its dependents with blockOwnerDeletion;
+- orphan (finalizer ``orphan``): the owner is removed from its dependents' references, then deleted.
 
 Owners are looked up in the dependent's own namespace. The graph of owners is the informers' index. Upstream:
 ``pkg/controller/garbagecollector``.
@@ -21,12 +21,12 @@ from kubepy.api.meta import (
     Object,
     has_finalizer,
     is_being_deleted,
-    namespace_of,
     owner_references,
     uid_of,
+    without_finalizer,
 )
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.ref_manager import with_owner_references
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
@@ -35,16 +35,18 @@ CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 class Owners(NamedTuple):
-    """The references of a dependent, sorted out (``classifyReferences``): owners that are there, that are not, and that
-    wait for their dependents to be deleted."""
+    """The owner references of a dependent, by the state of the owners (``classifyReferences``).
+
+    Owners that exist, that don't, and that wait for their dependents to be deleted.
+    """
 
     solid: list[Object]
     dangling: list[Object]
     waiting: list[Object]
 
 
-class Identity(NamedTuple):
-    """An owner as a reference names it (``ownerReferenceCoordinates``), with the resource and namespace it was in."""
+class OwnerIdentity(NamedTuple):
+    """The fields by which references name an owner (``ownerReferenceCoordinates``), and its resource and namespace."""
 
     resource: str
     namespace: str
@@ -55,7 +57,7 @@ class Identity(NamedTuple):
 
 
 class UnknownOwnerError(Exception):
-    """No resource is known for an owner's kind: whether that owner exists can't be said."""
+    """The kind of an owner is not served: nobody can say whether that owner exists."""
 
 
 class InvalidOwnerError(Exception):
@@ -63,6 +65,8 @@ class InvalidOwnerError(Exception):
 
 
 class GarbageCollector:
+    """Reconciles every object with owner references, and every object being deleted in foreground or orphan mode."""
+
     name = "garbage-collector-controller"
 
     def __init__(self, context: Context) -> None:
@@ -71,63 +75,69 @@ class GarbageCollector:
         self._recorder = Recorder(context.client, self.name)
         self._scheme = context.scheme
         self._kinds: dict[tuple[str, str], Resource | None] = {}
-        self._unresolved: set[Key] = set()  # with an owner of an unknown kind
-        self._blocked: set[Key] = set()  # in foreground deletion, waiting for dependents
-        self._absent: dict[str, Identity] = {}  # owners seen to be deleted that still have dependents, by uid
+        self._unresolved: set[Key] = set()  # objects with an owner of an unknown kind
+        self._blocked: set[Key] = set()  # owners in foreground deletion that wait for dependents
+        self._absent: dict[str, OwnerIdentity] = {}  # deleted owners that still have dependents, by uid
         self._retired: set[str] = set()  # resources whose CustomResourceDefinition was deleted
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
-        """Those whose next step no change of their own will bring about."""
+        """Return the keys, as JSON, whose next step no change of their own object will trigger."""
         return [list(key) for key in sorted(self._unresolved | self._blocked)]
 
     def recall(self, memory: Any) -> None:
+        """Enqueue the keys from the JSON of :meth:`remember`."""
         for key in memory:
             self.queue.add(Key(*key))
 
     # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {EVERY_RESOURCE: self._changed}
+        return {EVERY_RESOURCE: self._object_changed}
 
-    def _changed(self, event: WatchEvent) -> None:
-        if event.key.resource == CRDS:
-            self._kinds_changed(event)
-        if event.new is None:
-            self._gone(event.key, event.old)
+    def _object_changed(self, event: WatchEvent) -> None:
+        key, old, new = event.key, event.old, event.new
+        if key.resource == CRDS:
+            self._definition_changed(key, old, new)
+        if new is None:
+            self._object_deleted(key, old)
             return
-        if is_being_deleted(event.new) and (has_finalizer(event.new, FOREGROUND) or has_finalizer(event.new, ORPHAN)):
-            self._deletion_spreads(event.key, event.old, event.new)
-        self._references_changed(event.key, event.old, event.new)
+        if is_being_deleted(new) and (has_finalizer(new, FOREGROUND) or has_finalizer(new, ORPHAN)):
+            self._deletion_began(key, old, new)
+        self._references_changed(key, old, new)
 
-    def _kinds_changed(self, event: WatchEvent) -> None:
-        """A definition that is gone without having been deleted may only be a file that can't be read now."""
+    def _definition_changed(self, key: Key, old: Object | None, new: Object | None) -> None:
+        """Look up all kinds again.
+
+        A definition that is missing without having been deleted may only be a file that can't be read at the moment.
+        """
         self._kinds.clear()
-        if event.new is None and event.old is not None and is_being_deleted(event.old):
-            self._retired.add(event.key.name)
+        if new is None and old is not None and is_being_deleted(old):
+            self._retired.add(key.name)
         else:
-            self._retired.discard(event.key.name)
-        for key in sorted(self._unresolved):
-            self.queue.add(key)
+            self._retired.discard(key.name)
+        for unresolved in sorted(self._unresolved):
+            self.queue.add(unresolved)
 
-    def _gone(self, key: Key, obj: Object | None) -> None:
+    def _object_deleted(self, key: Key, obj: Object | None) -> None:
+        """Reconcile the dependents of a deleted object, and owners that waited for it."""
         self._unresolved.discard(key)
         self._blocked.discard(key)
         if obj is None:
             return
         if dependents := self._informers.dependents(uid_of(obj)):
             kind = obj.get("apiVersion", ""), obj.get("kind", "")
-            self._absent[uid_of(obj)] = Identity(key.resource, key.namespace, *kind, key.name, uid_of(obj))
+            self._absent[uid_of(obj)] = OwnerIdentity(key.resource, key.namespace, *kind, key.name, uid_of(obj))
         for dependent in dependents:
             self.queue.add(dependent)
         for reference in owner_references(obj):
             self._wake_waiting_owner(reference)
             self._forget_absent(reference["uid"])
 
-    def _deletion_spreads(self, key: Key, old: Object | None, new: Object) -> None:
-        """The deletion has just begun, or its finalizers are others now (``processTransitions``)."""
-        if old is not None and is_being_deleted(old) and old["metadata"].get("finalizers") == new["metadata"].get(
-                "finalizers"):
+    def _deletion_began(self, key: Key, old: Object | None, new: Object) -> None:
+        """Reconcile an object whose deletion began or has other finalizers (``processTransitions``)."""
+        finalizers = new["metadata"].get("finalizers")
+        if old is not None and is_being_deleted(old) and old["metadata"].get("finalizers") == finalizers:
             return
         if not has_finalizer(new, ORPHAN):
             for dependent in self._informers.dependents(uid_of(new)):
@@ -135,12 +145,13 @@ class GarbageCollector:
         self.queue.add(key)
 
     def _references_changed(self, key: Key, old: Object | None, new: Object) -> None:
-        before, now = owner_references(old) if old else [], owner_references(new)
-        if before == now:
+        """Reconcile an object of which an owner may be absent, and owners that it no longer blocks."""
+        before, references = owner_references(old) if old else [], owner_references(new)
+        if before == references:
             return
-        if not all(self._is_solid(key, reference) for reference in now):
+        if not all(self._is_solid(key, reference) for reference in references):
             self.queue.add(key)
-        blocking = {one["uid"] for one in now if one.get("blockOwnerDeletion")}
+        blocking = {reference["uid"] for reference in references if reference.get("blockOwnerDeletion")}
         for reference in before:
             if reference.get("blockOwnerDeletion") and reference["uid"] not in blocking:
                 self._wake_waiting_owner(reference)
@@ -149,13 +160,6 @@ class GarbageCollector:
     def _forget_absent(self, uid: str) -> None:
         if uid in self._absent and not self._informers.dependents(uid):
             del self._absent[uid]
-
-    def _is_absent(self, key: Key, reference: Object) -> bool:
-        """Whether the owner was seen to be deleted, and its kind with it (``absentOwnerCache``)."""
-        identity = self._absent.get(reference["uid"])
-        return (identity is not None and identity.resource in self._retired
-                and identity.namespace in ("", key.namespace) and self._informers.key_of(reference["uid"]) is None
-                and identity[2:] == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"]))
 
     def _is_solid(self, key: Key, reference: Object) -> bool:
         try:
@@ -175,20 +179,23 @@ class GarbageCollector:
     def sync(self, key: Key) -> None:
         self._unresolved.discard(key)
         self._blocked.discard(key)
-        item = self._informers.get(*key)
-        if item is None:
+        obj = self._informers.get(*key)
+        if obj is None:
             return
         with suppress(NotFound):
-            if not is_being_deleted(item):
-                self._attempt_to_delete(key, item)
-            elif has_finalizer(item, ORPHAN):
-                self._orphan_dependents(key, item)
-            elif has_finalizer(item, FOREGROUND):
-                self._finish_foreground_deletion(key, item)
+            if not is_being_deleted(obj):
+                self._attempt_to_delete(key, obj)
+            elif has_finalizer(obj, ORPHAN):
+                for dependent in self._informers.dependents(uid_of(obj)):
+                    if (dependent_obj := self._informers.get(*dependent)) is not None:
+                        self._drop_owners(dependent, dependent_obj, {uid_of(obj)})
+                self._client.update(key.resource, without_finalizer(obj, ORPHAN), namespace=key.namespace)
+            elif has_finalizer(obj, FOREGROUND):
+                self._process_foreground_deletion(key, obj)
 
-    def _attempt_to_delete(self, key: Key, item: Object) -> None:
-        """``attemptToDeleteItem``. Raises Status."""
-        references = owner_references(item)
+    def _attempt_to_delete(self, key: Key, obj: Object) -> None:
+        """Delete an object without solid owners, or drop its absent owners (``attemptToDeleteItem``). Raises Status."""
+        references = owner_references(obj)
         if not references:
             return
         try:
@@ -197,21 +204,32 @@ class GarbageCollector:
             self._unresolved.add(key)
             return
         except InvalidOwnerError:
-            self._report_other_namespaces(key, item, references)
+            self._report_other_namespaces(key, obj, references)
             return
-        self._report_other_namespaces(key, item, owners.dangling)
+        self._report_other_namespaces(key, obj, owners.dangling)
         if owners.solid:
-            self._drop_owners(key, item, [*owners.dangling, *owners.waiting])
-        elif owners.waiting and (dependents := self._informers.dependents(uid_of(item))):
-            self._delete_in_foreground(key, item, dependents)
-        else:
-            self._delete(key, item, policy_of(item))
+            self._drop_owners(key, obj, {reference["uid"] for reference in (*owners.dangling, *owners.waiting)})
+            return
+        policy = "Background"
+        if owners.waiting and (dependents := self._informers.dependents(uid_of(obj))):
+            policy = "Foreground"
+            obj = self._unblocked_in_circle(key, obj, dependents)
+        elif has_finalizer(obj, ORPHAN):  # a finalizer that it has already decides the policy
+            policy = "Orphan"
+        elif has_finalizer(obj, FOREGROUND):
+            policy = "Foreground"
+        options = DeleteOptions(propagation_policy=policy, uid=uid_of(obj),
+                                resource_version=obj["metadata"].get("resourceVersion"))
+        self._client.delete(key.resource, key.name, namespace=key.namespace, options=options)
 
     def _classify(self, key: Key, references: list[Object]) -> Owners:
-        """Raises UnknownOwnerError, InvalidOwnerError, Status."""
+        """Sort references by the state of their owners. Raises UnknownOwnerError, InvalidOwnerError, Status."""
         owners = Owners([], [], [])
         for reference in references:
-            owner = self._owner(key, reference)
+            if self._resource(reference) is None and self._is_retired(key, reference):
+                owner = None  # it can't be looked up any more: it was deleted together with its definition
+            else:
+                owner = self._find_owner(key, reference) or self._get_owner(key, reference)
             if owner is None:
                 owners.dangling.append(reference)
             elif waits_for_dependents(owner):
@@ -220,17 +238,15 @@ class GarbageCollector:
                 owners.solid.append(reference)
         return owners
 
-    def _owner(self, key: Key, reference: Object) -> Object | None:
-        """The owner, or None for one that is gone for certain. Raises UnknownOwnerError, InvalidOwnerError, Status.
-
-        An owner that went together with its CustomResourceDefinition can't be asked for any more.
-        """
-        if self._resource(reference) is None and self._is_absent(key, reference):
-            return None
-        return self._find_owner(key, reference) or self._confirm_absence(key, reference)
+    def _is_retired(self, key: Key, reference: Object) -> bool:
+        """Tell whether the owner was deleted, and its kind with it (``absentOwnerCache``)."""
+        identity = self._absent.get(reference["uid"])
+        return (identity is not None and identity.resource in self._retired
+                and identity.namespace in ("", key.namespace) and self._informers.key_of(reference["uid"]) is None
+                and identity[2:] == (reference["apiVersion"], reference["kind"], reference["name"], reference["uid"]))
 
     def _find_owner(self, key: Key, reference: Object) -> Object | None:
-        """The owner of that kind, name and uid in the dependent's namespace (or in none), or None.
+        """Return the owner of that kind, name and uid in the dependent's namespace (or in none), or None.
 
         Raises UnknownOwnerError, InvalidOwnerError.
         """
@@ -242,10 +258,10 @@ class GarbageCollector:
         owner = self._informers.get(resource.key, key.namespace if resource.namespaced else "", reference["name"])
         return owner if owner is not None and uid_of(owner) == reference["uid"] else None
 
-    def _confirm_absence(self, key: Key, reference: Object) -> Object | None:
+    def _get_owner(self, key: Key, reference: Object) -> Object | None:
         """Ask the API for an owner that no informer knows, before anything is deleted for lack of it.
 
-        What can't be read now may well be there: then this raises, and the dependent stays until it can be read again.
+        An owner that can't be read at the moment may well exist: then this raises Status, and the dependent stays.
         """
         resource = self._resource(reference)
         assert resource is not None  # _find_owner has found it
@@ -262,82 +278,50 @@ class GarbageCollector:
             self._kinds[kind] = self._scheme.for_kind(*kind)
         return self._kinds[kind]
 
-    def _report_other_namespaces(self, key: Key, item: Object, references: list[Object]) -> None:
-        """Say so where an owner exists, but in a namespace where it can't own the item."""
+    def _report_other_namespaces(self, key: Key, obj: Object, references: list[Object]) -> None:
+        """Record an event for each owner that exists in another namespace, where it can't own the object."""
         for reference in references:
             owner = self._informers.key_of(reference["uid"])
             if owner is not None and owner.namespace and owner.namespace != key.namespace:
                 where = (f"[{reference['apiVersion']}/{reference['kind']}, namespace: {key.namespace}, "
                          f"name: {reference['name']}, uid: {reference['uid']}]")
                 message = f'ownerRef {where} does not exist in namespace "{key.namespace}"'
-                self._recorder.event(item, "Warning", "OwnerRefInvalidNamespace", message)
+                self._recorder.event(obj, "Warning", "OwnerRefInvalidNamespace", message)
 
-    # --- writes
-
-    def _drop_owners(self, key: Key, item: Object, references: list[Object]) -> None:
-        """Take owners off an item that has another one left."""
-        uids = {reference["uid"] for reference in references}
+    def _drop_owners(self, key: Key, obj: Object, uids: set[str]) -> None:
         if uids:
-            kept = [one for one in owner_references(item) if one["uid"] not in uids]
-            self._client.update(key.resource, with_owner_references(item, kept), namespace=key.namespace)
+            kept = [reference for reference in owner_references(obj) if reference["uid"] not in uids]
+            self._client.update(key.resource, with_owner_references(obj, kept), namespace=key.namespace)
 
-    def _delete_in_foreground(self, key: Key, item: Object, dependents: list[Key]) -> None:
-        """An owner waits for the item, and the item has dependents of its own: they go first.
+    def _unblocked_in_circle(self, key: Key, obj: Object, dependents: list[Key]) -> Object:
+        """Let an object stop blocking its owners when one of its dependents waits as well.
 
-        When one of those waits as well there may be a circle of owners, so the item stops blocking its owners.
+        There may be a circle of owners then, in which each waits for the next. Returns the object as stored.
         """
         found = [self._informers.get(*dependent) for dependent in dependents]
-        if any(one is not None and waits_for_dependents(one) for one in found):
-            unblocked = [{**one, "blockOwnerDeletion": False} if one.get("blockOwnerDeletion") else one
-                         for one in owner_references(item)]
-            item = self._client.update(key.resource, with_owner_references(item, unblocked), namespace=key.namespace)
-        self._delete(key, item, "Foreground")
+        if not any(dependent is not None and waits_for_dependents(dependent) for dependent in found):
+            return obj
+        unblocked = [{**reference, "blockOwnerDeletion": False} if reference.get("blockOwnerDeletion") else reference
+                     for reference in owner_references(obj)]
+        return self._client.update(key.resource, with_owner_references(obj, unblocked), namespace=key.namespace)
 
-    def _delete(self, key: Key, item: Object, policy: str) -> None:
-        options = DeleteOptions(propagation_policy=policy, uid=uid_of(item),
-                                resource_version=item["metadata"].get("resourceVersion"))
-        self._client.delete(key.resource, key.name, namespace=key.namespace, options=options)
-
-    def _finish_foreground_deletion(self, key: Key, owner: Object) -> None:
-        """Let the owner go when nothing blocks it any more (``processDeletingDependentsItem``)."""
-        blocking = [one for one in self._informers.dependents(uid_of(owner)) if self._blocks(one, owner)]
-        if not blocking:
-            self._remove_finalizer(key, owner, FOREGROUND)
-            return
-        self._blocked.add(key)
-        for dependent in blocking:
-            obj = self._informers.get(*dependent)
-            if obj is not None and not is_being_deleted(obj):
-                self.queue.add(dependent)
-
-    def _blocks(self, dependent: Key, owner: Object) -> bool:
-        obj = self._informers.get(*dependent)
-        references = owner_references(obj) if obj else []
-        return any(one["uid"] == uid_of(owner) and one.get("blockOwnerDeletion") for one in references)
-
-    def _orphan_dependents(self, key: Key, owner: Object) -> None:
+    def _process_foreground_deletion(self, key: Key, owner: Object) -> None:
+        """Remove the finalizer when no dependent blocks the owner any more (``processDeletingDependentsItem``)."""
+        blocking: list[tuple[Key, Object]] = []
         for dependent in self._informers.dependents(uid_of(owner)):
             obj = self._informers.get(*dependent)
-            if obj is not None:
-                self._drop_owners(dependent, obj, [{"uid": uid_of(owner)}])
-        self._remove_finalizer(key, owner, ORPHAN)
-
-    def _remove_finalizer(self, key: Key, obj: Object, finalizer: str) -> None:
-        kept = [one for one in obj["metadata"].get("finalizers") or [] if one != finalizer]
-        changed = {**obj, "metadata": {**obj["metadata"], "finalizers": kept}}
-        self._client.update(key.resource, changed, namespace=namespace_of(obj))
+            if obj is not None and any(reference["uid"] == uid_of(owner) and reference.get("blockOwnerDeletion")
+                                       for reference in owner_references(obj)):
+                blocking.append((dependent, obj))
+        if not blocking:
+            self._client.update(key.resource, without_finalizer(owner, FOREGROUND), namespace=key.namespace)
+            return
+        self._blocked.add(key)
+        for dependent, obj in blocking:
+            if not is_being_deleted(obj):
+                self.queue.add(dependent)
 
 
 def waits_for_dependents(owner: Object) -> bool:
-    """Whether an owner is in foreground deletion."""
+    """Tell whether an owner is in foreground deletion."""
     return is_being_deleted(owner) and has_finalizer(owner, FOREGROUND)
-
-
-def policy_of(item: Object) -> str:
-    """How to delete an item that lost its owners: as finalizers that it bears already say, else in the background."""
-    if has_finalizer(item, ORPHAN):
-        return "Orphan"
-    return "Foreground" if has_finalizer(item, FOREGROUND) else "Background"
-
-
-

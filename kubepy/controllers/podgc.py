@@ -1,7 +1,7 @@
-"""Removes pods that no kubelet will ever finish (``pkg/controller/podgc``).
+"""Deletes pods that no kubelet will ever finish (``pkg/controller/podgc``).
 
-Those of a node that has been gone for 40 s; those being deleted that were never scheduled; those being deleted on a
-node that is not ready and tainted out-of-service; of pods that have ended, the oldest beyond 12500.
+These are pods of a node that has not existed for 40 s; pods being deleted that were never scheduled; pods being deleted
+on a node that is not ready and tainted out-of-service; and of pods that have ended, the oldest beyond 12500.
 """
 
 from __future__ import annotations
@@ -16,34 +16,38 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready, taints_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.pod_control import add_disruption_target
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"
 PODS = "pods"
-QUARANTINE = timedelta(seconds=40)  # a node may be on its way back
-ENDED_PODS_KEPT = 12500
-SURPLUS = Key(PODS, "", "")  # stands for all pods that have ended
+QUARANTINE = timedelta(seconds=40)  # the node may be created again
+TERMINATED_POD_THRESHOLD = 12500
+ALL_TERMINATED = Key(PODS, "", "")  # stands for all pods that have ended
 TAINT_OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 AT_ONCE = DeleteOptions(grace_period_seconds=0)
 
 
 class PodGarbageCollector:
+    """Reconciles pods, nodes that pods name, and all terminated pods together."""
+
     name = "pod-garbage-collector-controller"
 
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
         self._clock = context.clock
-        self._missing: dict[str, datetime] = {}  # nodes that pods name and that don't exist, and since when
+        self._missing: dict[str, datetime] = {}  # nodes that pods name and that don't exist: since when
         self._ended: set[Key] | None = None  # counted once one ends
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
+        """Return the missing nodes as JSON."""
         return {node: format_micro_time(since) for node, since in sorted(self._missing.items())}
 
     def recall(self, memory: Any) -> None:
+        """Take over the JSON of :meth:`remember`."""
         for node, since in memory.items():
             self._missing.setdefault(node, parse_time(since))
 
@@ -76,25 +80,27 @@ class PodGarbageCollector:
         if self._ended is None:
             self._ended = {key_of(pod) for pod in self._informers.list(PODS) if is_pod_terminal(pod)}
         self._ended.add(key)
-        if len(self._ended) > ENDED_PODS_KEPT:
-            self.queue.add(SURPLUS)
+        if len(self._ended) > TERMINATED_POD_THRESHOLD:
+            self.queue.add(ALL_TERMINATED)
 
     # --- sync
 
     def sync(self, key: Key) -> None:
-        if key == SURPLUS:
-            self._collect_ended()
+        if key == ALL_TERMINATED:
+            terminated = [pod for key in self._ended or () if (pod := self._informers.get(*key)) is not None]
+            for pod in surplus(terminated, TERMINATED_POD_THRESHOLD):
+                self._delete(pod)
         elif key.resource == PODS:
             self._collect_terminating(key)
         elif (node := self._informers.get(*key)) is None:
             self._collect_orphaned(key)
         else:
             self._missing.pop(key.name, None)
-            for pod in self._informers.pods_on(key.name) if is_out_of_service(node) else ():
-                self._collect_terminating(pod)
+            for pod_key in self._informers.pods_on(key.name) if is_out_of_service(node) else ():
+                self._collect_terminating(pod_key)
 
     def _collect_orphaned(self, key: Key) -> None:
-        """``gcOrphaned``: a missing node's pods go after the quarantine."""
+        """Delete the pods of a missing node after the quarantine (``gcOrphaned``)."""
         pods = self._informers.pods_on(key.name)
         if not pods:
             self._missing.pop(key.name, None)
@@ -104,21 +110,15 @@ class PodGarbageCollector:
         if left > timedelta(0):
             self.queue.add_after(key, left.total_seconds())
             return
-        if self._is_missing(key):
+        try:
+            self._client.get(NODES, key.name)  # once more, and raises what keeps a node from being read
+        except NotFound:
             for pod in pods:
                 self._delete(self._informers.get(*pod), "PodGC: node no longer exists")
         self._missing.pop(key.name, None)
 
-    def _is_missing(self, key: Key) -> bool:
-        """Ask the API once more, before pods are deleted. Raises what keeps a node from being read."""
-        try:
-            self._client.get(NODES, key.name)
-        except NotFound:
-            return True
-        return False
-
     def _collect_terminating(self, key: Key) -> None:
-        """``gcUnscheduledTerminating`` and ``gcTerminating``."""
+        """Delete a terminating pod without a working node (``gcUnscheduledTerminating``, ``gcTerminating``)."""
         pod = self._informers.get(*key)
         if pod is None or not is_being_deleted(pod):
             return
@@ -126,28 +126,23 @@ class PodGarbageCollector:
         if not node_name(pod) or (node is not None and is_out_of_service(node)):
             self._delete(pod)
 
-    def _collect_ended(self) -> None:
-        """``gcTerminated``"""
-        ended = [pod for key in self._ended or () if (pod := self._informers.get(*key)) is not None]
-        for pod in surplus(ended, ENDED_PODS_KEPT):
-            self._delete(pod)
+    def _delete(self, pod: Object | None, message: str = "") -> None:
+        """Mark the pod failed, since no kubelet will, and delete it at once (``markFailedAndDeletePod``).
 
-    def _delete(self, pod: Object | None, why: str = "") -> None:
-        """Mark the pod failed, since no kubelet will, and delete it at once (``markFailedAndDeletePod``)."""
+        With a message the pod gets a DisruptionTarget condition.
+        """
         if pod is None:
             return
         namespace = namespace_of(pod)
         with suppress(NotFound):
             if not is_pod_terminal(pod):
-                self._mark_failed(pod, why)
+                if message:
+                    add_disruption_target(self._client, pod, "DeletionByPodGC", message, self._clock.now(),
+                                          phase="Failed")
+                else:
+                    status = {**(pod.get("status") or {}), "phase": "Failed"}
+                    self._client.update(PODS, {**pod, "status": status}, namespace=namespace, subresource="status")
             self._client.delete(PODS, name_of(pod), namespace=namespace, options=AT_ONCE)
-
-    def _mark_failed(self, pod: Object, why: str) -> None:
-        if why:
-            add_disruption_target(self._client, pod, "DeletionByPodGC", why, self._clock.now(), phase="Failed")
-            return
-        status = {**(pod.get("status") or {}), "phase": "Failed"}
-        self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
 
 
 def key_of(pod: Object) -> Key:
@@ -155,15 +150,14 @@ def key_of(pod: Object) -> Key:
 
 
 def surplus(ended: list[Object], kept: int) -> list[Object]:
-    """The pods to delete so that so many are left: those that a kubelet evicted first, then the oldest."""
-    return sorted(ended, key=_age)[:max(len(ended) - kept, 0)]
+    """Return the pods to delete so that ``kept`` are left: first those that a kubelet evicted, then the oldest."""
+    def order(pod: Object) -> tuple[bool, str, str, str]:
+        was_evicted = phase_of(pod) == "Failed" and (pod.get("status") or {}).get("reason") == "Evicted"
+        return not was_evicted, pod["metadata"].get("creationTimestamp", ""), name_of(pod), namespace_of(pod)
 
-
-def _age(pod: Object) -> tuple[bool, str, str, str]:
-    was_evicted = phase_of(pod) == "Failed" and (pod.get("status") or {}).get("reason") == "Evicted"
-    return not was_evicted, pod["metadata"].get("creationTimestamp", ""), name_of(pod), namespace_of(pod)
+    return sorted(ended, key=order)[:max(len(ended) - kept, 0)]
 
 
 def is_out_of_service(node: Object) -> bool:
-    """Whether an administrator says that a node that is not ready won't come back by itself."""
-    return not is_node_ready(node) and any(one["key"] == TAINT_OUT_OF_SERVICE for one in taints_of(node))
+    """Tell whether a node is not ready and an administrator has tainted it as out of service."""
+    return not is_node_ready(node) and any(taint["key"] == TAINT_OUT_OF_SERVICE for taint in taints_of(node))

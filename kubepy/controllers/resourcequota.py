@@ -1,7 +1,7 @@
-"""Keeps in the status of each ResourceQuota what there is of what it limits (``pkg/controller/resourcequota``).
+"""Keeps in the status of each ResourceQuota the usage of the resources it limits (``pkg/controller/resourcequota``).
 
-The API server charges a quota for what is created; here is added up anew what is used when a quota changes, or when
-something it is about has gone: an object, or what a pod that has ended asked for.
+The API server charges a quota for objects that are created. This controller calculates the usage again when a quota
+changes, and when usage was freed: an object was deleted, or a pod has ended.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ QUOTAS = "resourcequotas"
 
 
 class ResourceQuotaController:
+    """Reconciles ResourceQuotas."""
+
     name = "resourcequota-controller"
 
     def __init__(self, context: Context) -> None:
@@ -36,7 +38,7 @@ class ResourceQuotaController:
             self.queue.add(event.key)
 
     def _object_changed(self, event: WatchEvent) -> None:
-        """What has gone frees what it used (``replenishQuota``)."""
+        """Reconcile the quotas of which usage was freed (``replenishQuota``)."""
         if not event.key.namespace or not frees_usage(event):
             return
         evaluator = quotas.evaluator_for(event.key.resource)
@@ -48,8 +50,8 @@ class ResourceQuotaController:
         quota = self._informers.get(*key)
         if quota is None:
             return
-        served = [one.key for one in self._scheme if one.namespaced]
-        status = quotas.observed_status(quota, served, lambda one: self._informers.list(one, key.namespace),
+        served = [resource.key for resource in self._scheme if resource.namespaced]
+        status = quotas.observed_status(quota, served, lambda resource: self._informers.list(resource, key.namespace),
                                         self._clock.now())
         if status == quota.get("status"):
             return
@@ -58,6 +60,7 @@ class ResourceQuotaController:
 
 
 def frees_usage(event: WatchEvent) -> bool:
+    """Tell whether an object was deleted, or a pod has ended."""
     if event.new is None:
         return True
     return (event.key.resource == "pods" and event.old is not None

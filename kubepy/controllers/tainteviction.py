@@ -1,4 +1,4 @@
-"""Deletes pods from nodes with NoExecute taints that they don't tolerate, or no longer.
+"""Deletes pods from nodes with NoExecute taints that they don't tolerate, or don't tolerate any longer.
 
 Upstream: ``pkg/controller/tainteviction``.
 """
@@ -24,6 +24,8 @@ PODS = "pods"
 
 
 class TaintEvictionController:
+    """Reconciles pods on tainted nodes. A key is a pod, or a node whose pods are looked at."""
+
     name = "taint-eviction-controller"
 
     def __init__(self, context: Context) -> None:
@@ -31,13 +33,15 @@ class TaintEvictionController:
         self._informers = context.informers
         self._clock = context.clock
         self._recorder = Recorder(context.client, self.name)
-        self._evictions: dict[Key, datetime] = {}  # pods that are to go, and when
+        self._evictions: dict[Key, datetime] = {}  # scheduled evictions: pod → time
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
+        """Return the scheduled evictions as JSON."""
         return [[*key, format_micro_time(due)] for key, due in sorted(self._evictions.items())]
 
     def recall(self, memory: Any) -> None:
+        """Take over the JSON of :meth:`remember`."""
         for resource, namespace, name, due in memory:
             self._evictions.setdefault(Key(resource, namespace, name), parse_time(due))
 
@@ -47,7 +51,7 @@ class TaintEvictionController:
         return {NODES: self._node_changed, PODS: self._pod_changed}
 
     def _node_changed(self, event: WatchEvent) -> None:
-        """What a node was before is not known of changes that happened while nobody looked."""
+        """Reconcile a node whose NoExecute taints changed, or may have changed while no manager was running."""
         is_unknown = event.old is None and bool(self._evictions)
         if is_unknown or no_execute_taints(event.old) != no_execute_taints(event.new):
             self.queue.add(event.key)
@@ -55,7 +59,7 @@ class TaintEvictionController:
     def _pod_changed(self, event: WatchEvent) -> None:
         if event.new is None:
             self._cancel(event.key, event.old)
-        elif event.old is None or _matters(event.old) != _matters(event.new):
+        elif event.old is None or _tolerations_and_node(event.old) != _tolerations_and_node(event.new):
             node = self._informers.get(NODES, "", node_name(event.new))
             if event.key in self._evictions or no_execute_taints(node):
                 self.queue.add(event.key)
@@ -63,7 +67,7 @@ class TaintEvictionController:
     # --- sync
 
     def sync(self, key: Key) -> None:
-        """Of a node that is gone nothing follows: what was put off for its pods stays put off."""
+        """Process a pod, or all pods of a node. Evictions from a deleted node stay scheduled."""
         if key.resource == NODES:
             node = self._informers.get(*key)
             for pod_key in self._informers.pods_on(key.name) if node is not None else ():
@@ -75,10 +79,10 @@ class TaintEvictionController:
         if (node := self._informers.get(NODES, "", node_name(pod))) is not None:
             self._process(key, no_execute_taints(node))
         elif (due := self._evictions.get(key)) is not None:
-            self._evict_when(key, pod, due)
+            self._schedule_eviction(key, pod, due)
 
     def _process(self, key: Key, taints: Sequence[Object]) -> None:
-        """``processPodOnNode``: evict now, later, or not at all. What is put off already keeps its time."""
+        """Evict now, later, or not at all; a scheduled eviction keeps its time (``processPodOnNode``)."""
         pod = self._informers.get(*key)
         if pod is None:
             return
@@ -87,12 +91,12 @@ class TaintEvictionController:
         if seconds is None:
             self._cancel(key, pod)
         elif seconds > 0:
-            self._evict_when(key, pod, self._evictions.get(key, later(now, seconds)))
+            self._schedule_eviction(key, pod, self._evictions.get(key, later(now, seconds)))
         else:
             self._cancel(key, pod)
             self._evict(key, pod, now)
 
-    def _evict_when(self, key: Key, pod: Object, due: datetime) -> None:
+    def _schedule_eviction(self, key: Key, pod: Object, due: datetime) -> None:
         now = self._clock.now()
         if due > now:
             self._evictions[key] = due
@@ -117,14 +121,14 @@ class TaintEvictionController:
 
 
 def no_execute_taints(node: Object | None) -> list[Object]:
-    return [one for one in taints_of(node) if one.get("effect") == NO_EXECUTE] if node else []
+    return [taint for taint in taints_of(node) if taint.get("effect") == NO_EXECUTE] if node else []
 
 
 def tolerated_seconds(taints: Iterable[Object], tolerations: Sequence[Object]) -> float | None:
-    """For how long a pod bears these taints: None for ever, 0 not at all (``getMinTolerationTime``)."""
+    """Return how many seconds a pod tolerates these taints: None for ever, 0 not at all (``getMinTolerationTime``)."""
     shortest: float | None = None
     for taint in taints:
-        toleration = next((one for one in tolerations if tolerates(one, taint)), None)
+        toleration = next((toleration for toleration in tolerations if tolerates(toleration, taint)), None)
         if toleration is None:
             return 0
         seconds = toleration.get("tolerationSeconds")
@@ -133,5 +137,5 @@ def tolerated_seconds(taints: Iterable[Object], tolerations: Sequence[Object]) -
     return shortest
 
 
-def _matters(pod: Object) -> tuple[Any, str]:
+def _tolerations_and_node(pod: Object) -> tuple[Any, str]:
     return pod["spec"].get("tolerations"), node_name(pod)

@@ -1,7 +1,7 @@
-"""Tells each node how long its kubelet may trust what it has cached: an annotation that grows with the cluster.
+"""Annotates each node with the seconds for which its kubelet may cache objects, the more the larger the cluster.
 
 Upstream (``pkg/controller/ttl``) moves to a lower step only some nodes below the limit at which it moved up; here the
-step follows from the number of nodes alone, so that it does not depend on what was there before.
+step follows from the number of nodes alone, so that it does not depend on former states.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 NODES = "nodes"
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
-STEPS = ((100, 0), (500, 15), (1000, 30), (2000, 60))  # up to so many nodes, so many seconds
+STEPS = ((100, 0), (500, 15), (1000, 30), (2000, 60))  # number of nodes up to which, seconds
 LARGEST = 300
 
 
@@ -22,7 +22,7 @@ def ttl_seconds(nodes: int) -> int:
 
 
 class TTLController:
-    """Sets the annotation of a node when the node changes; a step alone rewrites no nodes."""
+    """Reconciles nodes that change; a new step alone rewrites no nodes."""
 
     name = "ttl-controller"
 
@@ -40,17 +40,17 @@ class TTLController:
             self._known().discard(event.key.name)
             return
         self._known().add(event.key.name)
-        if annotations_of(event.new).get(ANNOTATION) != self._wanted():
+        if annotations_of(event.new).get(ANNOTATION) != self._ttl():
             self.queue.add(event.key)
 
     def sync(self, key: Key) -> None:
         node = self._informers.get(*key)
-        if node is None or annotations_of(node).get(ANNOTATION) == self._wanted():
+        if node is None or annotations_of(node).get(ANNOTATION) == self._ttl():
             return
-        annotations = {**annotations_of(node), ANNOTATION: self._wanted()}
+        annotations = {**annotations_of(node), ANNOTATION: self._ttl()}
         self._client.update(NODES, {**node, "metadata": {**node["metadata"], "annotations": annotations}})
 
-    def _wanted(self) -> str:
+    def _ttl(self) -> str:
         return str(ttl_seconds(len(self._known())))
 
     def _known(self) -> set[str]:

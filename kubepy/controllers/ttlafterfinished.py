@@ -9,13 +9,15 @@ from datetime import datetime
 from kubepy.api.clock import later, parse_time
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, is_being_deleted, uid_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
-RESOURCE = "jobs.batch"
+JOBS = "jobs.batch"
 
 
 class TTLAfterFinishedController:
+    """Reconciles Jobs that have ended."""
+
     name = "ttl-after-finished-controller"
 
     def __init__(self, context: Context) -> None:
@@ -25,10 +27,10 @@ class TTLAfterFinishedController:
         self.queue = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {RESOURCE: self._job_changed}
+        return {JOBS: self._job_changed}
 
     def _job_changed(self, event: WatchEvent) -> None:
-        self.queue.cancel(event.key)  # an end that may have been put off, or is not to come any more
+        self.queue.cancel(event.key)  # the time of its deletion may be another now, or there is none any more
         if event.new is not None and expires_at(event.new) is not None:
             self.queue.add(event.key)
 
@@ -42,13 +44,12 @@ class TTLAfterFinishedController:
             self.queue.add_after(key, left)
             return
         with suppress(NotFound):
-            self._client.delete(RESOURCE, key.name, namespace=key.namespace,
+            self._client.delete(JOBS, key.name, namespace=key.namespace,
                                 options=DeleteOptions(propagation_policy="Foreground", uid=uid_of(job)))
 
 
 def expires_at(job: Object) -> datetime | None:
-    """When the Job is to be deleted; None for one that has no such time, has not ended or does not tell when, or is
-    going already."""
+    """Return when the Job is to be deleted; None without a TTL or an end time, or when it is being deleted already."""
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     if seconds is None or is_being_deleted(job):
         return None

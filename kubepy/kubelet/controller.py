@@ -1,36 +1,34 @@
-"""The kubelets of all nodes as one reconciler. Everything that is written is written here."""
+"""The kubelets of all nodes as one reconciler. This module alone writes to the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 from kubepy.api.errors import NotFound
-from kubepy.api.meta import (
-    Object,
-    annotations_of,
-    controller_of,
-    name_of,
-    namespace_of,
-    uid_of,
-)
+from kubepy.api.meta import Object, annotations_of, controller_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name
-from kubepy.apiserver.client import DeleteOptions
-from kubepy.kubelet.addresses import PodAddresses
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
-from kubepy.kubelet.annotations import OUTCOME, POD_OUTCOME
-from kubepy.kubelet.endings import Endings
-from kubepy.kubelet.nodes import internal_ip, is_registration_due, register
-from kubepy.kubelet.outcomes import KILLED, OUTCOMES, PENDING, RUNNING, Outcome
+from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
+from kubepy.kubelet.outcomes import (
+    KILLED,
+    OUTCOME,
+    OUTCOMES,
+    PENDING,
+    POD_OUTCOME,
+    RUNNING,
+    PodOutcome,
+    TerminationBackoff,
+)
 from kubepy.kubelet.stages import (
     Acknowledge,
     Expire,
-    Refuse,
-    Regate,
+    RefuseOutcome,
     Remove,
     Start,
     Step,
+    UpdateReadiness,
     deadline_of,
     next_step,
 )
@@ -50,7 +48,7 @@ PODS = "pods"
 
 
 class Kubelet:
-    """A key is a pod or a node."""
+    """Reconciles nodes, which it registers, and the pods bound to them."""
 
     name = "kubelet"
 
@@ -60,20 +58,12 @@ class Kubelet:
         self._informers = context.informers
         self._clock = context.clock
         self._recorder = Recorder(context.client, self.name)
-        self._addresses: PodAddresses | None = None  # known once one is needed
-        self._endings = Endings()
-        self.remember, self.recall = self._endings.remember, self._endings.recall
+        self._addresses: PodAddresses | None = None  # filled when the first address is needed
+        self._backoff = TerminationBackoff()
+        self.remember, self.recall = self._backoff.remember, self._backoff.recall
 
     def handlers(self) -> Mapping[str, Handler]:
         return {NODES: self._node_changed, PODS: self._pod_changed}
-
-    def sync(self, key: Key) -> None:
-        if key.resource == NODES:
-            self._sync_node(key)
-        else:
-            self._sync_pod(key)
-
-    # --- what changed → what to look at
 
     def _node_changed(self, event: WatchEvent) -> None:
         node = event.new
@@ -81,8 +71,8 @@ class Kubelet:
             return
         if is_registration_due(node):
             self.queue.add(event.key)
-        appeared = event.old is None
-        if appeared or annotations_of(event.old or {}).get(POD_OUTCOME) != annotations_of(node).get(POD_OUTCOME):
+        outcome_before = annotations_of(event.old).get(POD_OUTCOME) if event.old is not None else None
+        if event.old is None or outcome_before != annotations_of(node).get(POD_OUTCOME):
             for key in self._informers.pods_on(event.key.name):
                 self.queue.add(key)
 
@@ -95,57 +85,38 @@ class Kubelet:
             return
         now = self._clock.now()
         step = next_step(pod, self._informers.get(NODES, "", node), now)
-        if isinstance(step, Refuse) and event.old is not None and _asks_the_same(event.old, pod):
-            return  # said before
+        if isinstance(step, RefuseOutcome) and event.old is not None:
+            outcome_before = annotations_of(event.old).get(OUTCOME)
+            if outcome_before == annotations_of(pod).get(OUTCOME) and node_name(event.old) == node:
+                return  # reported before
         if step is not None:
             self.queue.add(key)
         elif (deadline := deadline_of(pod)) is not None:
             self.queue.add_after(key, (deadline - now).total_seconds())
 
-    # --- what to look at → what is written
-
-    def _sync_node(self, key: Key) -> None:
-        node = self._informers.get(NODES, "", key.name)
-        if node is not None and is_registration_due(node):
-            self._client.update(NODES, register(node, self._clock.now()), subresource="status")
-
-    def _sync_pod(self, key: Key) -> None:
+    def sync(self, key: Key) -> None:
+        if key.resource == NODES:
+            node = self._informers.get(NODES, "", key.name)
+            if node is not None and is_registration_due(node):
+                self._client.update(NODES, register(node, self._clock.now()), subresource="status")
+            return
         pod = self._informers.get(PODS, key.namespace, key.name)
         node = self._informers.get(NODES, "", node_name(pod)) if pod is not None else None
         if pod is None or node is None:
             return
-        step = next_step(pod, node, self._clock.now(), lambda: self._rejection(pod, node))
-        if step is not None and not (_ends_it(step) and self._must_wait(key, pod)):
+        step = next_step(pod, node, self._clock.now(), lambda: self._admit(pod, node))
+        ends_pod = isinstance(step, Rejection) or (isinstance(step, Start) and step.outcome.state == "terminated")
+        if step is not None and not (ends_pod and self._must_wait(key, pod)):
             self._take(step, pod, node)
 
-    def _take(self, step: Step, pod: Object, node: Object) -> None:
-        match step:
-            case Remove():
-                self._remove(pod, node)
-            case Start(outcome):
-                self._write_status(pod, self._status(pod, node, outcome))
-            case Regate():
-                self._write_status(pod, self._status(pod, node, RUNNING))
-            case Acknowledge():
-                self._write_status(pod, acknowledged_status(pod))
-            case Expire():
-                self._expire(pod, node)
-            case Rejection(reason, message):
-                self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
-                self._write_status(pod, rejected_status(pod, reason, message, self._clock.now()))
-            case Refuse(outcome):
-                known = ", ".join([*OUTCOMES, PENDING])
-                message = f'Outcome "{outcome}" is not known: it must be one of {known}'
-                self._recorder.event(pod, "Warning", "UnknownOutcome", message, host=name_of(node))
-
-    def _rejection(self, pod: Object, node: Object) -> Rejection | None:
-        """Why the node does not take a pod that names it. One that reports nothing takes everything."""
+    def _admit(self, pod: Object, node: Object) -> Rejection | None:
+        """Return why the node does not admit a pod that names it. A node without a report admits everything."""
         if is_scheduled(pod) or not (node.get("status") or {}).get("allocatable"):
             return None
-        return rejection(pod, node, self._taken(pod, name_of(node)))
+        return rejection(pod, node, self._admitted_pods(pod, name_of(node)))
 
-    def _taken(self, pod: Object, node: str) -> Iterator[Object]:
-        """The other pods that the node has taken."""
+    def _admitted_pods(self, pod: Object, node: str) -> Iterator[Object]:
+        """Yield the other pods that the node has admitted."""
         for key in self._informers.pods_on(node):
             other = self._informers.get(*key)
             if other is None or uid_of(other) == uid_of(pod) or is_pod_terminal(other):
@@ -154,24 +125,44 @@ class Kubelet:
                 yield other
 
     def _must_wait(self, key: Key, pod: Object) -> bool:
-        """Whether a pod that would end, and be replaced, is to take its time."""
+        """Tell whether the end of a pod that will be replaced is to be delayed; if not, count it."""
         controller = controller_of(pod)
         if controller is None or pod["spec"].get("restartPolicy") != "Always":
             return False
         now = self._clock.now()
-        delay = self._endings.delay(controller["uid"], now)
+        delay = self._backoff.delay(controller["uid"], now)
         if delay > 0:
             self.queue.add_after(key, delay)
             return True
-        self._endings.note(controller["uid"], now)
+        self._backoff.record(controller["uid"], now)
         return False
 
-    def _expire(self, pod: Object, node: Object) -> None:
-        self._recorder.event(pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node))
-        host_ip = internal_ip(node)
-        self._write_status(pod, expired_status(pod, host_ip, self._pod_ip(pod, host_ip), self._clock.now()))
+    # --- writes
 
-    def _status(self, pod: Object, node: Object, outcome: Outcome) -> Object:
+    def _take(self, step: Step, pod: Object, node: Object) -> None:
+        now = self._clock.now()
+        match step:
+            case Remove():
+                self._remove(pod, node)
+            case Start(outcome):
+                self._write_status(pod, self._status(pod, node, outcome))
+            case UpdateReadiness():
+                self._write_status(pod, self._status(pod, node, RUNNING))
+            case Acknowledge():
+                self._write_status(pod, acknowledged_status(pod))
+            case Expire():
+                self._recorder.event(pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node))
+                host_ip = internal_ip(node)
+                self._write_status(pod, expired_status(pod, host_ip, self._pod_ip(pod, host_ip), now))
+            case Rejection(reason, message):
+                self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
+                self._write_status(pod, rejected_status(pod, reason, message, now))
+            case RefuseOutcome(outcome):
+                known = ", ".join([*OUTCOMES, PENDING])
+                message = f'Outcome "{outcome}" is not known: it must be one of {known}'
+                self._recorder.event(pod, "Warning", "UnknownOutcome", message, host=name_of(node))
+
+    def _status(self, pod: Object, node: Object, outcome: PodOutcome) -> Object:
         host_ip = internal_ip(node)
         return pod_status(pod, outcome, host_ip, self._pod_ip(pod, host_ip), self._clock.now())
 
@@ -179,7 +170,7 @@ class Kubelet:
         self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
 
     def _pod_ip(self, pod: Object, host_ip: str) -> str:
-        """The address that the pod has, or gets."""
+        """Return the address that the pod has, or assign one."""
         if address := (pod.get("status") or {}).get("podIP"):
             return str(address)
         if pod["spec"].get("hostNetwork"):
@@ -191,17 +182,9 @@ class Kubelet:
         return self._addresses.next()
 
     def _remove(self, pod: Object, node: Object) -> None:
-        """A pod that a finalizer will hold is seen to have ended; any other is just gone."""
+        """Delete a pod for good; one that a finalizer will hold gets the status of an ended pod first."""
         if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
             self._write_status(pod, self._status(pod, node, KILLED))
         options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
         with suppress(NotFound):
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)
-
-
-def _ends_it(step: Step) -> bool:
-    return isinstance(step, Rejection) or (isinstance(step, Start) and step.outcome.state == "terminated")
-
-
-def _asks_the_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return annotations_of(old).get(OUTCOME) == annotations_of(new).get(OUTCOME) and node_name(old) == node_name(new)

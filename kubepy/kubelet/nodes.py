@@ -1,4 +1,4 @@
-"""What the kubelet of a node reports of it. Pure functions."""
+"""The report of a kubelet on its node, and the addresses of pods."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 from kubepy.api.clock import format_time
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.nodes import is_node_ready
-from kubepy.kubelet.annotations import OUTCOME
+from kubepy.kubelet.outcomes import OUTCOME
+from kubepy.runtime.reconcile import Key
 
 HOST_IP = "192.168.0.1"  # of a node whose status has no InternalIP
+POD_NETWORK = "10.244.{}.{}"  # a /16
 DEFAULT_CAPACITY = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 NODE_INFO = {
     "architecture": "amd64",
@@ -34,14 +36,14 @@ NODE_CONDITIONS = (  # pkg/kubelet/nodestatus/setters.go; Ready comes last
 
 
 def is_registration_due(node: Mapping[str, Any]) -> bool:
-    """Whether the node's kubelet would report Ready where the node does not say so."""
+    """Tell whether the node's kubelet would report Ready, which its status does not say yet."""
     return annotations_of(node).get(OUTCOME) != "not-ready" and not is_node_ready(node)
 
 
 def register(node: Object, now: datetime) -> Object:
-    """The node as its kubelet reports it: Ready, with what its manifest's status says of capacity and allocatable.
+    """Return the node as its kubelet reports it: Ready, with the capacity and allocatable of its manifest's status.
 
-    A node annotated ``kubepy.dev/outcome: not-ready`` comes back as it is. Never changes the node it is given.
+    A node annotated ``kubepy.dev/outcome: not-ready`` is returned as it is. The argument is never changed.
     """
     if not is_registration_due(node):
         return node
@@ -55,7 +57,7 @@ def register(node: Object, now: datetime) -> Object:
 
 
 def _node_conditions(old: Sequence[Object], now: datetime) -> list[Object]:
-    """The kubelet's conditions in its order, then those that others have set."""
+    """Return the kubelet's conditions in its order, then those that others have set."""
     time, before = format_time(now), {condition["type"]: condition for condition in old}
     conditions = []
     for kind, status, reason, message in NODE_CONDITIONS:
@@ -69,5 +71,34 @@ def _node_conditions(old: Sequence[Object], now: datetime) -> list[Object]:
 
 
 def internal_ip(node: Mapping[str, Any]) -> str:
+    """Return the first InternalIP of a node, or a default."""
     addresses = (node.get("status") or {}).get("addresses") or ()
-    return next((one["address"] for one in addresses if one.get("type") == "InternalIP"), HOST_IP)
+    return next((address["address"] for address in addresses if address.get("type") == "InternalIP"), HOST_IP)
+
+
+class PodAddresses:
+    """Assigns each pod an address of its own: the next free one above the last, so that a run repeats itself."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, Key] = {}
+        self._of: dict[Key, str] = {}
+        self._last = 0
+
+    def observe(self, key: Key, pod: Mapping[str, Any] | None) -> None:
+        """Take in the address of a pod that has one; None: the pod was deleted."""
+        address = ((pod or {}).get("status") or {}).get("podIP", "")
+        if self._of.get(key, "") == address:
+            return
+        if (before := self._of.pop(key, None)) and self._used.get(before) == key:
+            del self._used[before]
+        if address:
+            self._of[key] = address
+            self._used[address] = key
+
+    def next(self) -> str:
+        """Return an address that no pod has. Raises RuntimeError when the network is full."""
+        for _ in range(0xFFFE):
+            self._last = self._last % 0xFFFE + 1
+            if (address := POD_NETWORK.format(self._last >> 8, self._last & 0xFF)) not in self._used:
+                return address
+        raise RuntimeError(f"every address of {POD_NETWORK.format(0, 0)}/16 belongs to a pod")

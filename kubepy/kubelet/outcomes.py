@@ -1,13 +1,20 @@
-"""What becomes of pods: for each outcome the phase, and the state of the containers."""
+"""The outcomes of pods: the annotations that choose them, the table of them, and the back-off of those that end."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from kubepy.api.clock import format_micro_time, parse_time
+
+OUTCOME = "kubepy.dev/outcome"  # annotation of a pod: one of the outcomes; of a node: not-ready
+TERMINATION = "kubepy.dev/termination"  # annotation of a pod: stuck
+POD_OUTCOME = "kubepy.dev/pod-outcome"  # annotation of a node: the outcome of its pods that name none
 
 
-class Outcome(NamedTuple):
-    """What becomes of a pod: its phase and the state of each of its containers."""
+class PodOutcome(NamedTuple):
+    """The phase of a pod and the state of each of its containers."""
 
     phase: str
     state: str  # running, waiting, terminated
@@ -18,20 +25,58 @@ class Outcome(NamedTuple):
     restarts: int = 0
 
 
-PENDING = "pending"  # no outcome: the kubelet never gets to such a pod
-OUTCOMES: Mapping[str, Outcome] = {
-    "ready": Outcome("Running", "running", ready=True),
-    "not-ready": Outcome("Running", "running"),
-    "crash-loop": Outcome(
+PENDING = "pending"  # no outcome: the kubelet never starts such a pod
+OUTCOMES: Mapping[str, PodOutcome] = {
+    "ready": PodOutcome("Running", "running", ready=True),
+    "not-ready": PodOutcome("Running", "running"),
+    "crash-loop": PodOutcome(
         "Running", "waiting", reason="CrashLoopBackOff", restarts=3,
         message="back-off 40s restarting failed container={container} pod={pod}",
     ),
-    "image-pull-backoff": Outcome(
+    "image-pull-backoff": PodOutcome(
         "Pending", "waiting", reason="ImagePullBackOff", message='Back-off pulling image "{image}"',
     ),
-    "failed": Outcome("Failed", "terminated", reason="Error", exit_code=1),
-    "succeeded": Outcome("Succeeded", "terminated", reason="Completed"),
+    "failed": PodOutcome("Failed", "terminated", reason="Error", exit_code=1),
+    "succeeded": PodOutcome("Succeeded", "terminated", reason="Completed"),
 }  # fmt: skip
 RUNNING = OUTCOMES["ready"]
 COMPLETED = OUTCOMES["succeeded"]
 KILLED = OUTCOMES["failed"]._replace(exit_code=137)
+
+
+class TerminationBackoff:
+    """Delays the end of pods, the longer the more pods of their controller have ended lately.
+
+    A controller replaces a pod that ended; where all its pods end as soon as they begin, this would go on for ever.
+    (A real kubelet restarts their containers with a back-off, which is not simulated.)
+    """
+
+    FREE = 20  # pods that end without delay
+    LONGEST = timedelta(minutes=5)
+    FORGOTTEN_AFTER = timedelta(minutes=10)
+
+    def __init__(self) -> None:
+        self._ended: dict[str, tuple[int, datetime]] = {}  # by the controller's uid: how many, and the last one
+
+    def delay(self, controller: str, now: datetime) -> float:
+        """Return the seconds until the next pod may end: none for the first ones, then 1, 2, 4 … since the last."""
+        number, last = self._ended.get(controller, (0, now))
+        if number < self.FREE or now - last > self.FORGOTTEN_AFTER:
+            return 0.0
+        length = min(timedelta(seconds=2 ** min(number - self.FREE, 10)), self.LONGEST)
+        return max((last + length - now).total_seconds(), 0.0)
+
+    def record(self, controller: str, now: datetime) -> None:
+        """Count one more pod of the controller as ended."""
+        self._ended = {uid: ended for uid, ended in self._ended.items() if now - ended[1] <= self.FORGOTTEN_AFTER}
+        number, _ = self._ended.get(controller, (0, now))
+        self._ended[controller] = (number + 1, now)
+
+    def remember(self) -> Any:
+        """Return the counts as JSON, for the next process."""
+        return {uid: [number, format_micro_time(last)] for uid, (number, last) in sorted(self._ended.items())}
+
+    def recall(self, memory: Any) -> None:
+        """Take over the counts from the JSON of :meth:`remember`."""
+        for uid, (number, last) in memory.items():
+            self._ended.setdefault(uid, (number, parse_time(last)))

@@ -4,35 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubepy.api.clock import format_time
 from kubepy.api.meta import Object, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_restartable_init_container
-from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, Outcome
+from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome
 
 OWN_CONDITIONS = ("Initialized", "Ready", "ContainersReady")
 DEADLINE_REASON = "DeadlineExceeded"
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
-def pod_status(pod: Mapping[str, Any], outcome: Outcome, host_ip: str, pod_ip: str, now: datetime) -> Object:
-    """The status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay."""
+class ConditionValues(NamedTuple):
+    """The fields of a condition that a kubelet decides on."""
+
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+def pod_status(pod: Mapping[str, Any], outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime) -> Object:
+    """Return the status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay."""
     old, time, spec = pod.get("status") or {}, format_time(now), pod["spec"]
     status = {key: value for key, value in old.items() if key not in ("reason", "message")}
     status["conditions"] = _pod_conditions(pod, outcome, time)
-    status["containerStatuses"] = [container_status(pod, one, outcome, time) for one in spec["containers"]]
+    status["containerStatuses"] = [
+        container_status(pod, container, outcome, time) for container in spec["containers"]
+    ]
     if spec.get("initContainers"):
         status["initContainerStatuses"] = [
-            _init_container_status(pod, one, outcome, time) for one in spec["initContainers"]
+            _init_container_status(pod, container, outcome, time) for container in spec["initContainers"]
         ]
     status |= {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}], "podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
     status |= {"phase": outcome.phase, "startTime": old.get("startTime") or time}
     return _acknowledged(pod, status)
 
 
-def container_status(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: Outcome, time: str) -> Object:
-    """One entry of ``containerStatuses``. A count of restarts never goes down."""
+def container_status(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: PodOutcome, time: str) -> Object:
+    """Return one entry of ``containerStatuses``. The count of restarts never goes down."""
     before = _status_before(pod, container["name"])
     return {
         "image": container["image"],
@@ -48,13 +58,13 @@ def container_status(pod: Mapping[str, Any], container: Mapping[str, Any], outco
 
 def _status_before(pod: Mapping[str, Any], container: str) -> Object:
     status = pod.get("status") or {}
-    known = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-    return next((one for one in known if one["name"] == container), {})
+    statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    return next((entry for entry in statuses if entry["name"] == container), {})
 
 
-def _state(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: Outcome, time: str) -> Object:
+def _state(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: PodOutcome, time: str) -> Object:
     before = _status_before(pod, container["name"]).get("state") or {}
-    started = before.get("running", {}).get("startedAt") or time  # a container that runs goes on, or ends
+    started = before.get("running", {}).get("startedAt") or time  # a container that was running keeps its start time
     if outcome.state == "running":
         return {"startedAt": started}
     if outcome.state == "terminated":
@@ -67,77 +77,76 @@ def _state(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: Outcom
     return {"message": message, "reason": outcome.reason}
 
 
-def _init_container_status(pod: Mapping[str, Any], container: Object, outcome: Outcome, time: str) -> Object:
-    """A sidecar runs for as long as the pod does; any other init container has done its work, and is then ready."""
+def _init_container_status(pod: Mapping[str, Any], container: Object, outcome: PodOutcome, time: str) -> Object:
+    """Return the status of an init container: a sidecar runs with the pod, any other has completed and is ready."""
     if is_restartable_init_container(container) and outcome.state != "terminated":
         return container_status(pod, container, RUNNING, time)
     return {**container_status(pod, container, COMPLETED, time), "ready": not is_restartable_init_container(container)}
 
 
-def _pod_conditions(pod: Mapping[str, Any], outcome: Outcome, time: str) -> list[Object]:
-    """The kubelet's conditions before those of others (pkg/kubelet/status/generate.go)."""
+def _pod_conditions(pod: Mapping[str, Any], outcome: PodOutcome, time: str) -> list[Object]:
+    """Return the kubelet's conditions before those of others (pkg/kubelet/status/generate.go)."""
     old = {condition["type"]: condition for condition in (pod.get("status") or {}).get("conditions") or ()}
     own = {
-        "Initialized": ("True", "PodCompleted" if outcome.phase == "Succeeded" else "", ""),
+        "Initialized": ConditionValues("True", "PodCompleted" if outcome.phase == "Succeeded" else ""),
         "Ready": ready_condition(pod, outcome),
         "ContainersReady": _containers_ready(pod, outcome),
     }
     if "PodScheduled" not in old:  # bound by its manifest, past the scheduler
-        own["PodScheduled"] = ("True", "", "")
-    conditions = [_condition(pod, kind, *values, old=old.pop(kind, None), time=time) for kind, values in own.items()]
+        own["PodScheduled"] = ConditionValues("True")
+    conditions = [_condition(pod, kind, values, old.pop(kind, {}), time) for kind, values in own.items()]
     return [*conditions, *old.values()]
 
 
-def _condition(
-    pod: Mapping[str, Any], kind: str, status: str, reason: str, message: str, *, old: Object | None, time: str
-) -> Object:
-    since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
-    condition: Object = {"lastProbeTime": None, "lastTransitionTime": since or time, "status": status, "type": kind}
-    if message:
-        condition["message"] = message
-    if reason:
-        condition["reason"] = reason
+def _condition(pod: Mapping[str, Any], kind: str, values: ConditionValues, old: Object, time: str) -> Object:
+    since = old.get("lastTransitionTime") if old.get("status") == values.status else None
+    condition: Object = {"lastProbeTime": None, "lastTransitionTime": since or time, "status": values.status,
+                         "type": kind}  # fmt: skip
+    if values.message:
+        condition["message"] = values.message
+    if values.reason:
+        condition["reason"] = values.reason
     if generation := pod["metadata"].get("generation"):
         condition["observedGeneration"] = generation
     return condition
 
 
-def _containers_ready(pod: Mapping[str, Any], outcome: Outcome) -> tuple[str, str, str]:
-    """Status, reason and message of the ContainersReady condition."""
+def _containers_ready(pod: Mapping[str, Any], outcome: PodOutcome) -> ConditionValues:
+    """Return the ContainersReady condition."""
     if outcome.ready:
-        return "True", "", ""
+        return ConditionValues("True")
     if outcome.state == "terminated":
-        return "False", "PodFailed" if outcome.phase == "Failed" else "PodCompleted", ""
+        return ConditionValues("False", "PodFailed" if outcome.phase == "Failed" else "PodCompleted")
     names = " ".join(container["name"] for container in pod["spec"]["containers"])
-    return "False", "ContainersNotReady", f"containers with unready status: [{names}]"
+    return ConditionValues("False", "ContainersNotReady", f"containers with unready status: [{names}]")
 
 
-def ready_condition(pod: Mapping[str, Any], outcome: Outcome) -> tuple[str, str, str]:
-    """Status, reason and message of the Ready condition: the containers', then the readiness gates'."""
+def ready_condition(pod: Mapping[str, Any], outcome: PodOutcome) -> ConditionValues:
+    """Return the Ready condition: that of the containers, and when they are ready that of the readiness gates."""
     containers = _containers_ready(pod, outcome)
     gates = pod["spec"].get("readinessGates")
-    if containers[0] != "True" or not gates:
+    if containers.status != "True" or not gates:
         return containers
-    held = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
-    complaints = [_gate_complaint(gate["conditionType"], held.get(gate["conditionType"])) for gate in gates]
-    message = ", ".join(complaint for complaint in complaints if complaint)
-    return ("False", "ReadinessGatesNotReady", message) if message else containers
-
-
-def _gate_complaint(gate: str, status: str | None) -> str:
-    if status is None:
-        return f'corresponding condition of pod readiness gate "{gate}" does not exist.'
-    return "" if status == "True" else f'the status of pod readiness gate "{gate}" is not "True", but {status}'
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    status_of = {condition["type"]: condition["status"] for condition in conditions}
+    messages = []
+    for gate in gates:
+        name = gate["conditionType"]
+        if name not in status_of:
+            messages.append(f'corresponding condition of pod readiness gate "{name}" does not exist.')
+        elif status_of[name] != "True":
+            messages.append(f'the status of pod readiness gate "{name}" is not "True", but {status_of[name]}')
+    return ConditionValues("False", "ReadinessGatesNotReady", ", ".join(messages)) if messages else containers
 
 
 def expired_status(pod: Mapping[str, Any], host_ip: str, pod_ip: str, now: datetime) -> Object:
-    """The status of a pod that ran for longer than ``spec.activeDeadlineSeconds`` (``active_deadline.go``)."""
+    """Return the status of a pod that ran for longer than ``spec.activeDeadlineSeconds`` (``active_deadline.go``)."""
     status = pod_status(pod, KILLED, host_ip, pod_ip, now)
     return {**status, "reason": DEADLINE_REASON, "message": DEADLINE_MESSAGE}
 
 
 def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: datetime) -> Object:
-    """The status of a pod that its node does not take: nothing of it has run (``rejectPod``)."""
+    """Return the status of a pod that its node does not admit: nothing of it has run (``rejectPod``)."""
     old = pod.get("status") or {}
     status = {key: old[key] for key in ("qosClass",) if key in old}
     status |= {"phase": "Failed", "reason": reason, "message": f"Pod was rejected: {message}",
@@ -146,12 +155,12 @@ def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: date
 
 
 def acknowledged_status(pod: Mapping[str, Any]) -> Object:
-    """The present status, as one of the present spec."""
+    """Return the present status with the present generation as observed."""
     status = _acknowledged(pod, dict(pod["status"]))
     generation = pod["metadata"]["generation"]
     status["conditions"] = [
-        {**one, "observedGeneration": generation} if one["type"] in OWN_CONDITIONS else one
-        for one in status.get("conditions") or ()
+        {**condition, "observedGeneration": generation} if condition["type"] in OWN_CONDITIONS else condition
+        for condition in status.get("conditions") or ()
     ]
     return status
 

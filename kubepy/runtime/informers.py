@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from kubepy.api.meta import AnyObject, Object, ObjectT, is_controlled_by, namespace_of, owner_references, uid_of
-from kubepy.storage.keys import Key
+from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.api import typed

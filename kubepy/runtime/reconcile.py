@@ -17,7 +17,7 @@ from kubepy.api.scheme import Scheme
 from kubepy.api.watch import WatchEvent
 from kubepy.runtime.informers import Informers
 from kubepy.runtime.workqueue import BASE_DELAY, MAX_DELAY, WorkQueue
-from kubepy.storage.keys import Key
+from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.apiserver.client import Client

@@ -11,8 +11,8 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class Term(NamedTuple):
-    """One affinity term. Its namespaces are those named, or those whose labels its namespace selector fits."""
+class AffinityTerm(NamedTuple):
+    """One affinity term. It applies to the namespaces named and to those that its namespace selector matches."""
 
     topology_key: str
     namespaces: frozenset[str]
@@ -21,16 +21,18 @@ class Term(NamedTuple):
     weight: int = 1
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether a pod with these labels, in a namespace with those, is meant (``AffinityTerm.Matches``)."""
+        """Tell whether the term selects a pod with these labels, in a namespace with those."""
         if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
             return self.selector.matches(labels)
         return False
 
 
-Terms = tuple[Term, ...]
+Terms = tuple[AffinityTerm, ...]
 
 
 class PodTerms(NamedTuple):
+    """The four kinds of affinity terms of a pod."""
+
     required_affinity: Terms = ()
     required_anti_affinity: Terms = ()
     preferred_affinity: Terms = ()
@@ -45,13 +47,12 @@ NO_TERMS = PodTerms()
 
 
 def pod_terms(affinity: Mapping[str, Any], namespace: str) -> PodTerms:
-    """All four kinds of terms of a pod's ``spec.affinity``."""
-    near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
-    if not near and not far:
+    """Parse a pod's ``spec.affinity``."""
+    pod_affinity, anti_affinity = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
+    if not pod_affinity and not anti_affinity:
         return NO_TERMS
-    return PodTerms(
-        _required(near, namespace), _required(far, namespace), _preferred(near, namespace), _preferred(far, namespace)
-    )
+    return PodTerms(_required(pod_affinity, namespace), _required(anti_affinity, namespace),
+                    _preferred(pod_affinity, namespace), _preferred(anti_affinity, namespace))
 
 
 def _required(affinity: Mapping[str, Any], namespace: str) -> Terms:
@@ -59,16 +60,16 @@ def _required(affinity: Mapping[str, Any], namespace: str) -> Terms:
 
 
 def _preferred(affinity: Mapping[str, Any], namespace: str) -> Terms:
-    terms = affinity.get(PREFERRED) or ()
-    return tuple(_term(one["podAffinityTerm"], namespace, one["weight"]) for one in terms if one["weight"])
+    return tuple(_term(weighted["podAffinityTerm"], namespace, weighted["weight"])
+                 for weighted in affinity.get(PREFERRED) or () if weighted["weight"])
 
 
-def _term(term: Mapping[str, Any], namespace: str, weight: int = 1) -> Term:
-    """A term without namespaces and without a selector of them means the pod's own namespace."""
+def _term(term: Mapping[str, Any], namespace: str, weight: int = 1) -> AffinityTerm:
+    """Parse a term; without namespaces and a namespace selector it applies to the pod's own namespace."""
     namespaces, selector = term.get("namespaces") or (), term.get("namespaceSelector")
     if not namespaces and selector is None:
         namespaces = (namespace,)
-    return Term(
+    return AffinityTerm(
         topology_key=term["topologyKey"],
         namespaces=frozenset(namespaces),
         selector=from_label_selector(term.get("labelSelector")),

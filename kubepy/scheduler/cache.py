@@ -1,4 +1,4 @@
-"""What runs where: nodes with the sum of their pods, kept from change to change (upstream: ``backend/cache``)."""
+"""The scheduler's cache: nodes with the sum of their pods, kept from change to change (``backend/cache``)."""
 
 from __future__ import annotations
 
@@ -15,27 +15,25 @@ from kubepy.scheduler.affinity import NO_TERMS, PodTerms, pod_terms
 
 Resources = dict[str, int]  # cpu in thousandths, everything else in whole units
 
-# What a container without requests counts as when nodes are scored (pkg/scheduler/util/pod_resources.go).
+# The requests of a container without any when nodes are scored (pkg/scheduler/util/pod_resources.go).
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024 * 1024
 
 
-def measure(resource: str, quantity: Quantity) -> int:
+def _whole_number(resource: str, quantity: Quantity) -> int:
     return quantity.milli_value() if resource == "cpu" else quantity.value()
 
 
-@lru_cache(maxsize=4096)
-def _measure_text(resource: str, text: str) -> int:
-    return measure(resource, Quantity.parse(text))
+_parse = lru_cache(maxsize=4096)(Quantity.parse)
 
 
 def resource_list(quantities: Mapping[str, Any] | None) -> Resources:
-    """A ``v1.ResourceList`` as whole numbers."""
-    return {name: _measure_text(name, str(quantity)) for name, quantity in (quantities or {}).items()}
+    """Convert a ``v1.ResourceList`` to whole numbers."""
+    return {name: _whole_number(name, _parse(str(quantity))) for name, quantity in (quantities or {}).items()}
 
 
 class PodInfo:
-    """A pod as the plugins see it: what it asks for, worked out once."""
+    """A pod with its requests, host ports and affinity terms, calculated once for the plugins."""
 
     __slots__ = (
         "_signature", "key", "labels", "nonzero_cpu", "nonzero_memory", "pod", "ports", "priority", "requests", "terms",
@@ -48,8 +46,13 @@ class PodInfo:
         self.labels = labels_of(pod)
         self.priority = priority(pod)
         self.ports: list[HostPort] = host_ports(pod)
-        self.requests: Resources = {name: measure(name, one) for name, one in pod_requests(pod).items()}
-        self.nonzero_cpu, self.nonzero_memory = _nonzero_requests(pod, self.requests)
+        self.requests: Resources = {name: _whole_number(name, quantity) for name, quantity in pod_requests(pod).items()}
+        requests_of_containers = [(container.get("resources") or {}).get("requests") or {}
+                                  for container in pod["spec"]["containers"]]
+        without_cpu = sum("cpu" not in requests for requests in requests_of_containers)
+        without_memory = sum("memory" not in requests for requests in requests_of_containers)
+        self.nonzero_cpu = self.requests.get("cpu", 0) + without_cpu * DEFAULT_MILLI_CPU
+        self.nonzero_memory = self.requests.get("memory", 0) + without_memory * DEFAULT_MEMORY
         affinity = pod["spec"].get("affinity")
         self.terms: PodTerms = pod_terms(affinity, namespace_of(pod)) if affinity else NO_TERMS
 
@@ -62,28 +65,18 @@ class PodInfo:
         spec: Object = self.pod["spec"]
         return spec
 
-
     @property
     def signature(self) -> str:
-        """The same for pods of one template: what a node has to say to one it has to say to all (``SignPod``)."""
+        """A text that is the same for pods of one template: filters answer alike for all of them (``SignPod``)."""
         if not self._signature:
             self._signature = repr((self.namespace, self.labels, self.spec))
         return self._signature
 
 
-def _nonzero_requests(pod: Object, requests: Resources) -> tuple[int, int]:
-    """CPU and memory where a container that asks for none counts with a default (``calculateResource``)."""
-    containers = pod["spec"]["containers"]
-    missing = [container.get("resources", {}).get("requests") or {} for container in containers]
-    cpu = sum("cpu" not in one for one in missing) * DEFAULT_MILLI_CPU
-    memory = sum("memory" not in one for one in missing) * DEFAULT_MEMORY
-    return requests.get("cpu", 0) + cpu, requests.get("memory", 0) + memory
-
-
 class NodeInfo:
-    """A node and the sum of the pods on it. ``node`` is None while pods name a node that is not there.
+    """A node and the sum of the pods on it. ``node`` is None while pods name a node that does not exist.
 
-    ``memo`` is for whoever works out something of this node and its pods alone; any change of them clears it.
+    ``memo`` keeps results that depend on this node and its pods alone; any change of them clears it.
     """
 
     __slots__ = (
@@ -105,11 +98,11 @@ class NodeInfo:
     def set_node(self, node: Object | None) -> None:
         self.memo.clear()
         self.node = node
-        shown: Object = node if node is not None else {"metadata": {}}
-        self.allocatable: Resources = resource_list((shown.get("status") or {}).get("allocatable"))
-        self.labels: Mapping[str, str] = labels_of(shown)
-        self.taints: list[Object] = taints_of(shown)
-        self.unschedulable = is_unschedulable(shown)
+        present: Object = node if node is not None else {"metadata": {}}
+        self.allocatable: Resources = resource_list((present.get("status") or {}).get("allocatable"))
+        self.labels: Mapping[str, str] = labels_of(present)
+        self.taints: list[Object] = taints_of(present)
+        self.unschedulable = is_unschedulable(present)
 
     def add(self, pod: PodInfo) -> None:
         self.memo.clear()
@@ -140,7 +133,7 @@ class NodeInfo:
         self.with_anti_affinity.pop(key, None)
 
     def copy(self) -> NodeInfo:
-        """A copy to try things on; pods and node are shared."""
+        """Copy for a trial; pods and node are shared."""
         other = NodeInfo(self.name)
         other.set_node(self.node)
         other.pods, other.requested, other.ports = dict(self.pods), dict(self.requested), dict(self.ports)
@@ -150,12 +143,12 @@ class NodeInfo:
 
 
 class Cache:
-    """All nodes, the pods on them, and the pods that preemption has promised a node."""
+    """All nodes, the pods on them, and the pods that preemption has nominated for a node."""
 
     def __init__(self) -> None:
         self._infos: dict[str, NodeInfo] = {}
         self._assigned: dict[Key, str] = {}  # pod → node
-        self._nominated: dict[str, dict[Key, PodInfo]] = {}  # node → pods that wait for it
+        self._nominated: dict[str, dict[Key, PodInfo]] = {}  # node → pods nominated for it
         self._nominations: dict[Key, str] = {}
         self._sorted: list[NodeInfo] | None = None
         self.with_affinity: dict[str, NodeInfo] = {}
@@ -164,37 +157,37 @@ class Cache:
     # Reading.
 
     def nodes(self) -> list[NodeInfo]:
-        """The nodes there are, by name."""
+        """Return the nodes, by name; those that only pods name are left out."""
         if self._sorted is None:
             self._sorted = [self._infos[name] for name in sorted(self._infos) if self._infos[name].node is not None]
         return self._sorted
 
     def get(self, name: str) -> NodeInfo | None:
-        info = self._infos.get(name)
-        return info if info is not None and info.node is not None else None
+        node_info = self._infos.get(name)
+        return node_info if node_info is not None and node_info.node is not None else None
 
     def has_nominations(self) -> bool:
         return bool(self._nominated)
 
     def nominated(self, node: str) -> Collection[PodInfo]:
-        """The pods that wait for room on this node."""
+        """Return the pods that are nominated for this node."""
         return self._nominated[node].values() if node in self._nominated else ()
 
     # Observing.
 
     def set_node(self, name: str, node: Object | None) -> None:
-        info = self._infos.get(name)
-        if info is None:
+        node_info = self._infos.get(name)
+        if node_info is None:
             if node is None:
                 return
-            info = self._infos[name] = NodeInfo(name)
-        if (info.node is None) != (node is None):
+            node_info = self._infos[name] = NodeInfo(name)
+        if (node_info.node is None) != (node is None):
             self._sorted = None
-        info.set_node(node)
-        self._forget_if_empty(info)
+        node_info.set_node(node)
+        self._forget_if_empty(node_info)
 
     def set_pod(self, key: Key, pod: Object | None) -> None:
-        """Take in a pod's present state; None: it is gone."""
+        """Take in a pod's present state; None: it was deleted."""
         if pod is not None and self._only_status_changed(key, pod):
             return
         self._unassign(key)
@@ -208,45 +201,45 @@ class Cache:
             self._nominated.setdefault(nominated, {})[key] = PodInfo(key, pod)
 
     def assume(self, key: Key, pod: Object, node: str) -> None:
-        """Count a pod on the node that it is to be bound to, before it is."""
+        """Add a pod to the node that it is to be bound to, before it is."""
         self._unassign(key)
         self._unnominate(key)
         self._assign(PodInfo(key, pod), node)
 
-    def withdraw(self, key: Key, pod: Object) -> str:
-        """Take a pod that was assumed off its node again; the node, or ""."""
+    def forget(self, key: Key, pod: Object) -> str:
+        """Remove a pod that was assumed from its node again; return the node, or "" (``ForgetPod``)."""
         if node := self._assigned.get(key, ""):
             self._unassign(key)
             self.set_pod(key, pod)
         return node
 
     def _only_status_changed(self, key: Key, pod: Object) -> bool:
-        """Note the new state of a pod that goes on as before, without working out anew what it asks for."""
+        """Take in a pod of which only the status changed, without calculating its requests again."""
         node = self._assigned.get(key)
         if node is None or is_pod_terminal(pod):
             return False
-        info = self._infos[node]
-        known = info.pods[key]
+        node_info = self._infos[node]
+        known = node_info.pods[key]
         if known.pod["spec"] != pod["spec"] or known.labels != labels_of(pod):
             return False
         known.pod = pod
-        info.memo.clear()
+        node_info.memo.clear()
         return True
 
     def _assign(self, pod: PodInfo, node: str) -> None:
         self._assigned[pod.key] = node
-        info = self._infos.get(node)
-        if info is None:
-            info = self._infos[node] = NodeInfo(node)
-        info.add(pod)
-        self._index(info)
+        node_info = self._infos.get(node)
+        if node_info is None:
+            node_info = self._infos[node] = NodeInfo(node)
+        node_info.add(pod)
+        self._index(node_info)
 
     def _unassign(self, key: Key) -> None:
         if (node := self._assigned.pop(key, None)) is not None:
-            info = self._infos[node]
-            info.remove(key)
-            self._index(info)
-            self._forget_if_empty(info)
+            node_info = self._infos[node]
+            node_info.remove(key)
+            self._index(node_info)
+            self._forget_if_empty(node_info)
 
     def _unnominate(self, key: Key) -> None:
         if (node := self._nominations.pop(key, None)) is not None:
@@ -254,17 +247,17 @@ class Cache:
             if not self._nominated[node]:
                 del self._nominated[node]
 
-    def _index(self, info: NodeInfo) -> None:
-        for index, pods in ((self.with_affinity, info.with_affinity),
-                            (self.with_anti_affinity, info.with_anti_affinity)):  # fmt: skip
+    def _index(self, node_info: NodeInfo) -> None:
+        for index, pods in ((self.with_affinity, node_info.with_affinity),
+                            (self.with_anti_affinity, node_info.with_anti_affinity)):  # fmt: skip
             if pods:
-                index[info.name] = info
+                index[node_info.name] = node_info
             else:
-                index.pop(info.name, None)
+                index.pop(node_info.name, None)
 
-    def _forget_if_empty(self, info: NodeInfo) -> None:
-        if info.node is None and not info.pods:
-            del self._infos[info.name]
+    def _forget_if_empty(self, node_info: NodeInfo) -> None:
+        if node_info.node is None and not node_info.pods:
+            del self._infos[node_info.name]
 
 
 def pod_info(pod: Object) -> PodInfo:

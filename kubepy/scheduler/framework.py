@@ -1,15 +1,15 @@
-"""What a plugin is and what it may answer (upstream: ``kube-scheduler/framework/interface.go``)."""
+"""The scheduling framework: plugins, their input and their answers (``kube-scheduler/framework/interface.go``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, labels_of
 from kubepy.runtime.reconcile import Informers
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo
 
-# What happened in the cluster, as plugins ask to be told of it.
+# The actions of a cluster event, for which plugins register.
 NODE_ADD = "node added"
 NODE_LABEL = "node labels changed"
 NODE_TAINT = "node taints changed"  # spec.unschedulable falling back to false as well
@@ -26,9 +26,9 @@ VOLUME = "claim, volume, storage class or CSINode changed"
 
 
 class ClusterEvent(NamedTuple):
-    """One change and what it means: the object before and after; ``node`` is where it happened, or "".
+    """One change and its actions: the object before and after; ``node`` is where it happened, or "".
 
-    ``unknown``: what the object was before is not known; it may help anybody who waits for such an action.
+    ``unknown``: the state before the change is not known; it may help any pod that waits for such an action.
     """
 
     actions: frozenset[str]
@@ -38,9 +38,12 @@ class ClusterEvent(NamedTuple):
     unknown: bool = False
 
 
-class Rejection(NamedTuple):
-    """A plugin's no. ``resolvable``: removing other pods from the node could help (``Unschedulable`` upstream,
-    where the other kind is ``UnschedulableAndUnresolvable``)."""
+class PluginStatus(NamedTuple):
+    """The rejection of a pod by a plugin (``Status``).
+
+    ``resolvable``: removing other pods from the node could help (``Unschedulable``; the other kind is
+    ``UnschedulableAndUnresolvable``).
+    """
 
     reasons: tuple[str, ...]
     resolvable: bool
@@ -48,52 +51,55 @@ class Rejection(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """The plugin has nothing to say about this pod."""
+    """The answer of a ``pre_filter`` whose plugin has nothing to say about this pod."""
 
 
 SKIP = Skip()
 
 
-class Admit(NamedTuple):
-    """The pod may go on. ``state`` is handed to ``filter``; ``nodes``: only these can fit."""
+class PreFilterResult(NamedTuple):
+    """The answer of a ``pre_filter`` that lets a pod go on.
+
+    ``state`` is handed to ``filter``; only the nodes in ``node_names`` can fit (None: all).
+    """
 
     state: Any = None
-    nodes: frozenset[str] | None = None
+    node_names: frozenset[str] | None = None
 
 
-class View(NamedTuple):
-    """What plugins look at: what runs where, and the other objects (namespaces, claims, volumes …)."""
+class Handle(NamedTuple):
+    """The data that plugins read: nodes with their pods, and all other objects (namespaces, claims, volumes …)."""
 
     cache: Cache
     informers: Informers
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        found = self.informers.get("namespaces", "", namespace)
-        return (found["metadata"].get("labels") or {}) if found is not None else {}
+        obj = self.informers.get("namespaces", "", namespace)
+        return labels_of(obj) if obj is not None else {}
 
 
-class Plugin:
-    """One rule of where pods may run. Has no state of its own: everything is in its arguments."""
+class FilterPlugin:
+    """One rule that says on which nodes a pod may run. It has no state of its own: everything is in its arguments."""
 
     name: ClassVar[str]
     looks_at_node_only: ClassVar[bool] = False  # ``filter`` depends on the pod's template and this node's pods alone
-    wakes_on: ClassVar[frozenset[str]] = frozenset()
+    events_to_register: ClassVar[frozenset[str]] = frozenset()  # actions that could make a rejected pod schedulable
 
-    def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip | Rejection:
+    def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip | PluginStatus:
         """Look at the pod once, before the nodes."""
-        return Admit()
+        return PreFilterResult()
 
-    def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        """Whether the pod can run on this node; None: yes."""
+    def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
+        """Return why the pod cannot run on this node; None when it can."""
         raise NotImplementedError
 
     def clone(self, state: Any) -> Any:
-        """A copy of the state, for trying out."""
+        """Copy the state, for a trial."""
         return state
 
-    def update(self, pod: PodInfo, state: Any, other: PodInfo, info: NodeInfo, count: int) -> None:
-        """Another pod was put on (1) or taken off (-1) this node, on trial: correct the state."""
+    def update(self, pod: PodInfo, state: Any, other: PodInfo, node_info: NodeInfo, count: int) -> None:
+        """Correct the state: another pod was added to (1) or removed from (-1) this node, on trial."""
 
-    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Whether a change could make a pod fit that this plugin has rejected (``QueueingHintFn``)."""
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Tell whether an event could make a pod schedulable that this plugin has rejected (``QueueingHintFn``)."""
         return True

@@ -1,4 +1,4 @@
-"""Which pod comes next, and which pods wait for what (upstream: ``backend/queue``).
+"""The scheduling queue, and the unschedulable pods with the events for which they wait (upstream: ``backend/queue``).
 
 There is no back-off between attempts: a pod is tried again only when something happened that could help it.
 """
@@ -17,7 +17,7 @@ Rank = tuple[Any, ...]
 
 
 class SchedulingQueue(WorkQueue[Key]):
-    """A work queue that hands out the lowest rank first. A key keeps the rank that it had when it was added."""
+    """A work queue that returns the key of the lowest rank first. A key keeps the rank it had when it was added."""
 
     def __init__(self, now: Callable[[], datetime], rank: Callable[[Key], Rank]) -> None:
         super().__init__(now)
@@ -47,60 +47,67 @@ class SchedulingQueue(WorkQueue[Key]):
             heapq.heappush(self._heap, (self._rank(key), key))
 
 
-class Waiting(NamedTuple):
-    """A pod that fits nowhere: the plugins that rejected it, and the only nodes that could take it (None: any)."""
+class QueuedPodInfo(NamedTuple):
+    """An unschedulable pod: the plugins that rejected it, and the only nodes on which it could fit (None: any)."""
 
-    plugins: frozenset[str]
-    nodes: frozenset[str] | None
+    unschedulable_plugins: frozenset[str]
+    node_names: frozenset[str] | None
 
 
-class WaitingPods:
-    """The pods that wait, found by what could help them."""
+class UnschedulablePods:
+    """The pods that fit nowhere, indexed by the actions that could help them.
 
-    def __init__(self, wakes_on: Mapping[str, frozenset[str]]) -> None:
-        self._wakes_on = wakes_on  # plugin → actions
-        self._pods: dict[Key, Waiting] = {}
+    :param events_to_register: plugin → actions that could make a pod schedulable that it rejected.
+    """
+
+    def __init__(self, events_to_register: Mapping[str, frozenset[str]]) -> None:
+        self._events_to_register = events_to_register
+        self._pods: dict[Key, QueuedPodInfo] = {}
         self._by_action: dict[str, dict[Key, None]] = {}
-        self._by_any: dict[Key, None] = {}  # those that no plugin rejected: there was no node to look at
+        self._by_any: dict[Key, None] = {}  # pods that no plugin rejected: there was no node to look at
 
-    def add(self, key: Key, waiting: Waiting) -> None:
+    def add(self, key: Key, pod_info: QueuedPodInfo) -> None:
         self.discard(key)
-        self._pods[key] = waiting
-        if not waiting.plugins:
+        self._pods[key] = pod_info
+        if not pod_info.unschedulable_plugins:
             self._by_any[key] = None
-        for action in self._actions(waiting):
+        for action in self._actions(pod_info):
             self._by_action.setdefault(action, {})[key] = None
 
     def discard(self, key: Key) -> None:
-        waiting = self._pods.pop(key, None)
-        if waiting is None:
+        pod_info = self._pods.pop(key, None)
+        if pod_info is None:
             return
         self._by_any.pop(key, None)
-        for action in self._actions(waiting):
+        for action in self._actions(pod_info):
             self._by_action[action].pop(key, None)
 
-    def get(self, key: Key) -> Waiting | None:
+    def get(self, key: Key) -> QueuedPodInfo | None:
         return self._pods.get(key)
 
-    def interested(self, actions: Iterable[str]) -> list[Key]:
-        """The pods that one of these actions could help."""
-        found = dict(self._by_any)
+    def registered_for(self, actions: Iterable[str]) -> list[Key]:
+        """Return the pods that one of these actions could help."""
+        keys = dict(self._by_any)
         for action in actions:
-            found |= self._by_action.get(action, {})
-        return list(found)
+            keys |= self._by_action.get(action, {})
+        return list(keys)
 
-    def _actions(self, waiting: Waiting) -> Iterator[str]:
-        yield from dict.fromkeys(action for name in sorted(waiting.plugins) for action in self._wakes_on[name])
+    def _actions(self, pod_info: QueuedPodInfo) -> Iterator[str]:
+        plugins = sorted(pod_info.unschedulable_plugins)
+        yield from dict.fromkeys(action for name in plugins for action in self._events_to_register[name])
 
     def remember(self) -> list[list[Any]]:
+        """Return the pods as JSON, for the next process."""
         return [
-            [*key, sorted(waiting.plugins), sorted(waiting.nodes) if waiting.nodes is not None else None]
-            for key, waiting in sorted(self._pods.items())
+            [*key, sorted(pod_info.unschedulable_plugins),
+             sorted(pod_info.node_names) if pod_info.node_names is not None else None]
+            for key, pod_info in sorted(self._pods.items())
         ]
 
     def recall(self, memory: list[list[Any]]) -> None:
+        """Take over the pods from the JSON of :meth:`remember`."""
         for key in list(self._pods):
             self.discard(key)
-        for resource, namespace, name, plugins, nodes in memory:
-            waiting = Waiting(frozenset(plugins), None if nodes is None else frozenset(nodes))
-            self.add(Key(resource, namespace, name), waiting)
+        for resource, namespace, name, plugins, node_names in memory:
+            pod_info = QueuedPodInfo(frozenset(plugins), None if node_names is None else frozenset(node_names))
+            self.add(Key(resource, namespace, name), pod_info)

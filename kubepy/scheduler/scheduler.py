@@ -1,4 +1,4 @@
-"""The scheduler as a reconciler: a key is a pod without a node. Everything that is written is written here."""
+"""The scheduler as a reconciler: a key is a pod without a node. This module alone writes to the cluster."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ from kubepy.api.objects.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, 
 from kubepy.runtime.event_series import SeriesRecorder
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo, pod_info
-from kubepy.scheduler.changes import namespace_event, node_event, pod_event, volume_event, waiting_pod_event
-from kubepy.scheduler.fit import Diagnosis, Search, fit_message, search
-from kubepy.scheduler.framework import ClusterEvent, View
-from kubepy.scheduler.plugins import PLUGINS
+from kubepy.scheduler.cluster_events import (
+    namespace_event,
+    node_event,
+    pod_event,
+    unscheduled_pod_event,
+    volume_event,
+)
+from kubepy.scheduler.framework import ClusterEvent, Handle
+from kubepy.scheduler.plugins import FILTER_PLUGINS
 from kubepy.scheduler.plugins.volumelimits import CSI_NODES
-from kubepy.scheduler.plugins.volumes import Claims, Plan, VolumeBinding, plan
-from kubepy.scheduler.preemption import BUDGETS, PREEMPTED, Candidate, Preemption, preempt
-from kubepy.scheduler.queue import Rank, SchedulingQueue, Waiting, WaitingPods
-from kubepy.scheduler.scores import best_node
+from kubepy.scheduler.plugins.volumes import PodVolumeClaims, PodVolumes, VolumeBinding, find_pod_volumes
+from kubepy.scheduler.preemption import BUDGETS, PREEMPTED, Candidate, PostFilterResult, preempt
+from kubepy.scheduler.queue import QueuedPodInfo, Rank, SchedulingQueue, UnschedulablePods
+from kubepy.scheduler.schedule_one import Diagnosis, FitResult, find_nodes_that_fit_pod, fit_error_message
+from kubepy.scheduler.scores import select_host
 
 NO_NODES = "no nodes available to schedule pods"
-READ_ONLY = ("services", "replicasets.apps", "statefulsets.apps", BUDGETS)  # looked at, wake nobody
+READ_ONLY = ("services", "replicasets.apps", "statefulsets.apps", BUDGETS)  # read by plugins; their changes help no pod
 
-BY_NAME = {plugin.name: plugin for plugin in PLUGINS}
+BY_NAME = {plugin.name: plugin for plugin in FILTER_PLUGINS}
 
 
 class Scheduler:
@@ -39,162 +45,170 @@ class Scheduler:
         self._clock = context.clock
         self._recorder = SeriesRecorder(context.client, self.name)
         self.queue = SchedulingQueue(context.clock.now, self._rank)
-        self._waiting = WaitingPods({plugin.name: plugin.wakes_on for plugin in PLUGINS})
-        self._view: View | None = None
-        self._start = 0  # the node to look at first, so that a large cluster is used evenly
+        self._unschedulable = UnschedulablePods({plugin.name: plugin.events_to_register for plugin in FILTER_PLUGINS})
+        self._shared_handle: Handle | None = None
+        self._next_start_node_index = 0  # so that a large cluster is used evenly
 
-    # --- what changed → what to look at
+    # --- handlers
 
     def handlers(self) -> Mapping[str, Handler]:
+        def volume_changed(event: WatchEvent) -> None:
+            self._move_to_queue(volume_event(event))
+
         return {
             "nodes": self._node_changed,
             "pods": self._pod_changed,
-            "namespaces": lambda event: self._wake(namespace_event(event)),
-            **dict.fromkeys((CLAIMS, VOLUMES, CLASSES, CSI_NODES), self._volume_changed),
-            **dict.fromkeys(READ_ONLY, _ignore),
+            "namespaces": lambda event: self._move_to_queue(namespace_event(event)),
+            **dict.fromkeys((CLAIMS, VOLUMES, CLASSES, CSI_NODES), volume_changed),
+            **dict.fromkeys(READ_ONLY, lambda event: None),  # so that informers hold them
         }
 
     def _rank(self, key: Key) -> Rank:
-        """By priority, then age (``PrioritySort``), which the UIDs tell of pods of one second."""
+        """Rank by priority, then age (``PrioritySort``); UIDs order pods of the same second."""
         pod = self._informers.get(*key)
         if pod is None:
             return (0, "", "")
         return (-priority(pod), pod["metadata"].get("creationTimestamp") or "", uid_of(pod))
 
     def _node_changed(self, event: WatchEvent) -> None:
-        self._cluster().cache.set_node(event.key.name, event.new)
-        self._wake(node_event(event))
+        self._handle().cache.set_node(event.key.name, event.new)
+        self._move_to_queue(node_event(event))
 
     def _pod_changed(self, event: WatchEvent) -> None:
         key, old, new = event.key, event.old, event.new
-        self._cluster().cache.set_pod(key, new)
-        if new is None or not self._is_ours(new):
-            self._waiting.discard(key)
-        elif old is None or (waiting := self._waiting.get(key)) is None:
+        self._handle().cache.set_pod(key, new)
+        if new is None or not self._is_responsible_for(new):
+            self._unschedulable.discard(key)
+        elif old is None or (queued := self._unschedulable.get(key)) is None:
             if old is None or old["spec"] != new["spec"]:
                 self._enqueue(key)
-        elif self._could_help(new, waiting, waiting_pod_event(old, new)):
+        elif self._is_worth_requeuing(new, queued, unscheduled_pod_event(old, new)):
             self._enqueue(key)
-        self._wake(pod_event(event))
+        self._move_to_queue(pod_event(event))
 
-    def _volume_changed(self, event: WatchEvent) -> None:
-        self._wake(volume_event(event))
-
-    def _is_ours(self, pod: Object) -> bool:
-        """Whether the pod is to be scheduled, now or later, and by us."""
+    def _is_responsible_for(self, pod: Object) -> bool:
+        """Tell whether this scheduler is to schedule the pod, now or later."""
         spec = pod["spec"]
         if node_name(pod) or is_being_deleted(pod) or is_pod_terminal(pod):
             return False
         return spec.get("schedulerName", self.name) == self.name and not spec.get("schedulingGates")
 
     def _enqueue(self, key: Key) -> None:
-        self._waiting.discard(key)
+        self._unschedulable.discard(key)
         self.queue.add(key)
 
-    def _wake(self, event: ClusterEvent) -> None:
-        """Try those waiting pods again that a change could help."""
+    def _move_to_queue(self, event: ClusterEvent) -> None:
+        """Try those unschedulable pods again that an event could help (``MoveAllToActiveOrBackoffQueue``)."""
         if not event.actions:
             return
-        for key in self._waiting.interested(event.actions):
-            pod, waiting = self._informers.get(*key), self._waiting.get(key)
-            if pod is None or waiting is None:
-                self._waiting.discard(key)
-            elif self._could_help(pod, waiting, event):
+        for key in self._unschedulable.registered_for(event.actions):
+            pod, queued = self._informers.get(*key), self._unschedulable.get(key)
+            if pod is None or queued is None:
+                self._unschedulable.discard(key)
+            elif self._is_worth_requeuing(pod, queued, event):
                 self._enqueue(key)
 
-    def _could_help(self, pod: Object, waiting: Waiting, event: ClusterEvent) -> bool:
+    def _is_worth_requeuing(self, pod: Object, queued: QueuedPodInfo, event: ClusterEvent) -> bool:
+        """Tell whether an event could make the pod schedulable (``isPodWorthRequeuing``)."""
         if not event.actions:
             return False
-        if not waiting.plugins:
+        if not queued.unschedulable_plugins:
             return True
-        plugins = [BY_NAME[name] for name in waiting.plugins if BY_NAME[name].wakes_on & event.actions]
-        if _is_elsewhere(event, waiting):
+        plugins = [BY_NAME[name] for name in queued.unschedulable_plugins
+                   if BY_NAME[name].events_to_register & event.actions]
+        is_pod = (event.new or event.old or {}).get("kind") == "Pod"
+        if is_pod and event.node and queued.node_names is not None and event.node not in queued.node_names:
+            # This pod, of a DaemonSet, cannot run on the other pod's node anyway: what happened there does not matter.
             plugins = [plugin for plugin in plugins if not plugin.looks_at_node_only]
         if not plugins or event.unknown:
             return bool(plugins)
         info = pod_info(pod)
-        return any(plugin.may_help(info, event) for plugin in plugins)
+        return any(plugin.queueing_hint(info, event) for plugin in plugins)
 
-    # --- what waits, from one process to the next
+    # --- memory
 
     def remember(self) -> list[list[Any]]:
-        return self._waiting.remember()
+        """Return the unschedulable pods as JSON."""
+        return self._unschedulable.remember()
 
     def recall(self, memory: list[list[Any]]) -> None:
-        self._waiting.recall(memory)
+        """Take over the unschedulable pods of another process."""
+        self._unschedulable.recall(memory)
 
     # --- one pod
 
     def sync(self, key: Key) -> None:
         pod = self._informers.get(*key)
-        if pod is None or not self._is_ours(pod):
+        if pod is None or not self._is_responsible_for(pod):
             return
-        view = self._cluster()
-        if not (number := len(view.cache.nodes())):
-            self._fail(key, pod, Diagnosis(), NO_NODES, Preemption("", nominate=True))
+        handle = self._handle()
+        if not (number := len(handle.cache.nodes())):
+            self._handle_scheduling_failure(key, pod, Diagnosis(), PostFilterResult(NO_NODES, nominate=True))
             return
         info = PodInfo(key, pod)
-        assumed = view.cache.withdraw(key, pod)
-        found = search(info, view, PLUGINS, self._start % number)
-        self._start += len(found.feasible) + len(found.diagnosis.nodes)
-        if found.feasible:
-            promised = next((node for node in found.feasible if node.name == assumed), None)
-            self._place(found, promised or best_node(info, found.feasible, view))
-        else:
-            self._reject(key, found, number)
+        assumed = handle.cache.forget(key, pod)
+        result = find_nodes_that_fit_pod(info, handle, FILTER_PLUGINS, self._next_start_node_index % number)
+        self._next_start_node_index += len(result.feasible) + len(result.diagnosis.node_to_status)
+        if result.feasible:
+            assumed_node = next((node_info for node_info in result.feasible if node_info.name == assumed), None)
+            self._bind(result, assumed_node or select_host(info, result.feasible, handle))
+            return
+        post_filter = preempt(result.cycle, result.diagnosis)
+        message = fit_error_message(number, result.diagnosis, post_filter.message)
+        self._handle_scheduling_failure(key, pod, result.diagnosis, post_filter._replace(message=message))
+        if post_filter.candidate is not None:
+            self._prepare_candidate(info, post_filter.candidate)
 
-    def _cluster(self) -> View:
-        """What runs where; counted once from what the informers hold, then kept up to date by the handlers."""
-        if self._view is None:
+    def _handle(self) -> Handle:
+        """Return what plugins read; filled once from the informers, then kept up to date by the handlers."""
+        if self._shared_handle is None:
             cache = Cache()
             for node in self._informers.list("nodes"):
                 cache.set_node(name_of(node), node)
             for pod in self._informers.list("pods"):
                 cache.set_pod(Key("pods", namespace_of(pod), name_of(pod)), pod)
-            self._view = View(cache, self._informers)
-        return self._view
+            self._shared_handle = Handle(cache, self._informers)
+        return self._shared_handle
 
-    def _place(self, found: Search, node: NodeInfo) -> None:
-        key = found.cycle.pod.key
-        if (wanted := _volumes_to_bind(found, node)) is not None:
-            self._cluster().cache.assume(key, found.cycle.pod.pod, node.name)
-            self._bind_volumes(key, wanted, node.name)
+    def _bind(self, result: FitResult, node_info: NodeInfo) -> None:
+        """Bind the pod to the node, or first its volumes; the pod is tried again when those are bound."""
+        pod, key = result.cycle.pod, result.cycle.pod.key
+        delayed = (state for _, state in result.cycle.states if isinstance(state, PodVolumeClaims) and state.delayed)
+        volumes = next((find_pod_volumes(claims, node_info.node or {}) for claims in delayed), None)
+        if volumes is not None:
+            self._handle().cache.assume(key, pod.pod, node_info.name)
+            self._bind_volumes(key, volumes, node_info.name)
             return
-        self._client.bind(key.name, node.name, namespace=key.namespace)
-        message = f"Successfully assigned {key.namespace}/{key.name} to {node.name}"
-        self._recorder.event(found.cycle.pod.pod, "Normal", "Scheduled", "Binding", message)
+        self._client.bind(key.name, node_info.name, namespace=key.namespace)
+        message = f"Successfully assigned {key.namespace}/{key.name} to {node_info.name}"
+        self._recorder.event(pod.pod, "Normal", "Scheduled", "Binding", message)
 
-    def _bind_volumes(self, key: Key, wanted: Plan, node: str) -> None:
-        """Reserve the volumes that are there and ask for the others; the pod is tried again, on
-        its node first, when all are bound."""
-        self._waiting.add(key, Waiting(frozenset({VolumeBinding.name}), None))
-        for volume, claim in wanted.bindings:
+    def _bind_volumes(self, key: Key, volumes: PodVolumes, node: str) -> None:
+        """Reserve the volumes that there are and ask for the others (``BindPodVolumes``).
+
+        The pod is tried again, on its node first, when all are bound.
+        """
+        self._unschedulable.add(key, QueuedPodInfo(frozenset({VolumeBinding.name}), None))
+        for volume, claim in volumes.static_bindings:
             bound = with_claim(volume, claim)
             if bound is not volume:
                 self._client.update(VOLUMES, bound)
-        for claim in wanted.provisions:
+        for claim in volumes.dynamic_provisions:
             if annotations_of(claim).get(SELECTED_NODE) != node:
-                meta = {**claim["metadata"], "annotations": {**annotations_of(claim), SELECTED_NODE: node}}
-                self._client.update(CLAIMS, {**claim, "metadata": meta}, namespace=key.namespace)
+                metadata = {**claim["metadata"], "annotations": {**annotations_of(claim), SELECTED_NODE: node}}
+                self._client.update(CLAIMS, {**claim, "metadata": metadata}, namespace=key.namespace)
 
-    def _reject(self, key: Key, found: Search, number: int) -> None:
-        preemption = preempt(found.cycle, found.diagnosis)
-        message = fit_message(number, found.diagnosis, preemption.message)
-        self._fail(key, found.cycle.pod.pod, found.diagnosis, message, preemption)
-        if preemption.candidate is not None:
-            self._evict(found.cycle.pod, preemption.candidate)
-
-    def _fail(self, key: Key, pod: Object, diagnosis: Diagnosis, message: str, preemption: Preemption) -> None:
-        """Let the pod wait, and say why."""
-        self._waiting.add(key, Waiting(diagnosis.plugins, diagnosis.candidates))
-        self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", message)
-        condition = {"lastProbeTime": None, "message": message, "reason": "Unschedulable", "status": "False",
+    def _handle_scheduling_failure(self, key: Key, pod: Object, diagnosis: Diagnosis, result: PostFilterResult) -> None:
+        """Let the pod wait, and say why: ``result.message`` (``handleSchedulingFailure``)."""
+        self._unschedulable.add(key, QueuedPodInfo(diagnosis.unschedulable_plugins, diagnosis.node_names))
+        self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", result.message)
+        condition = {"lastProbeTime": None, "message": result.message, "reason": "Unschedulable", "status": "False",
                      "type": "PodScheduled"}  # fmt: skip
-        nominated = preemption.candidate.node if preemption.candidate is not None else ""
-        self._write_condition(pod, condition, nominated if preemption.nominate else None)
+        nominated = result.candidate.node if result.candidate is not None else ""
+        self._update_pod_condition(pod, condition, nominated if result.nominate else None)
 
-    def _write_condition(self, pod: Object, condition: Object, nominated: str | None) -> None:
-        """Set a condition and, unless None, the nominated node; what changes nothing is not written."""
+    def _update_pod_condition(self, pod: Object, condition: Object, nominated: str | None) -> None:
+        """Set a condition and, unless None, the nominated node; a status that stays the same is not written."""
         status = dict(pod.get("status") or {})
         status["conditions"] = list(status.get("conditions") or ())
         if generation := pod["metadata"].get("generation"):
@@ -207,43 +221,27 @@ class Scheduler:
         if changed:
             self._client.update("pods", {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
 
-    # --- making room
+    # --- preemption
 
-    def _evict(self, pod: PodInfo, candidate: Candidate) -> None:
-        """Delete the victims; pods of lower priority that were promised the node are promised nothing any more."""
-        for other in list(self._cluster().cache.nominated(candidate.node)):
-            if other.priority < pod.priority:
+    def _prepare_candidate(self, preemptor: PodInfo, candidate: Candidate) -> None:
+        """Delete the victims, and clear the nomination of pods of lower priority for this node."""
+        for other in list(self._handle().cache.nominated(candidate.node)):
+            if other.priority < preemptor.priority:
                 status = {key: value for key, value in other.pod["status"].items() if key != "nominatedNodeName"}
                 self._client.update("pods", {**other.pod, "status": status}, namespace=other.namespace,
                                     subresource="status")  # fmt: skip
         for victim in candidate.victims:
             if not is_being_deleted(victim.pod):
-                self._evict_one(pod, victim, candidate.node)
+                self._preempt_pod(preemptor, victim, candidate.node)
 
-    def _evict_one(self, pod: PodInfo, victim: PodInfo, node: str) -> None:
+    def _preempt_pod(self, preemptor: PodInfo, victim: PodInfo, node: str) -> None:
         message = f"{self.name}: preempting to accommodate a higher priority pod"
         condition = {"lastProbeTime": None, "message": message, "reason": PREEMPTED, "status": "True",
                      "type": "DisruptionTarget"}  # fmt: skip
         try:
-            self._write_condition(victim.pod, condition, None)
+            self._update_pod_condition(victim.pod, condition, None)
             self._client.delete("pods", victim.key.name, namespace=victim.namespace)
         except NotFound:
             return
-        text = f"Preempted by pod {uid_of(pod.pod)} on node {node}"
-        self._recorder.event(victim.pod, "Normal", "Preempted", "Preempting", text, related=pod.pod)
-
-
-def _volumes_to_bind(found: Search, node: NodeInfo) -> Plan | None:
-    """What must be done about the pod's claims before it can go to the node; None for nothing."""
-    states = (state for _, state in found.cycle.states if isinstance(state, Claims) and state.delayed)
-    return next((plan(state, node.node or {}) for state in states), None)
-
-
-def _is_elsewhere(event: ClusterEvent, waiting: Waiting) -> bool:
-    """Whether something happened to a pod on a node that the waiting one, a daemon's, cannot run on anyway."""
-    is_pod = (event.new or event.old or {}).get("kind") == "Pod"
-    return is_pod and bool(event.node) and waiting.nodes is not None and event.node not in waiting.nodes
-
-
-def _ignore(event: WatchEvent) -> None:
-    """For objects that are only looked at: the informers keep what somebody watches."""
+        note = f"Preempted by pod {uid_of(preemptor.pod)} on node {node}"
+        self._recorder.event(victim.pod, "Normal", "Preempted", "Preempting", note, related=preemptor.pod)

@@ -1,9 +1,12 @@
-"""Where a cluster is kept: a folder of YAML files, one object a file, and a SQLite database beside them.
+"""Storage of objects: what every store takes, gives and raises, and the stores themselves.
 
-The files are the truth; ``.kubepy/index.db`` is this machine's own (parsed objects, resource versions, the journal,
-the change log, events) and is rebuilt from the files when it is gone. A :class:`Store` reads snapshots and never waits;
-a :class:`Transaction` changes many objects under the folder's lock, and either all of them become visible or none.
-Storage knows nothing of kinds: a :class:`Key` and a dict is all it sees.
+A store knows nothing of kinds: it sees a :class:`Key` and a dict. A :class:`Store` reads snapshots and never waits; a
+:class:`Transaction` changes many objects under a lock, and either all of them become visible or none.
+
+    errors   what a store raises
+    model    keys, snapshots, changes of the change log, files that cannot be objects
+    folder/  the store in a folder of YAML files, one object a file; its map is in the package
+    yaml/    YAML as kubectl reads and writes it, and edits of a text that keep its comments
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kubepy.storage.errors import (
     CompactedError,
     ConflictError,
+    EditError,
     ExistsError,
     FolderError,
     LockTimeoutError,
@@ -20,12 +24,11 @@ from kubepy.storage.errors import (
     NoClusterError,
     StorageError,
 )
-from kubepy.storage.keys import Key
-from kubepy.storage.model import Change, EditError, Problem, Snapshot
-from kubepy.storage.store import Store
+from kubepy.storage.model import Change, Key, Problem, Snapshot
 
 if TYPE_CHECKING:
-    from kubepy.storage.transaction import Transaction
+    from kubepy.storage.folder.store import Store
+    from kubepy.storage.folder.transaction import Transaction
 
 __all__ = [
     "Change",
@@ -47,8 +50,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name != "Transaction":
-        raise AttributeError(name)
-    from kubepy.storage.transaction import Transaction  # readers do not need what writing takes
+    """Import a store when it is first asked for: a command that needs only keys and errors does not load SQLite."""
+    if name == "Store":
+        from kubepy.storage.folder.store import Store
 
-    return Transaction
+        return Store
+    if name == "Transaction":
+        from kubepy.storage.folder.transaction import Transaction
+
+        return Transaction
+    raise AttributeError(name)

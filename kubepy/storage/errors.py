@@ -1,4 +1,5 @@
-"""What storage raises. The cluster turns the first group into API errors; the rest end in one line for the user.
+"""Errors that a store raises. The API server turns the first four into API errors; the others end in one line for the
+user.
 
     StorageError
     ├── MissingError        no object under that key
@@ -8,38 +9,50 @@
     ├── LockTimeoutError    another writer kept the folder's lock for too long
     └── FolderError         the folder cannot be used, and why
         └── NoClusterError  there is no cluster in it
+    EditError               a ValueError: an edited file gives a field a value that it cannot have
 """
 
 from __future__ import annotations
 
 
 class StorageError(Exception):
-    """Anything storage refuses."""
+    """Base of the errors that a store raises."""
 
 
 class MissingError(StorageError):
-    pass
+    """No object is stored under the key."""
 
 
 class ExistsError(StorageError):
-    pass
+    """An object is stored under the key already."""
 
 
 class ConflictError(StorageError):
-    pass
+    """The object has another resource version than the caller expects, or its file was edited in the meantime."""
 
 
 class CompactedError(StorageError):
-    pass
+    """The change log no longer has the changes after a revision: list again."""
 
 
 class LockTimeoutError(StorageError):
-    pass
+    """Another process holds the lock for too long."""
 
 
 class FolderError(StorageError):
-    pass
+    """The state folder, or a file in it, cannot be used."""
 
 
 class NoClusterError(FolderError):
-    pass
+    """The folder holds no cluster."""
+
+
+class EditError(ValueError):
+    """A file gives a field of its object a value that the field cannot have or get.
+
+    :ivar field: the path of the field, as the API server names it: ``spec.containers[0].image``.
+    """
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(why)
+        self.field = field

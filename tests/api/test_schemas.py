@@ -1,7 +1,15 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from kubepy.api.schema.openapi import Schema, schema_for
 from kubepy.api.scheme import BUILT_IN
+from kubepy.api.types import table
+
+PROJECT = Path(__file__).parents[2]
 
 
 def walk(api_version: str, kind: str, *fields: str) -> Schema:
@@ -49,3 +57,34 @@ def test_a_custom_resources_own_schema_walks_the_same_way():
     assert schema.field("crew").items().type == "string"
     assert list(schema.fields()) == ["crew"]
     assert schema.field("mast") is None
+
+
+def test_the_generated_facts_are_those_of_the_installed_schemas(tmp_path):
+    subprocess.run([sys.executable, PROJECT / "tools" / "generate_schemas.py", tmp_path], check=True)
+    committed = PROJECT / "kubepy" / "api" / "schema" / "data"
+    for path in tmp_path.iterdir():
+        assert (committed / path.name).read_text() == path.read_text()
+
+
+def differences(schema: Schema, go_type: str, path: str, above: frozenset[str] = frozenset()) -> list[str]:
+    """Compare the fields of a schema with those of a Go type, and of the types below."""
+    go_type = re.sub(r"map\[[\w./]+\]|\[\]|\*", "", go_type)
+    go_type = (table.underlying(go_type) or go_type).removeprefix("[]")
+    while (inner := schema.items() or schema.values()) is not None:
+        schema = inner
+    fields = schema.fields()
+    if not fields or schema.name in above:
+        return []
+    go_fields = {field.json: field.type for field in table.flat_fields(go_type)}
+    if fields.keys() != go_fields.keys():
+        return [f"{path}: {sorted(fields.keys() ^ go_fields.keys())}"]
+    return [difference for name, field in fields.items()
+            for difference in differences(field, go_fields[name], f"{path}.{name}", above | {schema.name})]
+
+
+@pytest.mark.parametrize("resource", BUILT_IN, ids=lambda resource: resource.key)
+def test_schemas_and_go_types_have_the_same_fields(resource):
+    package = table.package_of(resource.api_version)
+    if package is not None:
+        schema = schema_for(resource.api_version, resource.kind)
+        assert differences(schema, f"{package}.{resource.kind}", resource.kind) == []

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.api.schema.listtypes import validate_lists
-from kubepy.api.schema.structural import drop_nulls, fill_in, prune
+from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
 from kubepy.api.schema.validating import validate
 
 SCHEMA: dict[str, Any] = {

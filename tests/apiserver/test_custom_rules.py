@@ -9,9 +9,9 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.api.schema.customresources import deprecation_of
-from kubepy.apiserver.client import Client, DeleteOptions
+from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
-from kubepy.apiserver.requests.options import JSON_PATCH, MERGE_PATCH
+from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, CreateOptions, DeleteOptions, Patch
 
 Object = dict[str, Any]
 CRDS, BOATS = "customresourcedefinitions.apiextensions.k8s.io", "boats.example.org"
@@ -46,7 +46,7 @@ def refusal(client: Client, **spec: Any) -> str:
 
 def patch_refusal(client: Client, patch: Object) -> str:
     with pytest.raises(Status) as error:
-        client.patch(BOATS, "ada", patch, MERGE_PATCH, namespace="default")
+        client.patch(BOATS, "ada", Patch(MERGE_PATCH, patch), namespace="default")
     return error.value.message.removeprefix('Boat.example.org "ada" is invalid: ')
 
 
@@ -105,7 +105,7 @@ def test_transition_rules_compare_with_what_was(client: Client) -> None:
     assert patch_refusal(client, {"spec": {"flag": "de"}}) == 'spec.flag: Invalid value: "de": flag is immutable'
     assert patch_refusal(client, {"spec": {"crew": [{"name": "bob", "age": 1}, {"name": "ann", "age": 29}]}}) == (
         "spec.crew[1]: Invalid value: nobody gets younger")
-    client.patch(BOATS, "ada", {"spec": {"flag": None}}, MERGE_PATCH, namespace="default")
+    client.patch(BOATS, "ada", Patch(MERGE_PATCH, {"spec": {"flag": None}}), namespace="default")
 
 
 def test_an_optional_old_self_lets_a_rule_see_creations(client: Client) -> None:
@@ -113,7 +113,7 @@ def test_an_optional_old_self_lets_a_rule_see_creations(client: Client) -> None:
     client.create(CRDS, definition({**SPEC, RULES: [rule]}))
     assert refusal(client, min=1) == "spec: Invalid value: begins at 0"
     create(client, min=0)
-    client.patch(BOATS, "ada", {"spec": {"min": 5}}, MERGE_PATCH, namespace="default")
+    client.patch(BOATS, "ada", Patch(MERGE_PATCH, {"spec": {"min": 5}}), namespace="default")
 
 
 def test_an_update_may_leave_what_a_new_rule_would_refuse(client: Client) -> None:
@@ -121,7 +121,7 @@ def test_an_update_may_leave_what_a_new_rule_would_refuse(client: Client) -> Non
     create(client, min=5, max=3)
     made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][RULES] = SPEC[RULES]
     client.update(CRDS, made)
-    client.patch(BOATS, "ada", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH, namespace="default")
+    client.patch(BOATS, "ada", Patch(MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}}), namespace="default")
     assert patch_refusal(client, {"spec": {"min": 6}}) == "spec: Invalid value: min must not be above max"
 
 
@@ -167,7 +167,8 @@ def test_an_object_of_an_older_version_is_kept_as_the_preferred_one_has_it(clien
     warnings: list[str] = []
     client.warn = warnings.append
     client.create(CRDS, two_versions(deprecated=True))
-    made = client.create(BOATS, boat("v1beta1", width=5), namespace="default", field_validation="Strict")
+    made = client.create(BOATS, boat("v1beta1", width=5), namespace="default",
+                         options=CreateOptions(field_validation="Strict"))
     assert (made["apiVersion"], made["spec"]) == ("example.org/v1", {"length": 3})
     assert warnings == ["example.org/v1beta1 Boat is deprecated; use example.org/v1 Boat"]
 
@@ -193,7 +194,7 @@ def test_deprecated_version_warning_names_the_best_better_version(
 def test_unknown_fields_are_those_of_the_version_that_is_sent(client: Client) -> None:
     client.create(CRDS, two_versions())
     with pytest.raises(Status) as error:
-        client.create(BOATS, boat("v1", width=5), namespace="default", field_validation="Strict")
+        client.create(BOATS, boat("v1", width=5), namespace="default", options=CreateOptions(field_validation="Strict"))
     assert error.value.message == (
         'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field "spec.width"')
 
@@ -258,7 +259,7 @@ def test_a_null_that_cannot_be_is_as_if_it_were_not_written(client: Client) -> N
         "length": {"type": "integer"}, "note": {"type": "string", "nullable": True},
         "flag": {"type": "string", "default": "nl"}}}))
     assert create(client, length=None, note=None, flag=None)["spec"] == {"note": None, "flag": "nl"}
-    replaced = client.patch(BOATS, "ada", [{"op": "add", "path": "/spec/length", "value": None}], JSON_PATCH,
+    replaced = client.patch(BOATS, "ada", Patch(JSON_PATCH, [{"op": "add", "path": "/spec/length", "value": None}]),
                             namespace="default")
     assert replaced["spec"] == {"note": None, "flag": "nl"}
 
@@ -421,10 +422,10 @@ def test_update_that_leaves_a_schema_alone_keeps_a_rule_that_costs_too_much(clus
                                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=3000)
     with monkeypatch.context() as patched:
-        patched.setattr("kubepy.apiserver.validation.definitions.rules.RULE_LIMIT", 10**9)
+        patched.setattr("kubepy.apiserver.validation.definition_rules.RULE_LIMIT", 10**9)
         client.create(CRDS, definition(spec))
-    client.patch(CRDS, BOATS, {"spec": {"names": {"shortNames": ["bt"]}}}, MERGE_PATCH)
+    client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": {"names": {"shortNames": ["bt"]}}}))
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {**spec, "description": "new"}}}}
     changed = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
     with pytest.raises(Status, match=r"estimated rule cost exceeds budget by factor of 2\.7x"):
-        client.patch(CRDS, BOATS, {"spec": {"versions": changed}}, MERGE_PATCH)
+        client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": {"versions": changed}}))

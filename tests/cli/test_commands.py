@@ -13,7 +13,7 @@ import pytest
 
 from kubepy.cli.errors import CliError, guarded
 from kubepy.cli.program import as_text
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
 from tests.cli.conftest import Done, Kubepy
 
 
@@ -155,7 +155,7 @@ def test_warnings_are_yellow_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
 
     def warned() -> str:
         terminal = Terminal()
-        Session(stderr=terminal).warn("mind")
+        Factory(stderr=terminal).warn("mind")
         return terminal.getvalue()
 
     monkeypatch.setenv("TERM", "xterm")

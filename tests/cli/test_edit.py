@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.runtime.editor import command, without_comment_lines
+from kubepy.cli.runtime.editing import editor_command as command
+from kubepy.cli.runtime.editing import without_comment_lines
 from tests.cli.conftest import Done, Kubepy
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: paint}\ndata: {color: blue}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kubepy.cli import explain
 from kubepy.cli.runtime.wordwrap import wrap
 from tests.cli.conftest import Done, Kubepy
 
@@ -56,6 +57,19 @@ def test_a_custom_resource_is_explained_by_its_definition(kubepy: Kubepy) -> Non
         "    How it is rigged.", "", "",
     ]
     assert "metadata\t<ObjectMeta>" in kubepy("explain", "boat", "--recursive").out
+
+
+def test_explain_without_the_package_of_descriptions_shows_fields_and_types(
+    bare: Kubepy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "DESCRIPTIONS_PACKAGE", "a_package_that_is_not_installed")
+    assert bare("explain", "ds.spec.updateStrategy") == Done(
+        "GROUP:      apps\nKIND:       DaemonSet\nVERSION:    v1\n\n"
+        "FIELD: updateStrategy <DaemonSetUpdateStrategy>\n\n\n"
+        "DESCRIPTION:\n    <empty>\nFIELDS:\n"
+        "  rollingUpdate\t<RollingUpdateDaemonSet>\n    <no description>\n\n"
+        "  type\t<string>\n  enum: OnDelete, RollingUpdate\n    <no description>\n\n\n",
+        "descriptions are not installed; to see them: pip install 'kubepy[explain]'\n", 0)
 
 
 @pytest.mark.parametrize(("words", "error"), [

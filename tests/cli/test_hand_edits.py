@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.apiserver.cluster import Cluster
-from kubepy.controlplane.driver import build_manager, holding
+from kubepy.controlplane import build_manager, manager_lock
 from kubepy.storage import FolderError, LockTimeoutError
 from tests.cli.conftest import Kubepy, run
 
@@ -208,7 +208,7 @@ def watching(folder: Path) -> Iterator[None]:
 
     def work() -> None:
         cluster = Cluster.open(folder / "state")
-        with holding(cluster) as is_lost:
+        with manager_lock(cluster) as is_lost:
             assert is_lost is not None
             build_manager(cluster).run(stopped.is_set, transient=(FolderError, LockTimeoutError),
                                        failed=failures.append)

@@ -8,9 +8,9 @@ import shlex
 import pytest
 
 from kubepy.cli.commands import COMMANDS, GROUPS
-from kubepy.cli.runtime.command import Entry, Invocation, Verb, load, walk
-from kubepy.cli.runtime.flags import Parser
-from kubepy.cli.runtime.session import GLOBAL_FLAGS
+from kubepy.cli.main import Root
+from kubepy.cli.runtime.command import Command, Entry, load, walk
+from kubepy.cli.runtime.options import GLOBAL_FLAGS, Options
 from tests.cli.conftest import Kubepy
 
 DOCUMENTED = [(name, entry) for name, entry in walk(COMMANDS) if entry.summary]
@@ -41,21 +41,21 @@ def calls(line: str) -> list[list[str]]:
 
 def read_as_far_as_flags(words: list[str]) -> bool:
     """Whether the words name a command that has their flags."""
-    command = Verb("kubepy", "kubepy", None, entries=COMMANDS)
-    while (at := Parser([*command.flags, *GLOBAL_FLAGS]).first_word(words)) is not None:
+    command: Command = Root()
+    while (at := command.parser().first_word(words)) is not None:
         name = command.canonical(words[at])
         if not name:
             break
         command, words = load(name, command.entries[name]), [*words[:at], *words[at + 1:]]
-    Parser([*command.flags, *GLOBAL_FLAGS]).parse(words)
+    command.parser().parse(words)
     return command.run is not None
 
 
 def test_no_flag_is_hidden_behind_what_an_invocation_has_of_its_own() -> None:
-    given = Invocation(Verb("x", "x", None), "kubepy x", [], -1, {}, [])
+    options = Options()
     for name, entry in walk(COMMANDS):
         command = load(name, entry)
-        assert [flag.name for flag in command.flags if hasattr(given, flag.attribute)] == [], name
+        assert [flag.name for flag in command.flags if hasattr(options, flag.name)] == [], name
 
 
 def test_help_shows_every_group(bare: Kubepy) -> None:
@@ -68,7 +68,7 @@ def test_help_shows_every_group(bare: Kubepy) -> None:
 
 def test_options_name_every_global_flag(bare: Kubepy) -> None:
     out = bare("options").out
-    assert [flag.name for flag in GLOBAL_FLAGS if f"--{flag.name}" not in out] == []
+    assert [flag.long for flag in GLOBAL_FLAGS if f"--{flag.long}" not in out] == []
     assert out.startswith("The following options can be passed to any command:\n\n    --cluster='':\n")
     assert "mean nothing here: --as, --as-group," in out
 

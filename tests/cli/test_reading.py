@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kubepy.cli.files import MAX_MANIFESTS, MAX_REQUEST
 from kubepy.cli.main import main
-from kubepy.cli.reading import MAX_MANIFESTS, MAX_REQUEST
 from tests.cli.conftest import Done, Kubepy
 
 REQUEST = "read {}: is larger than 3 MiB: more than an API server takes in one request"

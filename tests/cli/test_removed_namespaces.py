@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.storage.locks import Lock
+from kubepy.storage.folder.locks import Lock
 from tests.cli.conftest import Kubepy
 
 

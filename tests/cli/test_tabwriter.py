@@ -1,6 +1,6 @@
 """Elastic tab stops."""
 
-from kubepy.cli.runtime.tabwriter import Layout, align
+from kubepy.cli.runtime.tables import Layout, align
 
 
 def test_a_column_is_as_wide_as_its_widest_cell_and_the_padding() -> None:

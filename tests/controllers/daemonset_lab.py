@@ -11,7 +11,7 @@ from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_termi
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.apiserver.client import Client
 from kubepy.controllers.daemonset.pods import target_node_name
-from kubepy.controlplane.driver import reconcilers
+from kubepy.controlplane import new_reconcilers
 from kubepy.runtime.reconcile import Context, Reconciler
 from tests.controllers.watched_lab import Broken, WatchedLab, Witness
 
@@ -218,7 +218,8 @@ class DaemonLab(WatchedLab):
 
     def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
         countdown = [crash_at]
-        return [Witness(one, self.client, check_step, self.broken, countdown, picture) for one in reconcilers(context)]
+        return [Witness(reconciler, self.client, check_step, self.broken, countdown, picture)
+                for reconciler in new_reconcilers(context)]
 
     def look(self) -> Picture:
         seen = picture(self.client)

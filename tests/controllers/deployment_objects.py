@@ -10,7 +10,7 @@ from kubepy.api.objects.deployments import DESIRED_REPLICAS, revision_of, same_t
 from kubepy.api.objects.pods import is_pod_active, is_pod_available, is_pod_ready, phase_of
 from kubepy.apiserver.client import Client
 from kubepy.controllers.deployment.sizes import count, max_surge, max_unavailable, replicas
-from kubepy.controlplane.driver import reconcilers
+from kubepy.controlplane import new_reconcilers
 from kubepy.runtime.reconcile import Context, Reconciler
 from tests.controllers.watched_lab import Broken, Check, WatchedLab, Witness
 
@@ -175,7 +175,8 @@ class DeploymentLab(WatchedLab):
 
     def witnesses(self, context: Context, crash_at: int) -> list[Reconciler]:
         countdown = [crash_at]
-        return [Witness(one, self.client, self.check, self.broken, countdown, picture) for one in reconcilers(context)]
+        return [Witness(reconciler, self.client, self.check, self.broken, countdown, picture)
+                for reconciler in new_reconcilers(context)]
 
     def make(self, obj: Object) -> Object:
         return self.create(DEPLOYMENTS, obj, "default")

@@ -291,7 +291,7 @@ def test_its_jobs_go_with_it(lab):
 
 
 def _background() -> Any:
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     return DeleteOptions(propagation_policy="Background")
 

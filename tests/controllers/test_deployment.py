@@ -21,7 +21,7 @@ from kubepy.api.objects.deployments import (
 from kubepy.controllers.deployment import sizes
 from kubepy.controllers.deployment.rolling import scale_down_old
 from kubepy.controllers.deployment.status import is_timed_out
-from kubepy.controlplane.driver import build_manager
+from kubepy.controlplane import build_manager
 from tests.controllers.deployment_objects import DEPLOYMENTS, REPLICA_SETS, DeploymentLab, deployment
 
 
@@ -476,7 +476,7 @@ def test_recreate_takes_everything_down_first(lab):
     lab.run()
     assert sizes_by_revision(lab) == {1: 0}
     assert len(lab.pods()) == 1
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     lab.client.delete("pods", name_of(slow), namespace="default", options=DeleteOptions(grace_period_seconds=0))
     lab.run()
@@ -502,7 +502,7 @@ def test_a_replica_set_that_fits_is_adopted_and_one_that_no_longer_does_is_relea
 
 
 def _orphaning() -> Any:
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     return DeleteOptions(propagation_policy="Orphan")
 

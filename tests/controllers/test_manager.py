@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kubepy.api.meta import Object, name_of
+from kubepy.controlplane import NAMES, build_manager, new_reconcilers, settled_checkpoint
 from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
-from kubepy.controlplane.driver import NAMES, build_manager, reconcilers, settled_checkpoint
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from tests.controllers.conftest import Lab
@@ -143,7 +143,7 @@ def test_an_error_is_told_and_tried_again_and_does_not_keep_others_waiting(lab):
     toy.copier.before_sync = fail_on_a
     summary = toy.manager.run_until_settled()
     assert copies(lab) == ["copy-of-b"]
-    assert [(one.reconciler, one.key.name, one.why) for one in summary.failures] == [
+    assert [(one.reconciler, one.key.name, one.error) for one in summary.failures] == [
         ("copier", "a", "ValueError: no luck")]
     assert [(due.key.name, (due.time - lab.now).total_seconds()) for due in summary.due] == [("a", 0.005)]
     lab.pass_time(1)
@@ -314,7 +314,7 @@ def test_checkpoints_survive_being_written_down(lab):
 
 def test_every_reconciler_has_the_name_that_checkpoints_know_it_by(lab):
     context = Context(lab.client, Informers(), lab.cluster.clock, lab.cluster.scheme)
-    assert tuple(one.name for one in reconcilers(context)) == NAMES
+    assert tuple(one.name for one in new_reconcilers(context)) == NAMES
 
 
 def test_a_daemon_set_comes_up_and_then_all_is_quiet(lab):

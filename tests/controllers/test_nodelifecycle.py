@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kubepy.api.meta import Object
-from kubepy.controllers.nodelifecycle.taints import lifecycle_change
-from kubepy.controllers.nodelifecycle.zones import Count, Eviction
+from kubepy.controllers.nodelifecycle import EvictionMode, ZoneCount, lifecycle_change
 from tests.controllers.conftest import NOW, Lab
 
 ZONE = "topology.kubernetes.io/zone"
@@ -110,7 +109,7 @@ def test_a_taint_says_since_when(lab: Lab) -> None:
 
 def test_a_node_as_it_should_be_is_left_alone(lab: Lab) -> None:
     make_nodes(lab, 1)
-    assert lifecycle_change(lab.client.get("nodes", "node-1"), Eviction.GO, lab.now) is None
+    assert lifecycle_change(lab.client.get("nodes", "node-1"), EvictionMode.ADD, lab.now) is None
 
 
 def test_the_older_labels_of_system_and_architecture_follow_the_newer(lab: Lab) -> None:
@@ -184,11 +183,11 @@ def test_nodes_excluded_by_a_label_do_not_count(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("count", "holds"), [
-    (Count(2, 2), False), (Count(2, 3), True), (Count(3, 3), False), (Count(0, 3), False),
-    (Count(20, 30), True), (Count(21, 30), False),
+    (ZoneCount(2, 2), False), (ZoneCount(2, 3), True), (ZoneCount(3, 3), False), (ZoneCount(0, 3), False),
+    (ZoneCount(20, 30), True), (ZoneCount(21, 30), False),
 ])  # fmt: skip
-def test_when_a_zone_counts_as_mostly_not_ready(count: Count, holds: bool) -> None:
-    assert count.holds_evictions is holds
+def test_when_a_zone_counts_as_mostly_not_ready(count: ZoneCount, holds: bool) -> None:
+    assert count.is_partially_disrupted is holds
 
 
 # --- nodes that come, go, and stay silent

@@ -121,7 +121,7 @@ def test_a_terminating_pod_that_was_never_scheduled_is_marked_as_failed(lab):
 
 
 def test_of_pods_that_ended_the_oldest_go_when_there_are_too_many(lab, monkeypatch):
-    monkeypatch.setattr(podgc, "ENDED_PODS_KEPT", 2)
+    monkeypatch.setattr(podgc, "TERMINATED_POD_THRESHOLD", 2)
     lab.node("node-1")
     for second, name in enumerate(("d", "c", "b", "a")):
         lab.pass_time(second)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.kubelet.addresses import PodAddresses
-from kubepy.kubelet.nodes import register
+from kubepy.kubelet.nodes import PodAddresses, register
 from kubepy.runtime.reconcile import Key
 from tests.kubelet.objects import NOW, check_golden, new_node
 

@@ -9,7 +9,7 @@ import pytest
 
 from kubepy.kubelet.admission import Rejection
 from kubepy.kubelet.outcomes import OUTCOMES, RUNNING
-from kubepy.kubelet.stages import Acknowledge, Expire, Regate, Remove, Start, Step, deadline_of, next_step
+from kubepy.kubelet.stages import Acknowledge, Expire, Remove, Start, Step, UpdateReadiness, deadline_of, next_step
 from kubepy.kubelet.statuses import acknowledged_status, expired_status, pod_status, rejected_status
 from tests.kubelet.objects import NOW, Object, check_golden, new_node, new_pod, played
 
@@ -101,7 +101,7 @@ def test_readiness_gates_hold_back_the_ready_condition() -> None:
         'corresponding condition of pod readiness gate "example.org/lb" does not exist.',
     )  # fmt: skip
     pod["status"]["conditions"].append({"type": "example.org/lb", "status": "True"})
-    assert due(pod) == Regate()
+    assert due(pod) == UpdateReadiness()
     pod["status"] = pod_status(pod, RUNNING, "192.168.0.1", "10.244.0.1", NOW)
     assert due(pod) is None
 

@@ -1,4 +1,4 @@
-"""Nodes, pods and a view of them for the scheduler's tests."""
+"""Nodes, pods and a Handle over them for the scheduler's tests."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from kubepy.runtime.reconcile import Informers, Key, WatchEvent
 from kubepy.scheduler.cache import Cache, PodInfo, pod_info
-from kubepy.scheduler.fit import Search, fit_message, search
-from kubepy.scheduler.framework import View
-from kubepy.scheduler.plugins import PLUGINS
+from kubepy.scheduler.framework import Handle
+from kubepy.scheduler.plugins import FILTER_PLUGINS
 from kubepy.scheduler.preemption import preempt
+from kubepy.scheduler.schedule_one import FitResult, find_nodes_that_fit_pod, fit_error_message
 
 Object = dict[str, Any]
 
@@ -31,7 +31,7 @@ def pod(name: str, *, on: str = "", requests: dict[str, str] | None = None, labe
     return {"kind": "Pod", "metadata": meta, "spec": whole, "status": status}
 
 
-def view(*objects: Object) -> View:
+def handle(*objects: Object) -> Handle:
     """What a scheduler knows of these objects."""
     informers, cache = Informers(), Cache()
     kinds = {
@@ -49,11 +49,11 @@ def view(*objects: Object) -> View:
             cache.set_node(key.name, obj)
         elif obj["kind"] == "Pod":
             cache.set_pod(key, obj)
-    return View(cache, informers)
+    return Handle(cache, informers)
 
 
-def look(incoming: Object, *objects: Object) -> Search:
-    return search(info(incoming), view(*objects), PLUGINS)
+def look(incoming: Object, *objects: Object) -> FitResult:
+    return find_nodes_that_fit_pod(info(incoming), handle(*objects), FILTER_PLUGINS)
 
 
 def info(incoming: Object) -> PodInfo:
@@ -66,15 +66,15 @@ def feasible(incoming: Object, *objects: Object) -> list[str]:
 
 def reasons(incoming: Object, *objects: Object) -> dict[str, str]:
     """What each node is rejected for, the candidates' only."""
-    return {name: ", ".join(one.reasons) for name, one in look(incoming, *objects).diagnosis.nodes.items()}
+    return {name: ", ".join(one.reasons) for name, one in look(incoming, *objects).diagnosis.node_to_status.items()}
 
 
 def message(incoming: Object, *objects: Object) -> str:
     """What a pod that fits nowhere says."""
     found = look(incoming, *objects)
     assert not found.feasible
-    number = len(found.cycle.view.cache.nodes())
-    return fit_message(number, found.diagnosis, preempt(found.cycle, found.diagnosis).message)
+    number = len(found.cycle.handle.cache.nodes())
+    return fit_error_message(number, found.diagnosis, preempt(found.cycle, found.diagnosis).message)
 
 
 def names(infos: Iterable[PodInfo]) -> list[str]:

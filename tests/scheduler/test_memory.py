@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubepy.runtime.reconcile import Key
-from kubepy.scheduler.fit import search
-from kubepy.scheduler.framework import View
-from kubepy.scheduler.plugins import PLUGINS
-from kubepy.scheduler.scores import SCORERS
+from kubepy.scheduler.framework import Handle
+from kubepy.scheduler.plugins import FILTER_PLUGINS
+from kubepy.scheduler.schedule_one import find_nodes_that_fit_pod
+from kubepy.scheduler.scores import SCORE_PLUGINS
 
-from .objects import info, node, pod, view
+from .objects import handle, info, node, pod
 
 NODES = [f"node-{number:02d}" for number in range(20)]
 TEMPLATES = [
@@ -41,11 +41,11 @@ NODE_CHANGES = {
 }
 
 
-def answers(incoming, seen: View):
+def answers(incoming, seen: Handle):
     """The nodes that fit with all their scores, and why the others do not."""
-    found = search(info(incoming), seen, PLUGINS)
-    scores = [scorer(found.cycle.pod, found.feasible, seen) for _, scorer in SCORERS] if found.feasible else []
-    rejected = {name: one.reasons for name, one in found.diagnosis.nodes.items()}
+    found = find_nodes_that_fit_pod(info(incoming), seen, FILTER_PLUGINS)
+    scores = [plugin.score(found.cycle.pod, found.feasible, seen) for plugin in SCORE_PLUGINS] if found.feasible else []
+    rejected = {name: one.reasons for name, one in found.diagnosis.node_to_status.items()}
     return [one.name for one in found.feasible], scores, rejected
 
 
@@ -54,7 +54,7 @@ def answers(incoming, seen: View):
 def test_what_nodes_remember_is_what_they_would_say(changes):
     nodes = {name: labelled(name) for name in NODES}
     pods: dict[str, dict] = {}
-    seen = view(*nodes.values())
+    seen = handle(*nodes.values())
     for step, (what, number) in enumerate(changes):
         name = NODES[number % 20]
         if what == "place":
@@ -72,6 +72,6 @@ def test_what_nodes_remember_is_what_they_would_say(changes):
         elif what in NODE_CHANGES:
             nodes[name] = labelled(name, **NODE_CHANGES[what])
             seen.cache.set_node(name, nodes[name])
-        fresh = view(*nodes.values(), *pods.values())
+        fresh = handle(*nodes.values(), *pods.values())
         for template in TEMPLATES:
             assert answers(pod("asking", **template), seen) == answers(pod("asking", **template), fresh)

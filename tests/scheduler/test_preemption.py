@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kubepy.scheduler.fit import search
-from kubepy.scheduler.plugins import PLUGINS
+from kubepy.scheduler.plugins import FILTER_PLUGINS
 from kubepy.scheduler.preemption import Candidate, preempt
+from kubepy.scheduler.schedule_one import find_nodes_that_fit_pod
 
-from .objects import info, look, message, names, node, pod, view
+from .objects import handle, info, look, message, names, node, pod
 
 
 def holding(name: str, priority: int, cpu: str = "1", on: str = "a", start: str = "", **rest: Any) -> dict[str, Any]:
@@ -96,10 +96,11 @@ def test_a_pod_waits_for_the_victims_on_the_node_it_was_promised() -> None:
 
 def test_room_that_was_made_for_one_pod_is_not_taken_by_a_lesser_one() -> None:
     promised = pod("urgent", requests={"cpu": "1"}, priority=1000, nominated="a")
-    cluster = view(node("a", cpu="1"), promised)
-    assert search(info(holding("p", 5, on="")), cluster, PLUGINS).feasible == []
-    assert [one.name for one in search(info(holding("p", 2000, on="")), cluster, PLUGINS).feasible] == ["a"]
-    assert [one.name for one in search(info(promised), cluster, PLUGINS).feasible] == ["a"]
+    cluster = handle(node("a", cpu="1"), promised)
+    assert find_nodes_that_fit_pod(info(holding("p", 5, on="")), cluster, FILTER_PLUGINS).feasible == []
+    urgent_result = find_nodes_that_fit_pod(info(holding("p", 2000, on="")), cluster, FILTER_PLUGINS)
+    assert [one.name for one in urgent_result.feasible] == ["a"]
+    assert [one.name for one in find_nodes_that_fit_pod(info(promised), cluster, FILTER_PLUGINS).feasible] == ["a"]
 
 
 def test_preemption_can_make_room_beside_pods_that_refuse_each_other() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from kubepy.runtime.reconcile import Key
-from kubepy.scheduler.queue import SchedulingQueue, Waiting, WaitingPods
+from kubepy.scheduler.queue import QueuedPodInfo, SchedulingQueue, UnschedulablePods
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
@@ -43,28 +43,28 @@ def test_a_key_added_while_it_is_worked_on_comes_again() -> None:
     assert drained(queue) == ["a"]
 
 
-def waiting_pods() -> WaitingPods:
-    pods = WaitingPods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
-    pods.add(key("ports"), Waiting(frozenset({"Ports"}), frozenset({"node-1"})))
-    pods.add(key("fit"), Waiting(frozenset({"Fit", "Ports"}), None))
-    pods.add(key("no-nodes"), Waiting(frozenset(), None))
+def waiting_pods() -> UnschedulablePods:
+    pods = UnschedulablePods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
+    pods.add(key("ports"), QueuedPodInfo(frozenset({"Ports"}), frozenset({"node-1"})))
+    pods.add(key("fit"), QueuedPodInfo(frozenset({"Fit", "Ports"}), None))
+    pods.add(key("no-nodes"), QueuedPodInfo(frozenset(), None))
     return pods
 
 
 def test_waiting_pods_are_found_by_what_could_help_them() -> None:
     pods = waiting_pods()
-    assert {one.name for one in pods.interested({"grown"})} == {"fit", "no-nodes"}
-    assert {one.name for one in pods.interested({"deleted"})} == {"ports", "fit", "no-nodes"}
+    assert {one.name for one in pods.registered_for({"grown"})} == {"fit", "no-nodes"}
+    assert {one.name for one in pods.registered_for({"deleted"})} == {"ports", "fit", "no-nodes"}
     pods.discard(key("fit"))
     pods.discard(key("no-nodes"))
-    assert {one.name for one in pods.interested({"grown", "deleted"})} == {"ports"}
+    assert {one.name for one in pods.registered_for({"grown", "deleted"})} == {"ports"}
 
 
 def test_what_waits_is_remembered_from_one_process_to_the_next() -> None:
     memory = waiting_pods().remember()
-    pods = WaitingPods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
-    pods.add(key("stale"), Waiting(frozenset({"Fit"}), None))
+    pods = UnschedulablePods({"Ports": frozenset({"deleted"}), "Fit": frozenset({"deleted", "grown"})})
+    pods.add(key("stale"), QueuedPodInfo(frozenset({"Fit"}), None))
     pods.recall(memory)
     assert pods.remember() == memory
-    assert pods.get(key("ports")) == Waiting(frozenset({"Ports"}), frozenset({"node-1"}))
-    assert {one.name for one in pods.interested({"grown"})} == {"fit", "no-nodes"}
+    assert pods.get(key("ports")) == QueuedPodInfo(frozenset({"Ports"}), frozenset({"node-1"}))
+    assert {one.name for one in pods.registered_for({"grown"})} == {"fit", "no-nodes"}

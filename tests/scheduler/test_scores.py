@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kubepy.scheduler.cache import NodeInfo
-from kubepy.scheduler.fit import search
-from kubepy.scheduler.plugins import PLUGINS
-from kubepy.scheduler.scores import balanced, best_node, default_selector, least_allocated
+from kubepy.scheduler.plugins import FILTER_PLUGINS
+from kubepy.scheduler.schedule_one import find_nodes_that_fit_pod
+from kubepy.scheduler.scores import balanced_allocation, default_selector, least_allocated, select_host
 
-from .objects import info, node, pod, view
+from .objects import handle, info, node, pod
 
 SERVICE = {
     "kind": "Service", "metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": {"app": "web"}},
@@ -19,9 +19,9 @@ SERVICE = {
 
 
 def chosen(incoming: dict[str, Any], *objects: dict[str, Any]) -> str:
-    cluster = view(*objects)
+    cluster = handle(*objects)
     one = info(incoming)
-    return best_node(one, search(one, cluster, PLUGINS).feasible, cluster).name
+    return select_host(one, find_nodes_that_fit_pod(one, cluster, FILTER_PLUGINS).feasible, cluster).name
 
 
 def test_of_equal_nodes_the_first_by_name_is_taken() -> None:
@@ -73,7 +73,7 @@ def test_a_pod_is_known_by_its_services_and_its_controller() -> None:
              "spec": {"selector": {"matchLabels": {"hash": "1"}}}}  # fmt: skip
     own = pod("p", labels={"app": "web", "hash": "1"})
     own["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "rs", "uid": "u", "controller": True}]
-    assert str(default_selector(info(own), view(owner, SERVICE))) == "app=web,hash=1"
+    assert str(default_selector(info(own), handle(owner, SERVICE))) == "app=web,hash=1"
 
 
 def test_a_pod_is_known_by_its_replication_controller_too() -> None:
@@ -82,7 +82,7 @@ def test_a_pod_is_known_by_its_replication_controller_too() -> None:
     own = pod("p", labels={"app": "web", "tier": "back"})
     own["metadata"]["ownerReferences"] = [
         {"kind": "ReplicationController", "name": "rc", "uid": "u", "controller": True}]
-    assert str(default_selector(info(own), view(owner, SERVICE))) == "app=web,tier=back"
+    assert str(default_selector(info(own), handle(owner, SERVICE))) == "app=web,tier=back"
 
 
 def test_a_soft_taint_outweighs_all_that_resources_say() -> None:
@@ -102,7 +102,7 @@ def test_how_evenly_a_node_would_be_used(there: dict[str, str], asked: dict[str,
     made = NodeInfo("a")
     made.set_node(node("a"))
     made.add(info(pod("o", on="a", requests=there)))
-    assert balanced(info(pod("p", requests=asked)), made) == score
+    assert balanced_allocation(info(pod("p", requests=asked)), made) == score
 
 
 @pytest.mark.parametrize(("there", "score"), [({}, 97), ({"cpu": "2"}, 72), ({"cpu": "4", "memory": "8Gi"}, 0)])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.storage import FolderError, Store
-from kubepy.storage.folder import MAX_SIZE
+from kubepy.storage.folder.files import MAX_SIZE
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key
@@ -70,7 +70,7 @@ def test_canonical_file_is_known_as_such_again_after_a_rebuild(
     first.close()
     shutil.rmtree(folder / ".kubepy")
     update(folder, "2")
-    monkeypatch.setattr("kubepy.storage.journal.to_edited_file", None)
+    monkeypatch.setattr("kubepy.storage.folder.commit_files.to_edited_file", None)
     update(folder, "3")
     assert file_of(folder, "paint").read_text() == dump(config_map("paint", "3"))
     with sqlite3.connect(folder / ".kubepy" / "index.db") as connection:

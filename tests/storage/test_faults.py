@@ -13,8 +13,9 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage import Store, index, journal
-from kubepy.storage.locks import Lock
+from kubepy.storage import Store
+from kubepy.storage.folder import commit_files, index
+from kubepy.storage.folder.locks import Lock
 from kubepy.storage.yaml import dump
 
 from ..torture.deaths import KILLED, run_killed
@@ -256,7 +257,7 @@ class PowerCut:
         prepare(folder)
         for name in ("changed", "deleted"):
             os.link(file_of(folder, name), self.kept / name)
-        with mock.patch.object(journal, "sync_written"):
+        with mock.patch.object(commit_files, "sync_written"):
             commit(folder)
 
     def boot(self, name: str) -> None:
@@ -328,9 +329,8 @@ def test_a_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: p
 
 
 def test_tombstones_do_not_pile_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubepy.storage import journal
 
-    monkeypatch.setattr(journal, "MAX_TOMBSTONES", 2)
+    monkeypatch.setattr(commit_files, "MAX_TOMBSTONES", 2)
     create(store, *(config_map(f"n{number}") for number in range(6)))
     for number in range(6):
         with store.transaction() as transaction:

@@ -15,8 +15,9 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage import FolderError, Store, locks
-from kubepy.storage.journal import DONE_NEVERTHELESS
+from kubepy.storage import FolderError, Store
+from kubepy.storage.folder import locks
+from kubepy.storage.folder.commit_files import DONE_NEVERTHELESS
 
 from .conftest import config_map, key
 from .test_faults import AFTER, BEFORE, commit, prepare, state, warm

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubepy.storage.keys import Key, decode, encode, is_cut, path_of
+from kubepy.storage import Key
+from kubepy.storage.folder.paths import decode, encode, is_cut, path_of
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.storage import FolderError, Key, LockTimeoutError, Store
-from kubepy.storage.locks import Lock
+from kubepy.storage.folder.locks import Lock
 
 from .conftest import config_map, create, key, names
 

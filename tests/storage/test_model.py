@@ -153,7 +153,7 @@ class Model(RuleBasedStateMachine):
         assert self.store.check() == []
 
     def path(self, name: str) -> Path:
-        from kubepy.storage.keys import encode
+        from kubepy.storage.folder.paths import encode
 
         return file_of(self.folder, encode(name))
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage import ConflictError, FolderError, Key, Store, reader
-from kubepy.storage.locks import Lock
+from kubepy.storage import ConflictError, FolderError, Key, Store
+from kubepy.storage.folder import reader
+from kubepy.storage.folder.locks import Lock
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key, names
@@ -356,11 +357,11 @@ def test_edit_with_the_same_size_inode_and_time_is_seen_by_its_change_time(store
 
 
 class Meanwhile:
-    """Lets another store act once between a reader's look at the files and its snapshot of the rows, or after that."""
+    """Lets another store act once between a reader's scan of the files and its snapshot of the rows, or after that."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], object]) -> None:
         self.acts = [act]
-        target, name = {"after the look": (reader, "survey"), "after the snapshot": (reader, "compare")}[moment]
+        target, name = {"after the scan": (reader, "scan_objects"), "after the snapshot": (reader, "compare")}[moment]
         real = getattr(target, name)
 
         def late(*arguments: Any) -> Any:
@@ -372,14 +373,14 @@ class Meanwhile:
             self.run()
             return real(*arguments)
 
-        monkeypatch.setattr(target, name, late if name == "survey" else early)
+        monkeypatch.setattr(target, name, late if name == "scan_objects" else early)
 
     def run(self) -> None:
         if self.acts:
             self.acts.pop()()
 
 
-@pytest.mark.parametrize("moment", ["after the look", "after the snapshot"])
+@pytest.mark.parametrize("moment", ["after the scan", "after the snapshot"])
 @pytest.mark.parametrize("way", ["changed", "new", "removed", "changed and overwritten"])
 def test_edit_that_another_process_takes_in_meanwhile_is_seen(
     open_store: Callable[..., Store], folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str, way: str
@@ -405,7 +406,7 @@ def test_edit_that_another_process_takes_in_meanwhile_is_seen(
                       "changed and overwritten": {"a": "3", "b": "1"}}[way]
 
 
-@pytest.mark.parametrize("moment", ["after the look", "after the snapshot"])
+@pytest.mark.parametrize("moment", ["after the scan", "after the snapshot"])
 def test_commit_of_another_process_meanwhile_is_seen_whole_or_not_at_all(
     open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -421,4 +422,4 @@ def test_commit_of_another_process_meanwhile_is_seen_whole_or_not_at_all(
     Meanwhile(monkeypatch, moment, commit)
     listed = [(obj["metadata"]["name"], obj["data"]["a"]) for obj in mine.list("configmaps").objects]
     before, after = [("a", "1"), ("b", "1"), ("c", "1")], [("a", "2"), ("c", "1"), ("d", "2")]
-    assert listed == (after if moment == "after the look" else before)
+    assert listed == (after if moment == "after the scan" else before)

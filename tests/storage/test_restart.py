@@ -11,7 +11,8 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage import Store, index, journal
+from kubepy.storage import Store
+from kubepy.storage.folder import commit_files, index
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key, names
@@ -48,7 +49,7 @@ def close(store: Store, sync: bool) -> None:
     if sync:
         store.close()
     else:
-        with mock.patch.object(journal, "sync_written"):
+        with mock.patch.object(commit_files, "sync_written"):
             store.close()
 
 
@@ -262,13 +263,13 @@ def test_command_syncs_and_marks_its_files_before_it_ends(folder: Path) -> None:
 
 
 def test_large_commit_is_synced_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubepy.storage.folder import Folder
+    from kubepy.storage.folder.files import StateFolder
 
     synced: list[str] = []
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append("file"), fsync(descriptor))[1])
-    sync_all = Folder.sync_all
-    monkeypatch.setattr(Folder, "sync_all", lambda self: (synced.append("all"), sync_all(self))[1])
+    sync_all = StateFolder.sync_all
+    monkeypatch.setattr(StateFolder, "sync_all", lambda self: (synced.append("all"), sync_all(self))[1])
     write(folder, "1", names=tuple(f"n{number}" for number in range(40)))
     assert synced[0] == "all"
     assert synced.count("file") < 10
@@ -279,20 +280,20 @@ def test_content_is_synced_before_the_commit_is_recorded(folder: Path, monkeypat
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda descriptor: (events.append("sync"), fsync(descriptor))[1])
     monkeypatch.setattr(os, "replace", lambda *paths: (events.append("replace"), replace(*paths))[1])
-    record = journal.Journal._record
-    monkeypatch.setattr(journal.Journal, "_record", lambda *args: (events.append("record"), record(*args))[1])
+    record = commit_files.Journal._record
+    monkeypatch.setattr(commit_files.Journal, "_record", lambda *args: (events.append("record"), record(*args))[1])
     write(folder, "1")
     assert events[:3] == ["sync", "record", "replace"]
     assert set(events[3:]) == {"sync"}
 
 
 def test_rebuilt_index_syncs_the_files_that_it_trusts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubepy.storage.folder import Folder
+    from kubepy.storage.folder.files import StateFolder
 
     write(folder, "1", sync=False)
     shutil.rmtree(folder / ".kubepy")
     synced: list[str] = []
-    monkeypatch.setattr(Folder, "sync_all", lambda self: synced.append("all"))
+    monkeypatch.setattr(StateFolder, "sync_all", lambda self: synced.append("all"))
     assert values(folder) == {"a": "1"}
     assert synced
 
@@ -306,7 +307,7 @@ def test_many_writes_of_one_object_do_not_pile_up_versions(store: Store) -> None
                 transaction.create(key("a"), config_map("a"))
     row = store._access.database().row(key("a"))
     assert row is not None
-    assert len(row.replaces) <= 2 * journal.MAX_REPLACES
+    assert len(row.replaces) <= 2 * commit_files.MAX_REPLACES
     assert names(store.list("configmaps").objects) == ["a"]
 
 

@@ -14,8 +14,8 @@ from kubepy.storage import (
     Key,
     MissingError,
     Store,
-    journal,
 )
+from kubepy.storage.folder import commit_files
 
 from .conftest import config_map, create, file_of, key, names
 
@@ -203,8 +203,8 @@ def test_replacing_an_object_by_another_of_its_name_is_a_deletion_and_an_additio
 
 
 def test_the_change_log_forgets_what_is_long_ago(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "LOG_LENGTH", 3)
-    monkeypatch.setattr(journal, "LOG_SLACK", 2)
+    monkeypatch.setattr(commit_files, "LOG_LENGTH", 3)
+    monkeypatch.setattr(commit_files, "LOG_SLACK", 2)
     for number in range(6):
         create(store, config_map(f"n{number}"))
     assert told(store, 3) == [(4, "ADDED", "n3"), (5, "ADDED", "n4"), (6, "ADDED", "n5")]

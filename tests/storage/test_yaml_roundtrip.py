@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kubepy.storage.manifest import parse
+from kubepy.storage.folder.manifest import parse
 from kubepy.storage.yaml import YamlError, dump, load_all
 from kubepy.storage.yaml import roundtrip as roundtrip_module
 from kubepy.storage.yaml.roundtrip import merge
@@ -301,7 +301,7 @@ def test_text_that_cannot_be_edited_is_replaced(text: bytes) -> None:
 
 def test_edit_that_means_something_else_is_written_anew_with_its_comments(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "# h\na:\n  b:  # b\n    c: 1 # c\n    d: 2\n    # e\nf: 1  # f\n"
-    monkeypatch.setattr("kubepy.storage.yaml.roundtrip.block.block_scalar", lambda *_, **__: "broken")
+    monkeypatch.setattr("kubepy.storage.yaml.roundtrip.editors.block_scalar", lambda *_, **__: "broken")
     assert merge(text.encode(), {"a": {"b": {"c": 2, "d": 2}}, "f": 1}).decode() == (
         "# h\na:\n  b:  # b\n    # c\n    c: 2\n    d: 2\n    # e\nf: 1  # f\n")
 

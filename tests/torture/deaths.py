@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kubepy.storage import Store
-from kubepy.storage.folder import Folder
+from kubepy.storage.folder.files import StateFolder
 
 KILLED = 137
 FAILED = 3
@@ -72,7 +72,7 @@ class Killer:
         """Put counting functions in the place of those that change something. Nothing is synced: a killed process
         loses nothing that the system has."""
         os.fsync = os.fdatasync = lambda descriptor: None
-        Folder.sync_all = lambda folder: None  # type: ignore[method-assign]
+        StateFolder.sync_all = lambda folder: None  # type: ignore[method-assign]
         for name in CHANGING:
             setattr(os, name, self._counted(name, getattr(os, name)))
         self._arm_open()

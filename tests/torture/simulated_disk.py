@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kubepy.storage.folder import Folder
+from kubepy.storage.folder.files import StateFolder
 
 FOLDER = -1  # the node of every folder
 BEFORE = -1  # when what was there at the start was done
@@ -271,13 +271,13 @@ class Recorder:
             self._on_touched("open, truncated,", path, True)
 
     def _arm_sync_all(self) -> None:
-        recorder, real = self, Folder.sync_all
+        recorder, real = self, StateFolder.sync_all
 
-        def sync_all(folder: Folder) -> None:
+        def sync_all(folder: StateFolder) -> None:
             real(folder)
             recorder._record(Operation("syncfs", everything=True))
 
-        Folder.sync_all = sync_all  # type: ignore[method-assign]
+        StateFolder.sync_all = sync_all  # type: ignore[method-assign]
 
     # --- the index ---
 

@@ -6,7 +6,7 @@ import pickle
 from functools import lru_cache
 from pathlib import Path
 
-from kubepy.storage import index
+from kubepy.storage.folder import index
 
 from . import simulated_disk
 from .deaths import acknowledge_transactions, in_child

@@ -46,7 +46,7 @@ def test_sample_of_torture_loses_nothing(section: str) -> None:
 
 def test_kill_of_a_storage_that_replaces_files_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are replaced before the commit is recorded: a death in between shows half a commit."""
-    from kubepy.storage.journal import Journal
+    from kubepy.storage.folder.commit_files import Journal
 
     record_commit, settle = Journal._record, Journal._settle
 

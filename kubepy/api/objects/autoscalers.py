@@ -1,6 +1,7 @@
-"""HorizontalPodAutoscalers in their two versions: ``autoscaling/v1`` knows of one metric, the use of cpu.
+"""Conversion of HorizontalPodAutoscalers between ``autoscaling/v1`` and ``autoscaling/v2``.
 
-What else there is stands in annotations there. Upstream: ``pkg/apis/autoscaling/v1/conversion.go``.
+v1 has one metric, the utilization of cpu; all others stand in annotations there.
+Upstream: ``pkg/apis/autoscaling/v1/conversion.go``.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from typing import Any
 
 from kubepy.api.meta import AnyObject, Object
 from kubepy.api.values.goformat import to_json
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 V1, V2 = "autoscaling/v1", "autoscaling/v2"
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
 _UTILIZATION = "targetCPUUtilizationPercentage"
 
-# Each type of metric: its key, and where its parts stand in v2 and in v1.
+# For each type of metric its key, and the paths of its parts in v2 with their names in v1.
 _NAMED = ((("name",), "name"), (("container",), "container"), (("target", "averageUtilization"),
           "targetAverageUtilization"), (("target", "averageValue"), "targetAverageValue"))
 _PARTS: dict[str, tuple[str, tuple[tuple[tuple[str, ...], str], ...]]] = {
@@ -34,13 +39,13 @@ _TARGET_TYPES = {"averageUtilization": "Utilization", "averageValue": "AverageVa
 
 
 def to_v1(obj: AnyObject) -> Object:
-    """An autoscaler of ``autoscaling/v2`` as v1 shows it; ``obj`` is not changed."""
+    """Convert an autoscaler of ``autoscaling/v2`` to v1; ``obj`` is not changed."""
     spec, status, annotations = dict(obj.get("spec") or {}), dict(obj.get("status") or {}), {}
     metrics, behavior = spec.pop("metrics", None) or [], spec.pop("behavior", None)
-    cpu = next((one for one in metrics if _is_cpu_use(one)), None)
+    cpu = next((metric for metric in metrics if _is_cpu_utilization(metric)), None)
     if cpu is not None:
         spec[_UTILIZATION] = cpu["resource"]["target"]["averageUtilization"]
-    if others := [_metric_to_v1(one) for one in metrics if one is not cpu]:
+    if others := [_metric_to_v1(metric) for metric in metrics if metric is not cpu]:
         annotations[METRICS] = to_json(others)
     if behavior:
         annotations[BEHAVIOR] = to_json(_with_keys(behavior, str.upper))
@@ -51,10 +56,11 @@ def to_v1(obj: AnyObject) -> Object:
 
 
 def to_v2(obj: AnyObject) -> Object:
-    """An autoscaler of v1 as v2 writes it; its status, which only the server's own writes are about, is left out."""
+    """Convert an autoscaler of v1 to v2, without its status, which clients do not write."""
     metadata, spec = obj["metadata"], dict(obj.get("spec") or {})
     annotations = metadata.get("annotations") or {}
-    utilization, metrics = spec.pop(_UTILIZATION, None), [_metric_to_v2(one) for one in _read(annotations, METRICS, [])]
+    utilization = spec.pop(_UTILIZATION, None)
+    metrics = [_metric_to_v2(metric) for metric in _read(annotations, METRICS, [])]
     if utilization is not None:
         target = {"averageUtilization": utilization, "type": "Utilization"}
         metrics.append({"resource": {"name": "cpu", "target": target}, "type": "Resource"})
@@ -67,7 +73,7 @@ def to_v2(obj: AnyObject) -> Object:
             else _annotated({**metadata, "annotations": {}}, kept), "spec": spec}
 
 
-def _is_cpu_use(metric: AnyObject) -> bool:
+def _is_cpu_utilization(metric: AnyObject) -> bool:
     resource = metric.get("resource") or {}
     return (metric.get("type"), resource.get("name")) == ("Resource", "cpu") and (
         (resource.get("target") or {}).get("averageUtilization") is not None)
@@ -80,21 +86,25 @@ def _annotated(metadata: AnyObject, annotations: dict[str, str]) -> Object:
 
 
 def _read(annotations: dict[str, str], key: str, nothing: Any) -> Any:
-    """What an annotation holds; one that does not hold what it should counts for nothing."""
-    from kubepy.storage.yaml import YamlError, read_json
-
+    """Read the JSON in an annotation; return ``nothing`` if it has another type or cannot be read."""
     try:
-        found = read_json(annotations.get(key) or "null")
-    except YamlError:
+        value = yaml.read_json(annotations.get(key) or "null")
+    except yaml.YamlError:
         return nothing
-    return found if isinstance(found, type(nothing)) else nothing
+    return value if isinstance(value, type(nothing)) else nothing
 
 
 def _metric_to_v1(metric: AnyObject) -> Object:
     key, parts = _PARTS.get(metric.get("type", ""), ("", ()))
     source = metric.get(key) or {}
-    shown = {name: found for path, name in parts if (found := _at(source, path)) is not None}
-    return {"type": metric.get("type", ""), **({key: shown} if key else {})}
+    converted: Object = {}
+    for path, name in parts:
+        value = source
+        for step in path:
+            value = value.get(step) or {}
+        if value:
+            converted[name] = value
+    return {"type": metric.get("type", ""), **({key: converted} if key else {})}
 
 
 def _metric_to_v2(metric: Any) -> Object:
@@ -102,27 +112,18 @@ def _metric_to_v2(metric: Any) -> Object:
     key, parts = _PARTS.get(kind, ("", ()))
     source: Object = {}
     for path, name in parts:
-        if (found := (metric.get(key) or {}).get(name)) is not None:
-            _put(source, path, found)
+        if (value := (metric.get(key) or {}).get(name)) is not None:
+            place = source
+            for step in path[:-1]:
+                place = place.setdefault(step, {})
+            place[path[-1]] = value
     if isinstance(target := source.get("target"), dict):
         target["type"] = next(kind for field, kind in _TARGET_TYPES.items() if field in target)
     return {**({key: source} if key else {}), "type": kind}
 
 
-def _at(source: AnyObject, path: tuple[str, ...]) -> Any:
-    for step in path:
-        source = source.get(step) or {}
-    return source or None
-
-
-def _put(source: Object, path: tuple[str, ...], value: Any) -> None:
-    for step in path[:-1]:
-        source = source.setdefault(step, {})
-    source[path[-1]] = value
-
-
 def _with_keys(value: Any, change: Any) -> Any:
-    """With the first letter of each key changed: the annotation has Go's names of the fields."""
+    """Change the first letter of each key: annotations spell fields as Go does."""
     if isinstance(value, dict):
         return {change(key[:1]) + key[1:]: _with_keys(item, change) for key, item in value.items()}
     return [_with_keys(item, change) for item in value] if isinstance(value, list) else value

@@ -1,6 +1,6 @@
-"""Which ReplicaSet of a Deployment is its newest, which are old, and their revisions.
+"""The new and the old ReplicaSets of a Deployment, and their revisions.
 
-Pure questions that the controller, `describe` and `rollout` ask alike. Upstream: ``pkg/controller/deployment/util``.
+Used by the Deployment controller, ``describe`` and ``rollout``. Upstream: ``pkg/controller/deployment/util``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ MAX_REPLICAS = "deployment.kubernetes.io/max-replicas"
 
 
 def template_without_hash(template: AnyObject) -> Object:
-    """A pod template less its pod-template-hash label, which a ReplicaSet's has and a Deployment's has not."""
+    """Return a pod template without its pod-template-hash label.
+
+    The template of a ReplicaSet has that label, the template of its Deployment has not.
+    """
     metadata = dict(template.get("metadata") or {})
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH_LABEL}
     metadata.pop("labels", None)
@@ -27,30 +30,33 @@ def template_without_hash(template: AnyObject) -> Object:
     return {**template, "metadata": metadata}
 
 
-def same_template(one: AnyObject, other: AnyObject) -> bool:
-    """Whether two pod templates are equal but for the hash label (``EqualIgnoreHash``)."""
-    return template_without_hash(one) == template_without_hash(other)
+def same_template(left: AnyObject, right: AnyObject) -> bool:
+    """Compare two pod templates, their hash labels left out (``EqualIgnoreHash``)."""
+    return template_without_hash(left) == template_without_hash(right)
 
 
 def by_age(replica_sets: Iterable[ObjectT]) -> list[ObjectT]:
-    """Oldest first (``ReplicaSetsByCreationTimestamp``); of those made within one second UIDs tell the age."""
-    return sorted(replica_sets, key=lambda one: (one["metadata"].get("creationTimestamp", ""), uid_of(one)))
+    """Sort ReplicaSets by age, oldest first (``ReplicaSetsByCreationTimestamp``).
+
+    Those created within one second are sorted by UID.
+    """
+    return sorted(replica_sets, key=lambda rs: (rs["metadata"].get("creationTimestamp", ""), uid_of(rs)))
 
 
 def new_replica_set(deployment: AnyObject, replica_sets: Iterable[ObjectT]) -> ObjectT | None:
-    """The oldest ReplicaSet with the Deployment's template, if there is one (``FindNewReplicaSet``)."""
+    """Return the oldest ReplicaSet with the Deployment's template, or None (``FindNewReplicaSet``)."""
     template = deployment["spec"]["template"]
-    return next((one for one in by_age(replica_sets) if same_template(one["spec"]["template"], template)), None)
+    return next((rs for rs in by_age(replica_sets) if same_template(rs["spec"]["template"], template)), None)
 
 
 def old_replica_sets(deployment: AnyObject, replica_sets: Iterable[ObjectT]) -> list[ObjectT]:
-    """All others, in the order given (``FindOldReplicaSets``)."""
-    found = list(replica_sets)
-    newest = new_replica_set(deployment, found)
-    return [one for one in found if newest is None or uid_of(one) != uid_of(newest)]
+    """Return all ReplicaSets but the new one, in the order given (``FindOldReplicaSets``)."""
+    all_replica_sets = list(replica_sets)
+    newest = new_replica_set(deployment, all_replica_sets)
+    return [rs for rs in all_replica_sets if newest is None or uid_of(rs) != uid_of(newest)]
 
 
 def revision_of(obj: AnyObject) -> int:
-    """The revision that an object's annotation names; 0 without one. Raises NumberError where it is no number."""
+    """Return the revision in an object's annotation, 0 without one. Raises NumberError if it is not a number."""
     text = annotations_of(obj).get(REVISION)
     return parse_int(text) if text else 0

@@ -31,24 +31,24 @@ def taints_of(node: AnyObject) -> list[Object]:
 
 
 def is_unschedulable(node: AnyObject) -> bool:
-    """Whether the node is cordoned."""
+    """Return whether the node is cordoned."""
     return bool((node.get("spec") or {}).get("unschedulable"))
 
 
 def get_condition(node: AnyObject, condition_type: str) -> Object | None:
-    """The condition of that type, or None (``nodeutil.GetNodeCondition``)."""
+    """Return the condition of that type, or None (``nodeutil.GetNodeCondition``)."""
     conditions: list[Object] = (node.get("status") or {}).get("conditions") or []
     return next((condition for condition in conditions if condition.get("type") == condition_type), None)
 
 
 def is_node_ready(node: AnyObject) -> bool:
-    """Whether the kubelet says Ready (``nodeutil.IsNodeReady``)."""
+    """Return whether the node's Ready condition is True (``nodeutil.IsNodeReady``)."""
     condition = get_condition(node, "Ready")
     return condition is not None and condition.get("status") == "True"
 
 
 def tolerates(toleration: AnyObject, taint: AnyObject) -> bool:
-    """Whether one toleration covers one taint (``Toleration.ToleratesTaint``; Lt and Gt are off in v1.36)."""
+    """Return whether a toleration covers a taint (``Toleration.ToleratesTaint``; Lt and Gt are off in v1.36)."""
     if (effect := toleration.get("effect")) and effect != taint.get("effect"):
         return False
     if (key := toleration.get("key")) and key != taint["key"]:
@@ -62,15 +62,16 @@ def tolerates(toleration: AnyObject, taint: AnyObject) -> bool:
 def find_untolerated_taint(
     taints: Iterable[ObjectT], tolerations: Sequence[AnyObject] | None, effects: Collection[str]
 ) -> ObjectT | None:
-    """The first taint of one of these effects that no toleration covers (``FindMatchingUntoleratedTaint``)."""
+    """Return the first taint with one of these effects that no toleration covers (``FindMatchingUntoleratedTaint``)."""
     for taint in taints:
-        if taint.get("effect") in effects and not any(tolerates(one, taint) for one in tolerations or ()):
+        if taint.get("effect") in effects and not any(
+                tolerates(toleration, taint) for toleration in tolerations or ()):
             return taint
     return None
 
 
 def required_node_affinity_matches(pod: AnyObject, node: AnyObject) -> bool:
-    """Whether the pod's nodeSelector and required node affinity let it run on the node.
+    """Return whether the pod's nodeSelector and required node affinity let it run on the node.
 
     ``pod`` may be a pod template too: only its spec is read (``nodeaffinity.GetRequiredNodeAffinity(pod).Match``).
     """
@@ -85,7 +86,7 @@ def required_node_affinity_matches(pod: AnyObject, node: AnyObject) -> bool:
 
 
 def required_node_selector(pod_spec: AnyObject) -> Object | None:
-    """``affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution``, or None."""
+    """Return ``affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution``, or None."""
     if not (affinity := pod_spec.get("affinity")) or not (node_affinity := affinity.get("nodeAffinity")):
         return None
     required: Object | None = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -93,37 +94,28 @@ def required_node_selector(pod_spec: AnyObject) -> Object | None:
 
 
 def node_selector_matches(selector: AnyObject, node: AnyObject) -> bool:
-    """Whether one term of a ``v1.NodeSelector`` fits the node. A selector without terms fits none."""
+    """Return whether a term of a ``v1.NodeSelector`` matches the node. A selector without terms matches none."""
     return any(node_selector_term_matches(term, node) for term in selector.get("nodeSelectorTerms") or ())
 
 
 def node_selector_term_matches(term: AnyObject, node: AnyObject) -> bool:
-    """Whether all requirements of a term hold. An empty term fits no node; so does one that cannot be read."""
+    """Return whether all requirements of a term hold. An empty term matches no node, an unreadable one neither."""
     expressions, fields = term.get("matchExpressions"), term.get("matchFields")
     if not expressions and not fields:
         return False
     metadata = node["metadata"]
     for requirement in fields or ():
-        if not _field_fits(requirement, metadata.get("name", "")):
+        values: Sequence[str] = requirement.get("values") or ()
+        actual = metadata.get("name", "") if requirement["key"] == METADATA_NAME else ""
+        if len(values) != 1 or requirement["operator"] not in ("In", "NotIn"):
+            return False
+        if (actual == values[0]) is not (requirement["operator"] == "In"):
             return False
     labels = metadata.get("labels") or {}
-    return all(_label_fits(requirement, labels) for requirement in expressions or ())
+    return all(_requirement_matches(requirement, labels) for requirement in expressions or ())
 
 
-def _field_fits(requirement: AnyObject, name: str) -> bool:
-    values: Sequence[str] = requirement.get("values") or ()
-    if len(values) != 1:
-        return False
-    actual = name if requirement["key"] == METADATA_NAME else ""
-    match requirement["operator"]:
-        case "In":
-            return bool(actual == values[0])
-        case "NotIn":
-            return bool(actual != values[0])
-    return False
-
-
-def _label_fits(requirement: AnyObject, labels: Mapping[str, str]) -> bool:
+def _requirement_matches(requirement: AnyObject, labels: Mapping[str, str]) -> bool:
     value = labels.get(requirement["key"])
     values = requirement.get("values") or ()
     match requirement["operator"]:
@@ -143,7 +135,7 @@ def _label_fits(requirement: AnyObject, labels: Mapping[str, str]) -> bool:
 
 
 def _order(value: str | None, values: Sequence[str]) -> int | None:
-    """The label less the one number it is compared with, or None where either is not an integer."""
+    """Return the label minus the one number that it is compared with, None if either is not an integer."""
     if value is None or len(values) != 1:
         return None
     number, bound = int_or_none(value), int_or_none(values[0])

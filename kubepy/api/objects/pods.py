@@ -6,7 +6,7 @@ Pure functions over plain dicts, on the hot paths of controllers and scheduler. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ QOS_RESOURCES = ("cpu", "memory")
 
 
 def get_condition(pod: AnyObject, condition_type: str) -> Object | None:
-    """The condition of that type, or None (``GetPodCondition``). Works for any object with ``status.conditions``."""
+    """Return the condition of that type, or None, of any object with ``status.conditions`` (``GetPodCondition``)."""
     if status := pod.get("status"):
         conditions: list[Object] = status.get("conditions") or []
         for condition in conditions:
@@ -37,15 +37,14 @@ def get_condition(pod: AnyObject, condition_type: str) -> Object | None:
 def set_condition(conditions: list[Object], condition: AnyObject, now: datetime) -> bool:
     """Put a condition into the list, in place of the one of its type or at the end (``UpdatePodCondition``).
 
-    ``lastTransitionTime`` is now, or stays as it was when the status did not change. Changes the list, never the
-    conditions in it. Returns whether anything is different afterwards.
+    ``lastTransitionTime`` is now, or stays as it was if the status did not change. The list is changed, never the
+    conditions in it. Returns whether the list has changed.
     """
     for index, old in enumerate(conditions):
         if old.get("type") != condition["type"]:
             continue
-        kept = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
-        time = kept or format_time(now)
-        conditions[index] = {**condition, "lastTransitionTime": time}
+        old_time = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
+        conditions[index] = {**condition, "lastTransitionTime": old_time or format_time(now)}
         return conditions[index] != old
     conditions.append({**condition, "lastTransitionTime": format_time(now)})
     return True
@@ -57,7 +56,7 @@ def is_pod_ready(pod: AnyObject) -> bool:
 
 
 def pod_ready_time(pod: AnyObject) -> datetime | None:
-    """Since when the pod is Ready, or None when it is not (or its condition bears no time)."""
+    """Return the time since which the pod is Ready; None if it is not, or its condition has no time."""
     condition = get_condition(pod, "Ready")
     if condition is None or condition.get("status") != "True":
         return None
@@ -66,7 +65,7 @@ def pod_ready_time(pod: AnyObject) -> datetime | None:
 
 
 def is_pod_available(pod: AnyObject, min_ready_seconds: int, now: datetime) -> bool:
-    """Whether the pod has been Ready for ``min_ready_seconds`` (``IsPodAvailable``)."""
+    """Return whether the pod has been Ready for ``min_ready_seconds`` (``IsPodAvailable``)."""
     if min_ready_seconds == 0:
         return is_pod_ready(pod)
     since = pod_ready_time(pod)
@@ -81,22 +80,22 @@ def phase_of(pod: AnyObject) -> str:
 
 
 def is_pod_terminal(pod: AnyObject) -> bool:
-    """Whether the pod has ended: Failed or Succeeded."""
+    """Return whether the pod's phase is Failed or Succeeded."""
     return phase_of(pod) in TERMINAL_PHASES
 
 
 def is_pod_active(pod: AnyObject) -> bool:
-    """Whether the pod has neither ended nor is being deleted (``controller.IsPodActive``)."""
+    """Return whether the pod has neither ended nor is being deleted (``controller.IsPodActive``)."""
     return not pod["metadata"].get("deletionTimestamp") and phase_of(pod) not in TERMINAL_PHASES
 
 
 def is_pod_terminating(pod: AnyObject) -> bool:
-    """Whether the pod is being deleted and has not ended (``controller.IsPodTerminating``)."""
+    """Return whether the pod is being deleted and has not ended (``controller.IsPodTerminating``)."""
     return bool(pod["metadata"].get("deletionTimestamp")) and phase_of(pod) not in TERMINAL_PHASES
 
 
 def node_name(pod: AnyObject) -> str:
-    """The node that the pod is bound to, or ""."""
+    """Return the name of the node that the pod is bound to, or ""."""
     return str(pod["spec"].get("nodeName", ""))
 
 
@@ -115,38 +114,33 @@ class HostPort(NamedTuple):
     port: int
 
     def clashes(self, other: HostPort) -> bool:
-        """Whether both cannot be on one node (``HostPortInfo.CheckConflict``)."""
+        """Return whether the two ports conflict on one node (``HostPortInfo.CheckConflict``)."""
         if self.port != other.port or self.protocol != other.protocol:
             return False
         return self.ip == other.ip or "0.0.0.0" in (self.ip, other.ip)
 
 
 def host_ports(pod: AnyObject) -> list[HostPort]:
-    """The host ports of the containers and of the init containers that keep running (``util.GetHostPorts``)."""
+    """Return the host ports of the containers and of the init containers that keep running (``util.GetHostPorts``)."""
+    spec = pod["spec"]
+    sidecars = [container for container in spec.get("initContainers") or () if is_restartable_init_container(container)]
     return [
         HostPort(port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])
-        for container in _lasting_containers(pod["spec"])
+        for container in (*(spec.get("containers") or ()), *sidecars)
         for port in container.get("ports") or ()
         if port.get("hostPort", 0) > 0
     ]
 
 
 def containers_with_paths(spec: AnyObject, path: str) -> Iterator[tuple[Object, str]]:
-    """Every container of a pod spec with its path: init, regular, ephemeral (``VisitContainersWithPath``)."""
+    """Yield every container of a pod spec with its path: init, regular, ephemeral (``VisitContainersWithPath``)."""
     for field in CONTAINER_LISTS:
         for index, container in enumerate(spec.get(field) or ()):
             yield container, f"{path}.{field}[{index}]"
 
 
-def _lasting_containers(spec: AnyObject) -> Iterator[Object]:
-    yield from spec.get("containers") or ()
-    for container in spec.get("initContainers") or ():
-        if is_restartable_init_container(container):
-            yield container
-
-
 def is_restartable_init_container(container: AnyObject) -> bool:
-    """Whether an init container is a sidecar: started in its turn, then kept running."""
+    """Return whether an init container is a sidecar: started in its turn, then kept running."""
     return container.get("restartPolicy") == "Always"
 
 
@@ -154,7 +148,7 @@ def is_restartable_init_container(container: AnyObject) -> bool:
 
 
 def pod_requests(pod: AnyObject) -> Amounts:
-    """What the pod asks for in all, overhead included (``resource.PodRequests``)."""
+    """Return the total requests of the pod, overhead included (``resource.PodRequests``)."""
     requests = aggregate(pod["spec"], "requests")
     if pod["spec"].get("resources"):
         requests |= _pod_level(pod["spec"], "requests")
@@ -162,20 +156,21 @@ def pod_requests(pod: AnyObject) -> Amounts:
 
 
 def pod_limits(pod: AnyObject) -> Amounts:
-    """What the pod may use in all; overhead counts only where there is a limit (``resource.PodLimits``)."""
+    """Return the total limits of the pod; overhead is added to limits that are there (``resource.PodLimits``)."""
     limits = aggregate(pod["spec"], "limits")
     if pod["spec"].get("resources"):
         limits |= _pod_level(pod["spec"], "limits")
     overhead = pod["spec"].get("overhead") or {}
-    return _sum(limits, {name: one for name, one in overhead.items() if name in limits and not limits[name].is_zero()})
+    limited = {name: amount for name, amount in overhead.items() if name in limits and not limits[name].is_zero()}
+    return _sum(limits, limited)
 
 
 def _pod_level(spec: AnyObject, kind: str) -> Amounts:
-    """``spec.resources`` stands for the containers' together where it names cpu, memory or huge pages."""
+    """Return the pod-level resources of a pod spec; cpu, memory and huge pages replace the containers'."""
     own = spec["resources"].get(kind) or {}
     return {
-        name: Quantity.parse(one)
-        for name, one in own.items()
+        name: Quantity.parse(amount)
+        for name, amount in own.items()
         if name in QOS_RESOURCES or name.startswith("hugepages-")
     }
 
@@ -191,11 +186,11 @@ def _sum(amounts: Amounts, more: AnyObject | None) -> Amounts:
 
 
 def qos_class(pod: AnyObject) -> str:
-    """Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``); what the API server puts into the status."""
+    """Return Guaranteed, Burstable or BestEffort (``qos.ComputePodQOS``), which the API server puts into the status."""
     spec = pod["spec"]
     holders = [spec] if spec.get("resources") else [
-        one for field in ("containers", "initContainers") for one in spec.get(field) or ()]
-    if not any(one.get("resources") for one in holders):
+        container for field in ("containers", "initContainers") for container in spec.get(field) or ()]
+    if not any(holder.get("resources") for holder in holders):
         return "BestEffort"
     requests: Amounts = {}
     limits: Amounts = {}
@@ -211,7 +206,7 @@ def qos_class(pod: AnyObject) -> str:
 
 
 def _positive(quantities: AnyObject | None) -> dict[str, Any]:
-    """Cpu and memory where they are more than nothing."""
+    """Return cpu and memory if they are greater than zero."""
     return {
         name: quantities[name]
         for name in QOS_RESOURCES
@@ -221,12 +216,15 @@ def _positive(quantities: AnyObject | None) -> dict[str, Any]:
 
 
 def aggregate(spec: AnyObject, field: str) -> Amounts:
-    """The sum of the containers, or what the largest init container needs; by name. ``field``: requests or limits.
+    """Return the sum of the containers or the need of the largest init container, whichever is more, by resource name.
 
-    Init containers run one after another, but sidecars among them go on (``AggregateContainerRequests``). Overhead and
-    the pod's own ``resources`` are not in it.
+    ``field``: requests or limits. Init containers run one after another, but sidecars among them go on
+    (``AggregateContainerRequests``). Overhead and the pod-level ``resources`` are not included.
+    Upstream: ``k8s.io/component-helpers/resource/helpers.go``.
     """
-    total = _sum_of(spec.get("containers") or (), field)
+    total: Amounts = {}
+    for container in spec.get("containers") or ():
+        _add(total, amounts_of(container, field))
     sidecars: Amounts = {}
     largest: Amounts = {}
     for container in spec.get("initContainers") or ():
@@ -244,15 +242,8 @@ def aggregate(spec: AnyObject, field: str) -> Amounts:
 
 
 def amounts_of(container: AnyObject, field: str) -> Amounts:
-    given = (container.get("resources") or {}).get(field) or {}
-    return {name: Quantity.parse(amount) for name, amount in given.items()}
-
-
-def _sum_of(containers: Iterable[AnyObject], field: str) -> Amounts:
-    total: Amounts = {}
-    for container in containers:
-        _add(total, amounts_of(container, field))
-    return total
+    resources = (container.get("resources") or {}).get(field) or {}
+    return {name: Quantity.parse(amount) for name, amount in resources.items()}
 
 
 def _add(total: Amounts, more: Amounts) -> None:

@@ -1,7 +1,7 @@
-"""The Pod Security Standards: what the levels ``baseline`` and ``restricted`` allow a pod.
+"""The Pod Security Standards: the checks of a pod at the levels ``baseline`` and ``restricted``.
 
-A check says what is wrong with a pod in two parts, a reason and its detail. Which checks a level has, and in which
-form, depends on the version of the standard that a namespace asks for. Upstream: k8s.io/pod-security-admission/policy.
+A check returns a violation, which has a reason and a detail. The checks of a level, and their strictness, depend on the
+version of the standard that a namespace asks for. Upstream: ``k8s.io/pod-security-admission/policy``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Violation(NamedTuple):
 
 
 class Pod(NamedTuple):
-    """What is looked at: of a pod, or of the template of one. ``minor``: the version of the standard."""
+    """The checked parts of a pod or pod template. ``minor``: the version of the standard."""
 
     annotations: Mapping[str, str]
     spec: AnyObject
@@ -77,38 +77,35 @@ class Pod(NamedTuple):
 
     @property
     def has_own_users(self) -> bool:
-        """In a user namespace root is nobody outside."""
+        """Return whether the pod runs in a user namespace, whose root is an ordinary user outside of it."""
         return self.spec.get("hostUsers") is False and self.minor >= 35
 
 
 def violations(policy: LevelVersion, metadata: AnyObject, spec: AnyObject) -> list[Violation]:
-    """All that a level forbids a pod, in upstream's order."""
+    """Return all that a level forbids in a pod, in upstream's order."""
     minor = LATEST if policy.minor is None else min(policy.minor, LATEST)
     pod = Pod(metadata.get("annotations") or {}, spec, minor)
-    found = [check(pod) for check in _checks(policy.level, minor)]
-    return [violation for violation in found if violation is not None]
+    if policy.level == "privileged":
+        return []
+    results = [check(pod) for check, applies in _CHECKS if applies(policy.level, minor)]
+    return [violation for violation in results if violation is not None]
 
 
 Check = Callable[[Pod], Violation | None]
+Applies = Callable[[str, int], bool]
+
+# All checks, with the levels and minor versions to which they apply: those of the baseline by upstream's names, then
+# those of restricted, some of which replace a check of the baseline.
+_CHECKS: list[tuple[Check, Applies]] = []
 
 
-def _checks(level: str, minor: int) -> list[Check]:
-    """Sorted by upstream's names, those of the baseline first; restricted ones stand for some of the baseline's."""
-    if level == "privileged":
-        return []
-    is_baseline = level == "baseline"
-    chosen = [
-        (_app_armor, True), (_added_capabilities, is_baseline or minor < 22), (_host_namespaces, True),
-        (_host_paths, is_baseline), (_host_ports, True), (_hosts_of_probes, minor >= 34), (_privileged, True),
-        (_proc_mount, is_baseline or minor < 35), (_selinux, True), (_seccomp, is_baseline or minor < 19),
-        (_sysctls, True), (_windows_host_process, True),
-    ]
-    if not is_baseline:
-        chosen += [
-            (_privilege_escalation, minor >= 8), (_dropped_capabilities, minor >= 22), (_any_proc_mount, minor >= 35),
-            (_volume_types, True), (_runs_as_root, True), (_root_user, minor >= 23), (_no_seccomp, minor >= 19),
-        ]
-    return [check for check, is_on in chosen if is_on]
+def _check(applies: Applies = lambda level, minor: True) -> Callable[[Check], Check]:
+    """Add a check to the list. ``applies``: to a level and minor version."""
+    def register(check: Check) -> Check:
+        _CHECKS.append((check, applies))
+        return check
+
+    return register
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -123,12 +120,12 @@ def _some(word: str, count: int, plural: str = "") -> str:
 
 
 def _named(names: list[str]) -> str:
-    """``container "a"`` or ``containers "a", "b"``."""
+    """List containers: ``container "a"`` or ``containers "a", "b"``."""
     return f"{_some('container', len(names))} {_quoted(names)}"
 
 
 def _setters(of_pod: bool, names: list[str]) -> str:
-    """Who sets what is forbidden: the pod, some containers, or both."""
+    """Name the pod, some containers, or both as those that set a forbidden value."""
     return " and ".join([*(["pod"] if of_pod else []), *([_named(names)] if names else [])])
 
 
@@ -136,18 +133,19 @@ def _context(container: AnyObject) -> Object:
     return container.get("securityContext") or {}
 
 
-def _where(pod: Pod, is_bad: Callable[[AnyObject], Any]) -> list[str]:
+def _containers_where(pod: Pod, is_bad: Callable[[AnyObject], Any]) -> list[str]:
     return [container["name"] for container in pod.containers if is_bad(container)]
 
 
 # --- baseline -------------------------------------------------------------------------------------------------------
 
 
+@_check()
 def _app_armor(pod: Pod) -> Violation | None:
     def kind(context: AnyObject) -> str:
         return str((context.get("appArmorProfile") or {}).get("type", "RuntimeDefault"))
 
-    bad = _where(pod, lambda container: kind(_context(container)) not in _SAFE_PROFILES)
+    bad = _containers_where(pod, lambda container: kind(_context(container)) not in _SAFE_PROFILES)
     contexts = [pod.context, *(_context(container) for container in pod.containers)]
     values = sorted({kind(context) for context in contexts if kind(context) not in _SAFE_PROFILES})
     notes = sorted(f"{key}={quote(value)}" for key, value in pod.annotations.items() if key.startswith(_APP_ARMOR)
@@ -165,33 +163,38 @@ def _added(container: AnyObject) -> list[str]:
     return (_context(container).get("capabilities") or {}).get("add") or []
 
 
+@_check(lambda level, minor: level == "baseline" or minor < 22)
 def _added_capabilities(pod: Pod) -> Violation | None:
-    bad = _where(pod, lambda container: set(_added(container)) - _CAPABILITIES)
+    bad = _containers_where(pod, lambda container: set(_added(container)) - _CAPABILITIES)
     names = sorted({name for container in pod.containers for name in _added(container)} - _CAPABILITIES)
     detail = f"{_named(bad)} must not include {_quoted(names)} in securityContext.capabilities.add"
     return Violation("non-default capabilities", detail) if bad else None
 
 
+@_check()
 def _host_namespaces(pod: Pod) -> Violation | None:
     shared = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(field)]
     return Violation("host namespaces", ", ".join(shared)) if shared else None
 
 
+@_check(lambda level, minor: level == "baseline")
 def _host_paths(pod: Pod) -> Violation | None:
-    names = [one["name"] for one in pod.spec.get("volumes") or () if one.get("hostPath") is not None]
+    names = [volume["name"] for volume in pod.spec.get("volumes") or () if volume.get("hostPath") is not None]
     return Violation("hostPath volumes", f"{_some('volume', len(names))} {_quoted(names)}") if names else None
 
 
+@_check()
 def _host_ports(pod: Pod) -> Violation | None:
     def ports(container: AnyObject) -> list[str]:
         return [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
 
-    bad = _where(pod, ports)
-    found = sorted({port for container in pod.containers for port in ports(container)})
-    detail = f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('hostPort', len(found))} {', '.join(found)}"
+    bad = _containers_where(pod, ports)
+    used = sorted({port for container in pod.containers for port in ports(container)})
+    detail = f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('hostPort', len(used))} {', '.join(used)}"
     return Violation("hostPort", detail) if bad else None
 
 
+@_check(lambda level, minor: minor >= 34)
 def _hosts_of_probes(pod: Pod) -> Violation | None:
     def hosts(container: AnyObject) -> list[str]:
         lifecycle = container.get("lifecycle") or {}
@@ -200,32 +203,35 @@ def _hosts_of_probes(pod: Pod) -> Violation | None:
         return [action["host"] for handler in handlers if handler for kind in ("httpGet", "tcpSocket")
                 if (action := handler.get(kind)) and action.get("host")]
 
-    bad = sorted(set(_where(pod, hosts)))
-    found = sorted({host for container in pod.containers for host in hosts(container)})
-    detail = (f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('probe or lifecycle host', len(found))} "
-              f"{_quoted(found)}")
+    bad = sorted(set(_containers_where(pod, hosts)))
+    used = sorted({host for container in pod.containers for host in hosts(container)})
+    detail = (f"{_named(bad)} {_some('uses', len(bad), 'use')} {_some('probe or lifecycle host', len(used))} "
+              f"{_quoted(used)}")
     return Violation("probe or lifecycle host", detail) if bad else None
 
 
+@_check()
 def _privileged(pod: Pod) -> Violation | None:
-    bad = _where(pod, lambda container: _context(container).get("privileged"))
+    bad = _containers_where(pod, lambda container: _context(container).get("privileged"))
     return Violation("privileged", f"{_named(bad)} must not set securityContext.privileged=true") if bad else None
 
 
+@_check(lambda level, minor: level == "baseline" or minor < 35)
 def _proc_mount(pod: Pod) -> Violation | None:
-    return None if pod.has_own_users else _any_proc_mount(pod)
+    return None if pod.has_own_users else _changed_proc_mount(pod)
 
 
-def _any_proc_mount(pod: Pod) -> Violation | None:
+def _changed_proc_mount(pod: Pod) -> Violation | None:
     def mount(container: AnyObject) -> str:
         return str(_context(container).get("procMount") or "Default")
 
-    bad = _where(pod, lambda container: mount(container) != "Default")
-    found = sorted({mount(container) for container in pod.containers} - {"Default"})
-    detail = f"{_named(bad)} must not set securityContext.procMount to {_quoted(found)}"
+    bad = _containers_where(pod, lambda container: mount(container) != "Default")
+    mounts = sorted({mount(container) for container in pod.containers} - {"Default"})
+    detail = f"{_named(bad)} must not set securityContext.procMount to {_quoted(mounts)}"
     return Violation("procMount", detail) if bad else None
 
 
+@_check()
 def _selinux(pod: Pod) -> Violation | None:
     allowed = (*_SELINUX_TYPES, *(("container_engine_t",) if pod.minor >= 31 else ()))
 
@@ -233,16 +239,17 @@ def _selinux(pod: Pod) -> Violation | None:
         return context.get("seLinuxOptions") or {}
 
     def is_bad(context: AnyObject) -> bool:
-        found = options(context)
-        return bool(found.get("type", "") not in allowed or found.get("user") or found.get("role"))
+        chosen = options(context)
+        return bool(chosen.get("type", "") not in allowed or chosen.get("user") or chosen.get("role"))
 
-    setters = _setters(is_bad(pod.context), _where(pod, lambda container: is_bad(_context(container))))
+    setters = _setters(is_bad(pod.context), _containers_where(pod, lambda container: is_bad(_context(container))))
     if not setters:
         return None
     all_options = [options(pod.context), *(options(_context(container)) for container in pod.containers)]
-    types = sorted({one.get("type", "") for one in all_options} - set(allowed))
+    types = sorted({option.get("type", "") for option in all_options} - set(allowed))
     data = [f"{_some('type', len(types))} {_quoted(types)}"] if types else []
-    data += [f"{field} may not be set" for field in ("user", "role") if any(one.get(field) for one in all_options)]
+    data += [f"{field} may not be set" for field in ("user", "role")
+             if any(option.get(field) for option in all_options)]
     return Violation("seLinuxOptions", f"{setters} set forbidden securityContext.seLinuxOptions: {'; '.join(data)}")
 
 
@@ -250,13 +257,11 @@ def _seccomp_type(context: AnyObject) -> str:
     return str((context.get("seccompProfile") or {}).get("type", ""))
 
 
+@_check(lambda level, minor: level == "baseline" or minor < 19)
 def _seccomp(pod: Pod) -> Violation | None:
-    if pod.minor < 19:
-        return _seccomp_annotations(pod)
-    return _bad_seccomp(pod)
-
-
-def _seccomp_annotations(pod: Pod) -> Violation | None:
+    """Check the profiles, in the annotations that carried them before version 1.19."""
+    if pod.minor >= 19:
+        return _bad_seccomp(pod)
     keys = [_SECCOMP_POD, *(_SECCOMP_CONTAINER + container["name"] for container in pod.containers)]
     bad = sorted({f"{key}={quote(value)}" for key in keys if (value := pod.annotations.get(key)) is not None
                   and value not in ("runtime/default", "docker/default") and not value.startswith("localhost/")})
@@ -264,9 +269,9 @@ def _seccomp_annotations(pod: Pod) -> Violation | None:
 
 
 def _bad_seccomp(pod: Pod) -> Violation | None:
-    """A profile that is set, and not a safe one."""
+    """Check that the profiles that are set are safe ones."""
     safe = ("", *_SAFE_PROFILES)
-    bad = _where(pod, lambda container: _seccomp_type(_context(container)) not in safe)
+    bad = _containers_where(pod, lambda container: _seccomp_type(_context(container)) not in safe)
     setters = _setters(_seccomp_type(pod.context) not in safe, bad)
     contexts = [pod.context, *(_context(container) for container in pod.containers)]
     values = sorted({_seccomp_type(context) for context in contexts} - set(safe))
@@ -274,16 +279,19 @@ def _bad_seccomp(pod: Pod) -> Violation | None:
     return Violation("seccompProfile", detail) if setters else None
 
 
+@_check()
 def _sysctls(pod: Pod) -> Violation | None:
-    names = [one["name"] for one in pod.context.get("sysctls") or () if _SYSCTLS.get(one["name"], 99) > pod.minor]
+    names = [sysctl["name"] for sysctl in pod.context.get("sysctls") or ()
+             if _SYSCTLS.get(sysctl["name"], 99) > pod.minor]
     return Violation("forbidden sysctls", ", ".join(names)) if names else None
 
 
+@_check()
 def _windows_host_process(pod: Pod) -> Violation | None:
     def is_bad(context: AnyObject) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
-    setters = _setters(is_bad(pod.context), _where(pod, lambda container: is_bad(_context(container))))
+    setters = _setters(is_bad(pod.context), _containers_where(pod, lambda container: is_bad(_context(container))))
     detail = f"{setters} must not set securityContext.windowsOptions.hostProcess=true"
     return Violation("hostProcess", detail) if setters else None
 
@@ -292,24 +300,26 @@ def _windows_host_process(pod: Pod) -> Violation | None:
 
 
 def _is_exempt(pod: Pod) -> bool:
-    """What only means something on Linux is not asked of Windows."""
+    """Return whether the pod is exempt from checks of Linux features, because it runs on Windows."""
     return pod.is_windows and pod.minor >= 25
 
 
+@_check(lambda level, minor: level == "restricted" and minor >= 8)
 def _privilege_escalation(pod: Pod) -> Violation | None:
-    bad = _where(pod, lambda container: _context(container).get("allowPrivilegeEscalation") is not False)
+    bad = _containers_where(pod, lambda container: _context(container).get("allowPrivilegeEscalation") is not False)
     if not bad or _is_exempt(pod):
         return None
     return Violation("allowPrivilegeEscalation != false",
                      f"{_named(bad)} must set securityContext.allowPrivilegeEscalation=false")
 
 
+@_check(lambda level, minor: level == "restricted" and minor >= 22)
 def _dropped_capabilities(pod: Pod) -> Violation | None:
     def keeps_some(container: AnyObject) -> bool:
         return "ALL" not in ((_context(container).get("capabilities") or {}).get("drop") or ())
 
-    keeping = _where(pod, keeps_some)
-    adding = _where(pod, lambda container: set(_added(container)) - {"NET_BIND_SERVICE"})
+    keeping = _containers_where(pod, keeps_some)
+    adding = _containers_where(pod, lambda container: set(_added(container)) - {"NET_BIND_SERVICE"})
     added = sorted({name for container in pod.containers for name in _added(container)} - {"NET_BIND_SERVICE"})
     details = [f'{_named(keeping)} must set securityContext.capabilities.drop=["ALL"]'] if keeping else []
     details += ([f"{_named(adding)} must not include {_quoted(added)} in securityContext.capabilities.add"]
@@ -317,42 +327,52 @@ def _dropped_capabilities(pod: Pod) -> Violation | None:
     return Violation("unrestricted capabilities", "; ".join(details)) if details and not _is_exempt(pod) else None
 
 
+@_check(lambda level, minor: level == "restricted" and minor >= 35)
+def _any_proc_mount(pod: Pod) -> Violation | None:
+    return _changed_proc_mount(pod)
+
+
+@_check(lambda level, minor: level == "restricted")
 def _volume_types(pod: Pod) -> Violation | None:
-    bad = {one["name"]: next((kind for kind in _OTHER_VOLUMES if one.get(kind) is not None), "unknown")
-           for one in pod.spec.get("volumes") or () if all(one.get(kind) is None for kind in _ALLOWED_VOLUMES)}
+    bad = {volume["name"]: next((kind for kind in _OTHER_VOLUMES if volume.get(kind) is not None), "unknown")
+           for volume in pod.spec.get("volumes") or ()
+           if all(volume.get(kind) is None for kind in _ALLOWED_VOLUMES)}
     types = sorted(set(bad.values()))
     detail = (f"{_some('volume', len(bad))} {_quoted(bad)} {_some('uses', len(bad), 'use')} "
               f"{_some('restricted volume type', len(types))} {_quoted(types)}")
     return Violation("restricted volume types", detail) if bad else None
 
 
+@_check(lambda level, minor: level == "restricted")
 def _runs_as_root(pod: Pod) -> Violation | None:
     if pod.has_own_users:
         return None
     setters = _setters(pod.context.get("runAsNonRoot") is False,
-                       _where(pod, lambda container: _context(container).get("runAsNonRoot") is False))
+                       _containers_where(pod, lambda container: _context(container).get("runAsNonRoot") is False))
     if setters:
         return Violation("runAsNonRoot != true", f"{setters} must not set securityContext.runAsNonRoot=false")
-    silent = _where(pod, lambda container: _context(container).get("runAsNonRoot") is None)
+    silent = _containers_where(pod, lambda container: _context(container).get("runAsNonRoot") is None)
     if pod.context.get("runAsNonRoot") or not silent:
         return None
     return Violation("runAsNonRoot != true", f"pod or {_named(silent)} must set securityContext.runAsNonRoot=true")
 
 
+@_check(lambda level, minor: level == "restricted" and minor >= 23)
 def _root_user(pod: Pod) -> Violation | None:
     setters = _setters(pod.context.get("runAsUser") == 0,
-                       _where(pod, lambda container: _context(container).get("runAsUser") == 0))
+                       _containers_where(pod, lambda container: _context(container).get("runAsUser") == 0))
     if not setters or pod.has_own_users:
         return None
     return Violation("runAsUser=0", f"{setters} must not set runAsUser=0")
 
 
+@_check(lambda level, minor: level == "restricted" and minor >= 19)
 def _no_seccomp(pod: Pod) -> Violation | None:
     if _is_exempt(pod):
         return None
-    if (found := _bad_seccomp(pod)) is not None:
-        return found
-    silent = _where(pod, lambda container: not _seccomp_type(_context(container)))
+    if (violation := _bad_seccomp(pod)) is not None:
+        return violation
+    silent = _containers_where(pod, lambda container: not _seccomp_type(_context(container)))
     if _seccomp_type(pod.context) or not silent:
         return None
     return Violation("seccompProfile", f'pod or {_named(silent)} must set securityContext.seccompProfile.type to '

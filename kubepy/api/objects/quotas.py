@@ -1,7 +1,7 @@
-"""What objects use of a ResourceQuota, and which objects a quota is about (``pkg/quota/v1/evaluator``).
+"""ResourceQuotas: the usage of objects, and the objects in a quota's scopes (``pkg/quota/v1/evaluator``).
 
-Pods are measured by what they ask for, claims and services by what they are made of, everything else is counted. The
-API server charges for a request with these functions, the quota controller adds up what there is.
+Pods use what they request, claims their storage, services their ports; objects of all other kinds are counted.
+Admission charges requests with these functions, the quota controller computes the status of quotas.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kubepy.api.clock import later, parse_time
 from kubepy.api.meta import AnyObject, Object
-from kubepy.api.objects.pods import Amounts, pod_limits, pod_requests, qos_class
+from kubepy.api.objects.pods import Amounts, is_pod_terminal, pod_limits, pod_requests, qos_class
 from kubepy.api.objects.volumes import class_of
 from kubepy.api.values.quantity import NANO, Quantity
 
@@ -25,15 +25,15 @@ _POD_NAMES = frozenset(("count/pods", "pods", *_COMPUTE)) | frozenset(
 _CLAIM_NAMES = ("persistentvolumeclaims", "requests.storage")
 _OF_CLASS = ".storageclass.storage.k8s.io/"
 _SERVICE_NAMES = frozenset(("count/services", "services", "services.nodeports", "services.loadbalancers"))
-# Kinds that a quota may also count under their own name.
+# Kinds that a quota may also count by their plain name, without ``count/``.
 _ALIASES = frozenset(("configmaps", "resourcequotas", "replicationcontrollers", "secrets"))
-# A quota on one of these wants every container to name it.
-_WANTED_OF_CONTAINERS = frozenset((
+# With a quota on one of these every container has to specify it.
+_REQUIRED_OF_CONTAINERS = frozenset((
     "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"))
 
 
 class Evaluator(NamedTuple):
-    """How objects of one resource count. ``measures``: whether a name of a quota is about them."""
+    """The way in which objects of one resource count; ``measures`` returns whether a name in a quota is about them."""
 
     resource: str
     measures: Callable[[str], bool]
@@ -43,7 +43,7 @@ class Evaluator(NamedTuple):
 
 
 def evaluator_for(resource: str) -> Evaluator:
-    """``resource`` is a resource key (``deployments.apps``)."""
+    """Return the evaluator of a resource (``deployments.apps``)."""
     match resource:
         case "pods":
             return Evaluator(resource, _measures_pods, pod_usage, _pod_in_scope)
@@ -56,28 +56,25 @@ def evaluator_for(resource: str) -> Evaluator:
 
 
 def measured_resources(name: str, served: Iterable[str]) -> list[str]:
-    """The resources, of those served in namespaces, whose objects a name of a quota is about."""
+    """Return the resources, of those served in namespaces, whose objects a name in a quota is about."""
     return [resource for resource in served if evaluator_for(resource).measures(name)]
 
 
 def matches(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool:
-    """Whether a quota restricts an object: by one of its resources, and all its scopes."""
+    """Return whether a quota restricts an object: one of its resources is measured, and all its scopes fit."""
     hard = (quota.get("status") or {}).get("hard") or {}
     return any(evaluator.measures(name) for name in hard) and is_in_scopes(quota, evaluator, obj)
 
 
 def is_in_scopes(quota: AnyObject, evaluator: Evaluator, obj: AnyObject) -> bool:
-    return all(evaluator.in_scope(requirement, obj) for requirement in _scopes(quota["spec"]))
-
-
-def _scopes(spec: AnyObject) -> Iterator[Object]:
-    for scope in spec.get("scopes") or ():
-        yield {"scopeName": scope, "operator": "Exists"}
-    yield from (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    spec = quota["spec"]
+    scopes = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
+    scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or ()
+    return all(evaluator.in_scope(requirement, obj) for requirement in scopes)
 
 
 def total_usage(quota: AnyObject, evaluator: Evaluator, objects: Iterable[AnyObject], now: datetime) -> Amounts:
-    """What all objects of a resource in the quota's scopes use of it, 0 for what none of them uses."""
+    """Sum up the usage of all objects of a resource in the quota's scopes; names that none of them uses are 0."""
     names = [name for name in quota["spec"].get("hard") or {} if evaluator.measures(name)]
     total = dict.fromkeys(names, ZERO)
     for obj in objects:
@@ -88,14 +85,14 @@ def total_usage(quota: AnyObject, evaluator: Evaluator, objects: Iterable[AnyObj
 
 def observed_status(quota: AnyObject, served: Iterable[str], list_objects: Callable[[str], Iterable[AnyObject]],
                     now: datetime) -> Object:
-    """The status of a quota: its limits, and what there is of them. What nothing served is about keeps its usage.
+    """Compute the status of a quota: its limits and their usage. Names that are about no served resource keep theirs.
 
-    ``list_objects`` gives the objects of a resource in the quota's namespace.
+    ``list_objects`` returns the objects of a resource in the quota's namespace.
     """
     hard = quota["spec"].get("hard") or {}
     used = masked(amounts((quota.get("status") or {}).get("used")), hard)
     resources = tuple(served)
-    for resource in {one: None for name in hard for one in measured_resources(name, resources)}:
+    for resource in {resource: None for name in hard for resource in measured_resources(name, resources)}:
         used |= total_usage(quota, evaluator_for(resource), list_objects(resource), now)
     return {"hard": dict(hard), "used": shown(used)}
 
@@ -116,14 +113,14 @@ def add(total: Amounts, more: Amounts) -> Amounts:
 
 
 def subtract(total: Amounts, less: Amounts) -> Amounts:
-    """What is used more than before; never less than nothing."""
+    """Subtract usages; results are never below zero."""
     return {name: max(amount - less[name], Quantity(0, amount.format)) if name in less else amount
             for name, amount in total.items()}
 
 
 def masked(values: Amounts, names: Iterable[str]) -> Amounts:
-    wanted = frozenset(names)
-    return {name: amount for name, amount in values.items() if name in wanted}
+    kept = frozenset(names)
+    return {name: amount for name, amount in values.items() if name in kept}
 
 
 # --- pods -----------------------------------------------------------------------------------------------------------
@@ -138,19 +135,13 @@ def _is_extended(name: str) -> bool:
 
 
 def pod_usage(pod: AnyObject, now: datetime) -> Amounts:
-    """A pod that has ended, or whose grace period is over, only counts as an object."""
-    counted = {"count/pods": ONE}
-    return counted if _is_over(pod, now) else {**counted, **_compute_usage(pod_requests(pod), pod_limits(pod))}
-
-
-def _is_over(pod: AnyObject, now: datetime) -> bool:
-    if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
-        return True
+    """Return the usage of a pod; one that has ended, or whose grace period is over, counts as an object only."""
     metadata = pod["metadata"]
-    grace = metadata.get("deletionGracePeriodSeconds")
-    if not metadata.get("deletionTimestamp") or grace is None:
-        return False
-    return now > later(parse_time(metadata["deletionTimestamp"]), grace)
+    deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    is_overdue = bool(deleted) and grace is not None and now > later(parse_time(deleted), grace)
+    if is_pod_terminal(pod) or is_overdue:
+        return {"count/pods": ONE}
+    return {"count/pods": ONE, **_compute_usage(pod_requests(pod), pod_limits(pod))}
 
 
 def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
@@ -169,14 +160,14 @@ def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
 
 
 def unnamed_resources(pod: AnyObject, restricted: Iterable[str]) -> dict[str, list[str]]:
-    """The resources under quota that containers do not name, with those containers."""
-    wanted = sorted(_WANTED_OF_CONTAINERS.intersection(restricted))
+    """Return the resources under quota that containers do not specify, with the names of those containers."""
+    required = sorted(_REQUIRED_OF_CONTAINERS.intersection(restricted))
     missing: dict[str, set[str]] = {}
     for container in (*pod["spec"].get("containers", ()), *(pod["spec"].get("initContainers") or ())):
         resources = container.get("resources") or {}
-        named = _compute_usage(amounts(resources.get("requests")), amounts(resources.get("limits")))
-        for name in wanted:
-            if name not in named:
+        specified = _compute_usage(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        for name in required:
+            if name not in specified:
                 missing.setdefault(name, set()).add(container["name"])
     return {name: sorted(missing[name]) for name in sorted(missing)}
 
@@ -195,34 +186,31 @@ def _pod_in_scope(requirement: AnyObject, pod: AnyObject) -> bool:
         case "PriorityClass":
             return _selects(requirement, [spec["priorityClassName"]] if spec.get("priorityClassName") else [])
         case "CrossNamespacePodAffinity":
-            return any(_crosses_namespaces(term) for term in _affinity_terms(spec))
+            return any(term.get("namespaces") or term.get("namespaceSelector") is not None
+                       for term in _pod_affinity_terms(spec))
     return False
 
 
 def _selects(requirement: AnyObject, values: list[str]) -> bool:
-    """A scope selector about a label whose value is one of these; without any the label is not there."""
-    wanted = requirement.get("values") or ()
+    """Match a scope selector against a value: the only one of ``values``, which are none if it is not set."""
+    selected = requirement.get("values") or ()
     match requirement["operator"]:
         case "Exists":
             return bool(values)
         case "DoesNotExist":
             return not values
         case "In":
-            return any(value in wanted for value in values)
+            return any(value in selected for value in values)
         case _:
-            return not values or any(value not in wanted for value in values)
+            return not values or any(value not in selected for value in values)
 
 
-def _affinity_terms(spec: AnyObject) -> Iterator[Object]:
+def _pod_affinity_terms(spec: AnyObject) -> Iterator[Object]:
     for field in ("podAffinity", "podAntiAffinity"):
         affinity = (spec.get("affinity") or {}).get(field) or {}
         yield from affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
         for weighted in affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ():
             yield weighted["podAffinityTerm"]
-
-
-def _crosses_namespaces(term: AnyObject) -> bool:
-    return bool(term.get("namespaces")) or term.get("namespaceSelector") is not None
 
 
 # --- claims and services --------------------------------------------------------------------------------------------
@@ -234,33 +222,26 @@ def _measures_claims(name: str) -> bool:
 
 
 def _claim_usage(claim: AnyObject, now: datetime) -> Amounts:
+    """Return the usage of a claim: its storage is the larger of the requested and the allocated, in whole bytes."""
     usage = dict.fromkeys(("persistentvolumeclaims", "count/persistentvolumeclaims"), ONE)
-    storage, storage_class = _storage_of(claim), class_of(claim)
-    if storage is not None:
-        usage["requests.storage"] = storage
-    if storage_class:
+    requested = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
+    if requested is not None:
+        allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
+        storage = max(Quantity.parse(size) for size in (requested, allocated) if size is not None)
+        is_whole = storage.nanos % NANO == 0
+        usage["requests.storage"] = storage if is_whole else Quantity.of(storage.value(), storage.format)
+    if storage_class := class_of(claim):
         usage |= {f"{storage_class}{_OF_CLASS}{name}": usage[name] for name in _CLAIM_NAMES if name in usage}
     return usage
-
-
-def _storage_of(claim: AnyObject) -> Quantity | None:
-    """The larger of what is asked for and what is set aside, in whole bytes."""
-    asked = ((claim["spec"].get("resources") or {}).get("requests") or {}).get("storage")
-    if asked is None:
-        return None
-    allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
-    sizes = [Quantity.parse(size) for size in (asked, allocated) if size is not None]
-    largest = max(sizes)
-    return largest if largest.nanos % NANO == 0 else Quantity.of(largest.value(), largest.format)
 
 
 def _claim_in_scope(requirement: AnyObject, claim: AnyObject) -> bool:
     if requirement["scopeName"] != "VolumeAttributesClass":
         return False
     status = claim.get("status") or {}
-    named = (claim["spec"].get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"),
+    names = (claim["spec"].get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"),
              (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"))
-    return _selects(requirement, [name for name in named if name])
+    return _selects(requirement, [name for name in names if name])
 
 
 def _service_usage(service: AnyObject, now: datetime) -> Amounts:

@@ -1,4 +1,4 @@
-"""What a Service says of itself (``pkg/api/service/util.go``)."""
+"""Questions about Services (``pkg/api/service/util.go``)."""
 
 from __future__ import annotations
 

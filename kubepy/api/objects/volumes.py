@@ -1,4 +1,4 @@
-"""Which volume serves which claim. Pure functions, for the binder and the scheduler alike.
+"""PersistentVolumes, the claims that they can serve, and StorageClasses; for binder and scheduler alike.
 
 Upstream: ``component-helpers/storage/volume/pv_helpers.go`` and ``pkg/controller/volume/persistentvolume/index.go``.
 """
@@ -47,25 +47,25 @@ SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "
 
 
 def class_of(obj: AnyObject) -> str:
-    """The name of a claim's or volume's class; "" for none."""
+    """Return the name of a claim's or volume's class, "" for none."""
     beta = annotations_of(obj).get(BETA_CLASS)
     return str(beta if beta is not None else (obj.get("spec") or {}).get("storageClassName") or "")
 
 
 def access_modes(modes: Sequence[str] | None) -> str:
-    """``RWO,RWX``, always in the same order (``GetAccessModesAsString``)."""
+    """Abbreviate access modes: ``RWO,RWX``, always in the same order (``GetAccessModesAsString``)."""
     return ",".join(short for mode, short in SHORT_MODES.items() if mode in (modes or ()))
 
 
 def has_class(claim: AnyObject) -> bool:
-    """Whether somebody decided on a class, even on none."""
+    """Return whether the claim names a class, be it the empty one."""
     return BETA_CLASS in annotations_of(claim) or claim["spec"].get("storageClassName") is not None
 
 
 def default_class(classes: Iterable[ObjectT]) -> ObjectT | None:
-    """The class marked as the default; of several the newest, of those the first by name (``GetDefaultClass``)."""
-    marked = sorted((one for one in classes if is_default_class(one)), key=name_of)
-    return max(marked, key=lambda one: str(one["metadata"].get("creationTimestamp")), default=None)
+    """Return the default class; of several the newest, of those the first by name (``GetDefaultClass``)."""
+    defaults = sorted((storage_class for storage_class in classes if is_default_class(storage_class)), key=name_of)
+    return max(defaults, key=lambda it: str(it["metadata"].get("creationTimestamp")), default=None)
 
 
 def is_default_class(storage_class: AnyObject) -> bool:
@@ -74,7 +74,7 @@ def is_default_class(storage_class: AnyObject) -> bool:
 
 
 def waits_for_consumer(storage_class: AnyObject | None) -> bool:
-    """Whether claims of the class are bound only when a pod that uses them has a node."""
+    """Return whether claims of the class are bound only when a pod that uses them has a node."""
     return storage_class is not None and storage_class.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
 
 
@@ -82,24 +82,24 @@ def waits_for_consumer(storage_class: AnyObject | None) -> bool:
 
 
 def is_bound(claim: AnyObject) -> bool:
-    """Whether the binding of a claim was completed."""
+    """Return whether the binding of a claim was completed."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
 
 
 def is_bound_to(volume: AnyObject, claim: AnyObject) -> bool:
-    """Whether the volume is bound to the claim, or reserved for one of its name (``IsVolumeBoundToClaim``)."""
-    wanted = volume["spec"].get("claimRef")
-    if not wanted or (wanted.get("namespace"), wanted.get("name")) != (namespace_of(claim), name_of(claim)):
+    """Return whether the volume is bound to the claim or reserved for its name (``IsVolumeBoundToClaim``)."""
+    claim_ref = volume["spec"].get("claimRef")
+    if not claim_ref or (claim_ref.get("namespace"), claim_ref.get("name")) != (namespace_of(claim), name_of(claim)):
         return False
-    return wanted.get("uid") in (None, "", uid_of(claim))
+    return claim_ref.get("uid") in (None, "", uid_of(claim))
 
 
 def with_claim(volume: Object, claim: AnyObject) -> Object:
-    """The volume bound to the claim; the same object if it is so already (``GetBindVolumeToClaim``)."""
-    wanted = volume["spec"].get("claimRef") or {}
+    """Return the volume bound to the claim; the same object if it already is (``GetBindVolumeToClaim``)."""
+    claim_ref = volume["spec"].get("claimRef") or {}
     spec, metadata = volume["spec"], volume["metadata"]
-    if [wanted.get(field) for field in ("name", "namespace", "uid")] != [
-            name_of(claim), namespace_of(claim), uid_of(claim)]:
+    bound_to = [claim_ref.get(field) for field in ("name", "namespace", "uid")]
+    if bound_to != [name_of(claim), namespace_of(claim), uid_of(claim)]:
         spec = {**spec, "claimRef": object_reference(claim)}
     if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
         metadata = {**metadata, "annotations": {**annotations_of(volume), BOUND_BY_CONTROLLER: "yes"}}
@@ -109,7 +109,7 @@ def with_claim(volume: Object, claim: AnyObject) -> Object:
 
 
 def reaches(volume: AnyObject, node: AnyObject) -> bool:
-    """Whether the volume's node affinity allows the node."""
+    """Return whether the volume's node affinity allows the node."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return required is None or node_selector_matches(required, node)
 
@@ -123,7 +123,7 @@ def capacity(volume: AnyObject) -> Quantity:
 
 
 def modes_match(claim: AnyObject, volume: AnyObject) -> bool:
-    """Whether both are file systems, or both blocks."""
+    """Return whether both have the same volume mode, Filesystem or Block."""
     return bool(claim["spec"].get("volumeMode", "Filesystem") == volume["spec"].get("volumeMode", "Filesystem"))
 
 
@@ -137,8 +137,7 @@ def attributes_match(claim: AnyObject, volume: AnyObject) -> bool:
 
 
 def mismatch(volume: AnyObject, claim: AnyObject) -> str:
-    """Why a volume that a claim names cannot serve it, in upstream's words; "" if it can (``checkVolumeSatisfyClaim``).
-    """
+    """Return why a volume that a claim names cannot serve it, "" if it can (``checkVolumeSatisfyClaim``)."""
     if is_being_deleted(volume):
         return f"the volume is marked for deletion {quote(name_of(volume))}"
     if capacity(volume).value() < requested_size(claim).value():
@@ -156,7 +155,7 @@ def mismatch(volume: AnyObject, claim: AnyObject) -> str:
 
 
 class Use(NamedTuple):
-    """A claim that a pod mounts; ``ephemeral``: made for this pod alone."""
+    """A claim that a pod mounts; ``ephemeral``: created for this pod alone."""
 
     claim: str
     ephemeral: bool
@@ -175,8 +174,10 @@ def ephemeral_claim_name(pod: AnyObject, volume: AnyObject) -> str:
 
 
 def not_made_for(claim: AnyObject, pod: AnyObject) -> str:
-    """That a claim of an ephemeral volume's name is not the pod's own, in upstream's words; "" if it is
-    (``VolumeIsForPod``)."""
+    """Return upstream's error for a claim that has an ephemeral volume's name but another owner than the pod.
+
+    "" if the pod is its owner (``VolumeIsForPod``).
+    """
     if is_controlled_by(claim, pod):
         return ""
     return (f"PVC {namespace_of(claim)}/{name_of(claim)} was not created for pod {namespace_of(pod)}/{name_of(pod)} "
@@ -184,7 +185,10 @@ def not_made_for(claim: AnyObject, pod: AnyObject) -> str:
 
 
 def mounts(pod: AnyObject, claim: AnyObject) -> bool:
-    """Whether a pod of the claim's namespace mounts it; one made for another pod under the same name is not its own."""
+    """Return whether a pod in the claim's namespace mounts the claim.
+
+    An ephemeral volume's claim that was created for another pod, under the same name, does not count.
+    """
     return any(use.claim == name_of(claim) and not (use.ephemeral and not_made_for(claim, pod)) for use in uses_of(pod))
 
 
@@ -192,21 +196,22 @@ def mounts(pod: AnyObject, claim: AnyObject) -> bool:
 
 
 def find_volume(claim: AnyObject, volumes: Iterable[ObjectT], *, only_reserved: bool) -> ObjectT | None:
-    """The volume to bind a claim to: one reserved for it, else the smallest free one of the fewest access modes.
+    """Return the volume to bind a claim to: a reserved one, or the smallest free one with the fewest access modes.
 
-    ``only_reserved``: the claim waits for its consumer, and the scheduler chooses among the free ones.
+    ``only_reserved``: the claim waits for its consumer, and the scheduler chooses among the free volumes.
     Upstream: ``findByClaim``.
     """
-    able = sorted((one for one in open_to([claim], volumes) if offers_access(one, claim)), key=_modes)
-    for _, group in groupby(able, key=_modes):
-        if (found := best_match(claim, group, None, reserved_only=only_reserved)) is not None:
-            return found
+    candidates = sorted((volume for volume in open_to([claim], volumes) if offers_access(volume, claim)), key=_modes)
+    for _, group in groupby(candidates, key=_modes):
+        if (match := best_match(claim, group, None, reserved_only=only_reserved)) is not None:
+            return match
     return None
 
 
 def open_to(claims: Collection[AnyObject], volumes: Iterable[ObjectT]) -> list[ObjectT]:
-    """Those that belong to no other claim, nor are kept for one: few, where most are in use."""
-    return [one for one in volumes if not one["spec"].get("claimRef") or any(is_bound_to(one, it) for it in claims)]
+    """Return the volumes that neither belong to another claim nor are reserved for one: few, if most are in use."""
+    return [volume for volume in volumes
+            if not volume["spec"].get("claimRef") or any(is_bound_to(volume, claim) for claim in claims)]
 
 
 def _modes(volume: AnyObject) -> tuple[int, list[str]]:
@@ -216,26 +221,22 @@ def _modes(volume: AnyObject) -> tuple[int, list[str]]:
 
 def best_match(claim: AnyObject, volumes: Iterable[ObjectT], node: AnyObject | None, *, taken: Collection[str] = (),
                reserved_only: bool = False) -> ObjectT | None:
-    """``FindMatchingVolume``: one reserved for the claim, if the node reaches it, else the smallest that fits.
+    """Return a volume reserved for the claim, if the node can reach it, or the smallest that fits.
 
-    ``taken``: the names of volumes that are given away already.
+    ``taken``: the names of volumes that are used already. Upstream: ``FindMatchingVolume``.
     """
-    candidates = [one for one in volumes if name_of(one) not in taken and _could_serve(one, claim)]
+    candidates = [volume for volume in volumes if name_of(volume) not in taken
+                  and (not volume["spec"].get("claimRef") or is_bound_to(volume, claim))
+                  and capacity(volume) >= requested_size(claim) and modes_match(claim, volume)
+                  and attributes_match(claim, volume) and not is_being_deleted(volume)]
     for volume in candidates:
         if is_bound_to(volume, claim):
             return volume if node is None or reaches(volume, node) else None
     if reserved_only:
         return None
-    fitting = [one for one in candidates if _is_free_for(one, claim) and (node is None or (
-        reaches(one, node) and offers_access(one, claim)))]
+    fitting = [volume for volume in candidates if _is_free_for(volume, claim) and (node is None or (
+        reaches(volume, node) and offers_access(volume, claim)))]
     return min(fitting, key=capacity, default=None)
-
-
-def _could_serve(volume: AnyObject, claim: AnyObject) -> bool:
-    """What even a volume that is reserved for the claim must fulfil."""
-    return ((not volume["spec"].get("claimRef") or is_bound_to(volume, claim))
-            and capacity(volume) >= requested_size(claim) and modes_match(claim, volume)
-            and attributes_match(claim, volume) and not is_being_deleted(volume))
 
 
 def _is_free_for(volume: AnyObject, claim: AnyObject) -> bool:

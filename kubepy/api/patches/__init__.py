@@ -1,4 +1,7 @@
-"""Patches as documents: JSON patches, merge patches, strategic merge patches, and how such patches are made."""
+"""Patches: JSON patches, merge patches and strategic merge patches, and computing them (``apimachinery/pkg/util``).
+
+Use :mod:`~kubepy.api.patches.documents`; ``json_patch``, ``strategic`` and ``strategic_diff`` do its work.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,17 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import type_name
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 
 class PatchError(Exception):
     """A patch that cannot be computed or applied.
 
-    ``code``: the HTTP status that the server answers with. ``in_openapi`` and ``in_openapi_v3``: what is said where
-    types are known from OpenAPI documents rather than from Go.
+    ``code``: the HTTP status that the server answers with. ``in_openapi`` and ``in_openapi_v3``: the message where
+    types are known from OpenAPI documents instead of Go.
     """
 
     def __init__(self, message: str, code: int = 500, in_openapi: str = "", in_openapi_v3: str = "") -> None:
@@ -23,12 +30,11 @@ class PatchError(Exception):
 
 
 def conflict(patch: Object, changed: Object) -> PatchError:
-    from kubepy.storage import yaml
-
+    """Return the error of two changes of the same field (``mergepatch.NewErrConflict``)."""
     return PatchError(f"patch:\n{yaml.dump(patch)}\nconflicts with changes made from original to current:\n"
                       f"{yaml.dump(changed)}\n")
 
 
 def bad_argument(expected: str, actual: Any) -> PatchError:
-    """``mergepatch.ErrBadArgType``; ``expected`` is a Go type."""
+    """Return ``mergepatch.ErrBadArgType``; ``expected`` is a Go type."""
     return PatchError(f"expected a {expected}, but received a {type_name(actual)}")

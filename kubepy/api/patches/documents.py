@@ -1,7 +1,7 @@
 """Patches: applying one to an object, and computing the one that leads from one object to another.
 
 Applying (the server's side) raises :class:`~kubepy.api.errors.Status`; computing (kubectl's side) raises
-:class:`PatchError`. Nothing given is changed. Upstream: ``apiserver/pkg/endpoints/handlers/patch.go``,
+:class:`PatchError`. Arguments are not changed. Upstream: ``apiserver/pkg/endpoints/handlers/patch.go``,
 ``evanphx/json-patch`` v4, ``apimachinery/pkg/util/{strategicpatch,jsonmergepatch}``.
 """
 
@@ -14,6 +14,11 @@ from kubepy.api.errors import BadRequest, Invalid, RequestEntityTooLarge, Status
 from kubepy.api.meta import Object
 from kubepy.api.patches import PatchError, conflict
 from kubepy.api.schema.openapi import Schema
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.patches import json_patch as jsonpatch
+    from kubepy.api.patches import strategic, strategic_diff
 
 MAX_JSON_PATCH_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024  # what the copy operations of one patch may add up to
@@ -26,18 +31,16 @@ _JSON_WORDS = {dict: "object", list: "array", str: "string", bool: "bool", int: 
 
 
 def json_patch(obj: Object, operations: Any, *, strict: bool = False) -> Object:
-    """Apply an RFC 6902 patch. Raises Status: BadRequest for what is no patch, Invalid when an operation fails.
+    """Apply an RFC 6902 patch. Raises Status: BadRequest if it is not a patch, Invalid if an operation fails.
 
-    ``strict``: also when it replaces, moves or copies what is not there."""
-    from kubepy.api.patches.json_patch import OperationError, Patcher, StrictPatcher
-
+    ``strict``: replacing, moving or copying a missing key fails.
+    """
     _check_operations(operations)
-    operations = operations or []
-    patcher = (StrictPatcher if strict else Patcher)(copy.deepcopy(obj), MAX_COPIED_BYTES)
+    patcher = jsonpatch.Patcher(copy.deepcopy(obj), MAX_COPIED_BYTES, strict=strict)
     try:
-        for operation in operations:
+        for operation in operations or ():
             patcher.apply(operation)
-    except OperationError as error:
+    except jsonpatch.OperationError as error:
         raise _rejected() from error
     return cast(Object, patcher.document)
 
@@ -58,7 +61,7 @@ def _check_operations(operations: Any) -> None:
 
 
 def unknown_operation_fields(operations: Any) -> list[str]:
-    """What strict decoding says of the fields of operations."""
+    """Return the errors of strict decoding about fields of operations."""
     return [f'json patch unknown field "[{index}].{key}"' for index, operation in enumerate(operations or ())
             for key in operation if key not in ("op", "path", "from", "value")]
 
@@ -73,12 +76,12 @@ def _json_word(value: Any) -> str:
 
 
 def _rejected() -> Status:
-    """The server does not say which operation failed, and why."""
+    """Return the server's error, which names neither the failed operation nor the reason."""
     return Invalid("the server rejected our request due to an error in our request")
 
 
 def merge_patch(obj: Object, patch: Any) -> Object:
-    """Apply an RFC 7386 patch. Raises Status: BadRequest for what is no JSON object."""
+    """Apply an RFC 7386 patch. Raises Status: BadRequest if it is not a JSON object."""
     if patch is None:
         raise BadRequest("Invalid JSON Patch")
     if not isinstance(patch, dict):
@@ -99,16 +102,14 @@ def _merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """What a new value keeps: all but the nulls in its maps (those in lists stay)."""
+    """Return a new value without the nulls in its maps; those in lists stay."""
     if isinstance(value, dict):
-        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Object:
     """Apply a strategic merge patch. Raises Status; ``schema`` None (a custom resource) is UnsupportedMediaType."""
-    from kubepy.api.patches import strategic
-
     if schema is None:
         raise unsupported_strategic_merge_patch()
     if not isinstance(patch, dict | None):
@@ -116,21 +117,14 @@ def strategic_merge_patch(obj: Object, patch: Any, schema: Schema | None) -> Obj
     try:
         return strategic.apply(obj, patch or {}, schema)
     except PatchError as error:
-        raise _as_status(error) from error
-
-
-def _as_status(error: PatchError) -> Status:
-    """``interpretStrategicMergePatchError``."""
-    match error.code:
-        case 400:
-            return BadRequest(str(error))
-        case 422:
-            return _rejected()
-    return Status(str(error))
+        # as interpretStrategicMergePatchError has it
+        if error.code == 400:
+            raise BadRequest(str(error)) from error
+        raise (_rejected() if error.code == 422 else Status(str(error))) from error
 
 
 def unsupported_strategic_merge_patch() -> Status:
-    """What a custom resource answers: it takes JSON and merge patches, and server-side apply."""
+    """Return the error of custom resources: they take JSON patches, merge patches and server-side apply."""
     types = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     message = f"the body of the request was in an unknown format - accepted media types include: {types}"
     return UnsupportedMediaType(message)
@@ -140,28 +134,24 @@ def unsupported_strategic_merge_patch() -> Status:
 
 
 def two_way_strategic(original: Object, modified: Object, schema: Schema) -> Object:
-    """The strategic merge patch that makes ``modified`` of ``original`` (edit, set, label…). Raises PatchError."""
-    from kubepy.api.patches import strategic_diff
-
+    """Return the strategic merge patch from ``original`` to ``modified`` (edit, set, label…). Raises PatchError."""
     return strategic_diff.two_way(original, modified, schema)
 
 
 def three_way_strategic(original: Object | None, modified: Object, current: Object, schema: Schema, *,
                         overwrite: bool = True) -> Object:
-    """Apply's patch: what differs from ``current`` to ``modified``, and deletions from ``original`` to ``modified``.
+    """Return the patch of ``apply``: changes from ``current`` to ``modified``, deletions from ``original``.
 
-    ``original`` is the last applied configuration. Without ``overwrite``, a change that ``current`` has made otherwise
-    is an error. Raises PatchError.
+    ``original`` is the last applied configuration. Without ``overwrite``, a field that ``current`` has changed to
+    something else is an error. Raises PatchError.
     """
-    from kubepy.api.patches import strategic_diff
-
     return strategic_diff.three_way(original or {}, modified, current, schema, overwrite=overwrite)
 
 
 def three_way_json_merge(original: Object | None, modified: Object, current: Object) -> Object:
-    """Apply's patch for a custom resource, as a JSON merge patch. Raises PatchError.
+    """Return the patch of ``apply`` for a custom resource, as a JSON merge patch. Raises PatchError.
 
-    That includes a change of apiVersion, kind or name, which apply does not do.
+    A change of apiVersion, kind or name is an error too.
     """
     changes = _only_values(create_merge_patch(current, modified))
     deletions = _only_nulls(create_merge_patch(original or {}, modified))
@@ -174,7 +164,7 @@ def three_way_json_merge(original: Object | None, modified: Object, current: Obj
 
 
 def create_merge_patch(original: Object, modified: Object) -> Object:
-    """The JSON merge patch from ``original`` to ``modified`` (``jsonpatch.CreateMergePatch``)."""
+    """Return the JSON merge patch from ``original`` to ``modified`` (``jsonpatch.CreateMergePatch``)."""
     patch: Object = {key: None for key in original if key not in modified}
     for key, value in modified.items():
         old = original.get(key)
@@ -187,7 +177,7 @@ def create_merge_patch(original: Object, modified: Object) -> Object:
 
 
 def _equal_json(left: Any, right: Any) -> bool:
-    """Equal as JSON: 1 and 1.0 are the same number, true is none."""
+    """Compare as JSON: 1 and 1.0 are the same number, true is not a number."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):
@@ -198,20 +188,20 @@ def _equal_json(left: Any, right: Any) -> bool:
 
 
 def _only_values(patch: Object) -> Object:
-    """A merge patch without its deletions. An empty map written out is a value."""
+    """Return a merge patch without its deletions. An empty map is a value."""
     return {key: _only_values(value) if isinstance(value, dict) else value for key, value in patch.items()
             if value is not None and (not isinstance(value, dict) or not value or _only_values(value))}
 
 
 def _only_nulls(patch: Object) -> Object:
-    """A merge patch with nothing but its deletions."""
-    found = {key: _only_nulls(value) if isinstance(value, dict) else None for key, value in patch.items()
-             if value is None or isinstance(value, dict)}
-    return {key: value for key, value in found.items() if value != {}}
+    """Return a merge patch with its deletions only."""
+    deletions = {key: _only_nulls(value) if isinstance(value, dict) else None for key, value in patch.items()
+                 if value is None or isinstance(value, dict)}
+    return {key: value for key, value in deletions.items() if value != {}}
 
 
 def _conflict(left: Any, right: Any) -> bool:
-    """Whether two merge patches set a field to different values (``mergepatch.HasConflicts``)."""
+    """Return whether two merge patches set a field to different values (``mergepatch.HasConflicts``)."""
     if isinstance(left, dict) and isinstance(right, dict):
         return any(_conflict(left[key], right[key]) for key in left.keys() & right.keys())
     return not _equal_json(left, right)

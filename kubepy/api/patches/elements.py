@@ -1,4 +1,4 @@
-"""The elements of lists in strategic merge patches: which are one and the same, and in which order they stand.
+"""The elements of lists in strategic merge patches: their identity and their order.
 
 Upstream: ``apimachinery/pkg/util/strategicpatch/patch.go``. ``merge_key`` is the field by which a list of maps is
 merged, "" for a list of scalars.
@@ -19,7 +19,7 @@ MAP = "map[string]interface {}"
 
 
 def same(left: Any, right: Any) -> bool:
-    """``reflect.DeepEqual`` on JSON: 1, 1.0 and true are three different values."""
+    """Compare JSON values as ``reflect.DeepEqual`` does: 1, 1.0 and true are three different values."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
@@ -30,17 +30,17 @@ def same(left: Any, right: Any) -> bool:
 
 
 def element_type(*lists: List) -> type:
-    """The one type of all elements. Raises PatchError for a mixture, for lists of lists and for none at all."""
-    found: type | None = None
-    for one in (element for elements in lists for element in elements):
-        if found is None and isinstance(one, list):
+    """Return the one type of all elements. Raises PatchError for a mixture, lists of lists, and no elements at all."""
+    common: type | None = None
+    for element in (element for elements in lists for element in elements):
+        if common is None and isinstance(element, list):
             raise PatchError("lists of lists are not supported", 422)
-        if found not in (None, type(one)):
+        if common not in (None, type(element)):
             raise PatchError(f"list element types are not identical: {format_value(list(lists))}")
-        found = type(one)
-    if found is None:
+        common = type(element)
+    if common is None:
         raise PatchError("no elements in any of the given slices")
-    return found
+    return common
 
 
 def is_directive(value: Any) -> bool:
@@ -48,7 +48,7 @@ def is_directive(value: Any) -> bool:
 
 
 def key_value(element: Any, merge_key: str) -> Any:
-    """The element's merge key. Raises PatchError."""
+    """Return the value of an element's merge key. Raises PatchError."""
     if not isinstance(element, dict):
         raise bad_argument(MAP, element)
     if merge_key not in element:
@@ -62,17 +62,17 @@ def is_same_element(left: Any, right: Any, merge_key: str) -> bool:
     return same(key_value(left, merge_key), key_value(right, merge_key))
 
 
-def index_of(elements: List, wanted: Any, merge_key: str) -> int:
-    """Where an element with the same key (of scalars: the same value) stands, or -1. Raises PatchError."""
-    value = key_value(wanted, merge_key) if merge_key else wanted
-    for index, one in enumerate(elements):
-        if same(key_value(one, merge_key) if merge_key else one, value):
+def index_of(elements: List, element: Any, merge_key: str) -> int:
+    """Return the index of an element with the same key (of scalars: the same value), or -1. Raises PatchError."""
+    value = key_value(element, merge_key) if merge_key else element
+    for index, other in enumerate(elements):
+        if same(key_value(other, merge_key) if merge_key else other, value):
             return index
     return -1
 
 
 def deduplicate(values: List) -> List:
-    """Scalars without repeats: the last takes the place of a repeated one, as upstream does it."""
+    """Return scalars without repeats; the last value takes the place of a repeated one, as upstream has it."""
     values = list(values)
     first = 0
     while first < len(values) - 1:
@@ -96,8 +96,8 @@ def interleave(merged: List, named: List, order: List, live: List, merge_key: st
     An element of the live object alone goes before the first named one that comes after it in ``live``; named ones
     that are new come first (``normalizeElementOrder``, ``mergeSortedSlice``).
     """
-    ours = [one for one in merged if index_of(named, one, merge_key) >= 0]
-    theirs = [one for one in merged if index_of(named, one, merge_key) < 0]
+    ours = [element for element in merged if index_of(named, element, merge_key) >= 0]
+    theirs = [element for element in merged if index_of(named, element, merge_key) < 0]
     ours, theirs = _sorted(ours, order, merge_key), _sorted(theirs, live, merge_key)
     placed: List = []
     while ours and theirs:
@@ -107,38 +107,43 @@ def interleave(merged: List, named: List, order: List, live: List, merge_key: st
 
 
 def _sorted(elements: List, order: List, merge_key: str) -> List:
-    """Elements in that order; the deletions among them (in a patch) come last.
+    """Sort elements into the order; the deletions among them (in a patch) come last.
 
-    Insertion by insertion, as Go sorts: where one that the order does not name ends up follows from that.
+    Elements are inserted one by one, as Go's sort does it. An element that the order does not name counts as less than
+    any other, so that its place follows from the insertions.
     """
-    gone = [one for one in elements if is_directive(one)]
-    found: List = []
-    for one in (one for one in elements if not is_directive(one)):
-        place = len(found)
-        while place and _is_before(one, found[place - 1], order, merge_key):
+    in_order: List = []
+    for element in elements:
+        if is_directive(element):
+            continue
+        index, place = index_of(order, element, merge_key) if in_order else -1, len(in_order)
+        while place:
+            before = index_of(order, in_order[place - 1], merge_key)
+            if 0 <= before <= index:
+                break
             place -= 1
-        found.insert(place, one)
-    return found + gone
-
-
-def _is_before(left: Any, right: Any, order: List, merge_key: str) -> bool:
-    """Whether the order has one before the other; what it does not name is before anything, and behind it too."""
-    first, second = index_of(order, left, merge_key), index_of(order, right, merge_key)
-    return first < second if first >= 0 and second >= 0 else True
+        in_order.insert(place, element)
+    return in_order + [element for element in elements if is_directive(element)]
 
 
 def places(live: List, merged: List, merge_key: str) -> List:
-    """The live list to order by. Upstream's merge reuses its memory: where elements were deleted, the tail of the
-    live list holds the ones that were appended, which therefore count as the last ones there."""
+    """Return the live list to order by.
+
+    Upstream's merge reuses the live list's memory: if elements were deleted, its tail holds elements that were
+    appended, which therefore count as the last ones of the live list.
+    """
     if not merge_key:
         return live
-    kept = [one for one in live if any(is_same_element(one, other, merge_key) for other in merged)]
-    new = [one for one in merged if not any(is_same_element(one, other, merge_key) for other in live)]
+    kept = [element for element in live if any(is_same_element(element, other, merge_key) for other in merged)]
+    new = [element for element in merged if not any(is_same_element(element, other, merge_key) for other in live)]
     return kept + new[:len(live) - len(kept)]
 
 
 def check_order(ours: List, order: List, merge_key: str) -> None:
-    """The elements of the patch must stand in the order that it sets (``validatePatchWithSetOrderList``)."""
+    """Raise PatchError if the patch's elements are not in the order that it sets.
+
+    Upstream: ``validatePatchWithSetOrderList``.
+    """
     rest = iter(order)
     for element in ours:
         if merge_key and not isinstance(element, dict):

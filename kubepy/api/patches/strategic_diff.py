@@ -1,7 +1,7 @@
 """Computing strategic merge patches: the difference of two objects, and of the three that ``apply`` compares.
 
-Upstream: ``apimachinery/pkg/util/strategicpatch``. The same patch comes out, ``$setElementOrder`` and ``$retainKeys``
-included. Used through :mod:`kubepy.api.patches.documents`.
+The patches are the same as upstream's (``apimachinery/pkg/util/strategicpatch``), ``$setElementOrder`` and
+``$retainKeys`` included. Used through :mod:`kubepy.api.patches.documents`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from kubepy.api.schema.openapi import Schema
 from kubepy.api.values.goformat import format_value
 
 
-class Wanted(NamedTuple):
-    """What a difference is to hold (``DiffOptions``)."""
+class DiffOptions(NamedTuple):
+    """The parts that a difference is to have."""
 
     changes: bool = True
     deletions: bool = True
@@ -36,78 +36,67 @@ class Wanted(NamedTuple):
 
 
 def two_way(original: Object, modified: Object, schema: Schema) -> Object:
-    """The patch from one object to another (``CreateTwoWayMergePatch``). Raises PatchError."""
-    return diff(original, modified, schema, Wanted())
+    """Return the patch from one object to another (``CreateTwoWayMergePatch``). Raises PatchError."""
+    return diff(original, modified, schema, DiffOptions())
 
 
 def three_way(original: Object, modified: Object, current: Object, schema: Schema, *, overwrite: bool = True) -> Object:
-    """``CreateThreeWayMergePatch``. Raises PatchError."""
-    delta = diff(current, modified, schema, Wanted(deletions=False))
-    deletions = diff(original, modified, schema, Wanted(changes=False))
+    """Return the patch of ``apply`` (``CreateThreeWayMergePatch``). Raises PatchError."""
+    delta = diff(current, modified, schema, DiffOptions(deletions=False))
+    deletions = diff(original, modified, schema, DiffOptions(changes=False))
     patch = merge(deletions, delta, schema, applying=False)
     if not overwrite:
-        changed = diff(original, current, schema, Wanted(order=False))
+        changed = diff(original, current, schema, DiffOptions(order=False))
         if _maps_conflict(patch, changed, schema):
             raise conflict(patch, changed)
     return patch
 
 
-def diff(original: Object, modified: Object, schema: Schema, wanted: Wanted) -> Object:
-    """The patch from one map to another (``diffMaps``): a new object, nothing in it shared with the two."""
+def diff(original: Object, modified: Object, schema: Schema, options: DiffOptions) -> Object:
+    """Return the patch from one map to another (``diffMaps``): a new object that shares nothing with the two."""
     patch: Object = {}
     for key, value in modified.items():
         if key in original:
-            _diff_field(patch, key, original[key], value, schema, wanted)
-        elif wanted.changes:
+            _diff_field(patch, key, original[key], value, schema, options)
+        elif options.changes:
             patch[key] = copy.deepcopy(value)
-    if wanted.deletions:
+    if options.deletions:
         patch.update({key: None for key in original if key not in modified})
     kept = sorted(key for key, value in modified.items() if value is not None)
     lost = any(value is not None and key not in modified for key, value in original.items())
-    if wanted.retain_keys and kept and (patch or lost):
+    if options.retain_keys and kept and (patch or lost):
         patch[RETAIN_KEYS] = kept
     return patch
 
 
-def _diff_field(patch: Object, key: str, old: Any, new: Any, schema: Schema, wanted: Wanted) -> None:
+def _diff_field(patch: Object, key: str, old: Any, new: Any, schema: Schema, options: DiffOptions) -> None:
+    """Put the difference of a field that both objects have into the patch."""
     if key == MARKER:
-        _diff_directive(patch, old, new)
-    elif type(old) is type(new) and isinstance(new, (dict, list)):
-        try:
-            meta = lookup(schema, key, of_list=isinstance(new, list))
-        except PatchError:
-            if same(old, new):
-                return
-            raise
-        differ = _diff_map if isinstance(new, dict) else _diff_list
-        differ(patch, key, old, new, meta, wanted)
-    elif wanted.changes and not same(old, new):
-        patch[key] = copy.deepcopy(new)
-
-
-def _diff_directive(patch: Object, old: Any, new: Any) -> None:
-    if not isinstance(old, str) or not isinstance(new, str):
-        raise PatchError(f"invalid value for special key: {MARKER}")
-    if old != new:
-        patch[MARKER] = new
-
-
-def _diff_map(patch: Object, key: str, old: Any, new: Any, meta: PatchMeta, wanted: Wanted) -> None:
-    if meta.strategy == "replace":
-        if wanted.changes:
-            patch[key] = copy.deepcopy(new)
-    elif inner := diff(old, new, meta.schema, wanted._replace(retain_keys=meta.retain_keys)):
-        patch[key] = inner
-
-
-def _diff_list(patch: Object, key: str, old: Any, new: Any, meta: PatchMeta, wanted: Wanted) -> None:
-    if meta.strategy != "merge":
-        if wanted.changes and not same(old, new):
+        if not isinstance(old, str) or not isinstance(new, str):
+            raise PatchError(f"invalid value for special key: {MARKER}")
+        if old != new:
+            patch[MARKER] = new
+        return
+    if type(old) is not type(new) or not isinstance(new, dict | list):
+        if options.changes and not same(old, new):
             patch[key] = copy.deepcopy(new)
         return
-    found = _diff_merged_lists(old, new, meta, wanted._replace(retain_keys=meta.retain_keys))
-    parts = {key: found.patch, f"{DELETE_FROM}/{key}": found.deletions, f"{SET_ORDER}/{key}": found.order}
-    patch.update({name: copy.deepcopy(part) for name, part in parts.items() if part})
+    try:
+        meta = lookup(schema, key, of_list=isinstance(new, list))
+    except PatchError:
+        if same(old, new):
+            return
+        raise
+    below = options._replace(retain_keys=meta.retain_keys)
+    if isinstance(new, list) and meta.strategy == "merge":
+        found = _diff_lists(old, new, meta, below)
+        parts = {key: found.patch, f"{DELETE_FROM}/{key}": found.deletions, f"{SET_ORDER}/{key}": found.order}
+        patch.update({name: copy.deepcopy(part) for name, part in parts.items() if part})
+    elif isinstance(new, dict) and meta.strategy != "replace":
+        if inner := diff(old, new, meta.schema, below):
+            patch[key] = inner
+    elif options.changes and (isinstance(new, dict) or not same(old, new)):
+        patch[key] = copy.deepcopy(new)
 
 
 class _ListDiff(NamedTuple):
@@ -116,77 +105,78 @@ class _ListDiff(NamedTuple):
     order: List
 
 
-def _diff_merged_lists(old: List, new: List, meta: PatchMeta, wanted: Wanted) -> _ListDiff:
+def _diff_lists(old: List, new: List, meta: PatchMeta, options: DiffOptions) -> _ListDiff:
+    """Return the difference of two lists with the merge strategy."""
     if not old:
-        return _ListDiff(new if wanted.changes else [], [], [])
+        return _ListDiff(new if options.changes else [], [], [])
     if element_type(old, new) is not dict:
-        return _diff_scalars(old, new, wanted)
-    patch = _diff_elements(old, new, meta, wanted)
-    ordered = [{meta.merge_key: key_value(one, meta.merge_key)} for one in new]
-    moved = [key_value(one, meta.merge_key) for one in old] != [one[meta.merge_key] for one in ordered]
-    needed = (wanted.changes and (patch or moved)) or (wanted.deletions and patch)
-    return _ListDiff(patch, [], ordered if wanted.order and needed else [])
+        return _diff_scalars(old, new, options)
+    patch = _diff_elements(old, new, meta, options)
+    ordered = [{meta.merge_key: key_value(element, meta.merge_key)} for element in new]
+    moved = [key_value(element, meta.merge_key) for element in old] != [key[meta.merge_key] for key in ordered]
+    needed = (options.changes and (patch or moved)) or (options.deletions and patch)
+    return _ListDiff(patch, [], ordered if options.order and needed else [])
 
 
-def _diff_elements(old: List, new: List, meta: PatchMeta, wanted: Wanted) -> List:
-    """Changed and added elements in the order of ``new``, then a deletion for each lost one, by key.
+def _diff_elements(old: List, new: List, meta: PatchMeta, options: DiffOptions) -> List:
+    """Return changed and added elements in the order of ``new``, then a deletion for each removed one, by key.
 
     Elements are paired off in the order of their keys, which tells lists with repeated keys apart as upstream does.
     """
     key = meta.merge_key
     olds, news = _by_key(old, key), _by_key(new, key)
     changed: List = []
-    gone: List = []
+    deletions: List = []
     while olds or news:
         left, right = (format_value(side[0][key]) if side else None for side in (olds, news))
         if left is not None and left == right:
             before, after = olds.pop(0), news.pop(0)
-            if inner := diff(before, after, meta.schema, wanted):
+            if inner := diff(before, after, meta.schema, options):
                 changed.append({**inner, key: after[key]})
         elif right is not None and (left is None or left > right):
             added = news.pop(0)
-            changed += [added] if wanted.changes else []
+            changed += [added] if options.changes else []
         else:
-            lost = olds.pop(0)
-            gone += [{MARKER: "delete", key: lost[key]}] if wanted.deletions else []
-    changed.sort(key=lambda one: index_of(new, one, key))
-    return changed + gone
+            removed = olds.pop(0)
+            deletions += [{MARKER: "delete", key: removed[key]}] if options.deletions else []
+    changed.sort(key=lambda element: index_of(new, element, key))
+    return changed + deletions
 
 
 def _by_key(elements: List, merge_key: str) -> List:
-    """Elements by the text of their key; upstream's sort turns those with one key around."""
-    for one in elements:
-        key_value(one, merge_key)
-    return sorted(elements, key=lambda one: format_value(one[merge_key]), reverse=True)[::-1]
+    """Sort elements by the text of their key; as in upstream's sort, those with the same key are reversed."""
+    for element in elements:
+        key_value(element, merge_key)  # raises PatchError if the key is missing
+    return sorted(elements, key=lambda element: format_value(element[merge_key]), reverse=True)[::-1]
 
 
-def _diff_scalars(old: List, new: List, wanted: Wanted) -> _ListDiff:
+def _diff_scalars(old: List, new: List, options: DiffOptions) -> _ListDiff:
     before, after = sorted(old, key=format_value), sorted(new, key=format_value)
-    added, gone = _only_left(after, before), _only_left(before, after)
-    added.sort(key=lambda one: index_of(new, one, ""))
-    # Upstream has sorted the old list in place by now, so that one that is not in order always counts as changed.
-    needed = (wanted.deletions and gone) or (wanted.changes and not same(before, new))
-    return _ListDiff(added if wanted.changes else [], deduplicate(gone) if wanted.deletions else [],
-                     new if wanted.order and needed else [])
+    added, removed = _only_left(after, before), _only_left(before, after)
+    added.sort(key=lambda value: index_of(new, value, ""))
+    # Upstream has sorted the old list in place by now, so that an unsorted one always counts as changed.
+    needed = (options.deletions and removed) or (options.changes and not same(before, new))
+    return _ListDiff(added if options.changes else [], deduplicate(removed) if options.deletions else [],
+                     new if options.order and needed else [])
 
 
 def _only_left(left: List, right: List) -> List:
-    """The values of ``left`` that ``right`` has not, one for one."""
-    rest = [format_value(one) for one in right]
-    found = []
-    for one in left:
-        if (text := format_value(one)) in rest:
-            rest.remove(text)
+    """Return the values of ``left`` that ``right`` does not have, each occurrence for itself."""
+    unmatched = [format_value(value) for value in right]
+    only_left = []
+    for value in left:
+        if (text := format_value(value)) in unmatched:
+            unmatched.remove(text)
         else:
-            found.append(one)
-    return found
+            only_left.append(value)
+    return only_left
 
 
 # --- conflicts ----------------------------------------------------------------------------------------------------
 
 
 def _maps_conflict(left: Object, right: Object, schema: Schema) -> bool:
-    """Whether two patches change a field differently (``MergingMapsHaveConflicts``)."""
+    """Return whether two patches change a field differently (``MergingMapsHaveConflicts``)."""
     for key in sorted((left.keys() & right.keys()) - {MARKER, RETAIN_KEYS}):
         value = left[key]
         meta = lookup(schema, key, isinstance(value, list)) if isinstance(value, (dict, list)) else None
@@ -211,11 +201,13 @@ def _lists_conflict(left: List, right: List, meta: PatchMeta) -> bool:
     of_maps = element_type(left, right) is dict
     below = meta._replace(strategy="", merge_key="")
     if meta.strategy == "merge":
-        theirs = {format_value(key_value(one, meta.merge_key)): one for one in right} if of_maps else {}
-        pairs = [(one, theirs.get(format_value(key_value(one, meta.merge_key)))) for one in left] if of_maps else []
-        return any(other is not None and _values_conflict(one, other, below) for one, other in pairs)
+        if not of_maps:
+            return False
+        by_key = {format_value(key_value(element, meta.merge_key)): element for element in right}
+        pairs = [(element, by_key.get(format_value(key_value(element, meta.merge_key)))) for element in left]
+        return any(other is not None and _values_conflict(element, other, below) for element, other in pairs)
     if len(left) != len(right):
         return True
     if not of_maps:
         left, right = (sorted(deduplicate(side), key=format_value) for side in (left, right))
-    return any(_values_conflict(one, other, below) for one, other in zip(left, right, strict=False))
+    return any(_values_conflict(element, other, below) for element, other in zip(left, right, strict=False))

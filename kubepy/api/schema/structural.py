@@ -1,13 +1,16 @@
-"""The structural schemas of CustomResourceDefinitions: what they drop and fill in.
+"""The structural schemas of CustomResourceDefinitions: pruning, defaults, list types, paths to fields.
 
-Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting}``.
+Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting,listtype,cel}``.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from kubepy.api.errors import FieldError, duplicate, invalid_value
 from kubepy.api.meta import Object, clone
 
 Schema = Mapping[str, Any]
@@ -98,3 +101,117 @@ def _fill_in_each(schema: Schema, values: Any, places: Iterable[Any]) -> None:
         if _cannot_be_null(schema, values[place]) and schema.get("default") is not None:
             values[place] = clone(schema["default"])
         fill_in(schema, values[place])
+
+
+# --- duplicate items in lists of type set and map -------------------------------------------------------------------
+
+
+def validate_lists(schema: Schema, value: Any, path: str = "") -> list[FieldError]:
+    return list(_walk(schema, value, path))
+
+
+def _walk(schema: Schema, value: Any, path: str) -> Iterator[FieldError]:
+    if isinstance(value, list):
+        yield from _check(schema, value, path)
+        for index, item in enumerate(value):
+            yield from _walk(schema.get("items") or {}, item, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        fields, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        for key in sorted(value):
+            if isinstance(others, Mapping):
+                yield from _walk(others, value[key], f"{path}[{key}]")
+            elif key in fields:
+                yield from _walk(fields[key], value[key], f"{path}.{key}" if path else key)
+
+
+def _check(schema: Schema, value: list[Any], path: str) -> Iterator[FieldError]:
+    match schema.get("x-kubernetes-list-type"):
+        case "set":
+            yield from (duplicate(f"{path}[{index}]", value[index]) for index in _repeats(value))
+        case "map":
+            yield from _check_map(schema.get("x-kubernetes-list-map-keys") or [], value, path)
+
+
+def _check_map(keys: list[str], value: list[Any], path: str) -> Iterator[FieldError]:
+    for index, item in enumerate(value):
+        if item is not None and not isinstance(item, dict):
+            yield invalid_value(f"{path}[{index}]", item, "must be an object for an array of list-type map")
+            return
+    found = [{key: item[key] for key in keys if key in item} if item else {} for item in value]
+    yield from (duplicate(f"{path}[{index}]", found[index]) for index in _repeats(found))
+
+
+def _repeats(values: list[Any]) -> list[int]:
+    """Where a value comes for the second time; what comes still more often is told once."""
+    seen: dict[str, int] = {}
+    second = []
+    for index, value in enumerate(values):
+        text = json.dumps(value, sort_keys=True)
+        seen[text] = seen.get(text, 0) + 1
+        if seen[text] == 2:
+            second.append(index)
+    return second
+
+
+# --- paths to fields ------------------------------------------------------------------------------------------------
+
+
+# A quoted text without an end is one word up to the end of the path.
+_TOKEN = re.compile(r"'.*?(?<!\\)'|'.*|[.\[\]]|[^.\[\]]+", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
+
+
+class FieldPath(NamedTuple):
+    """``text``: the path as errors write it, with a dot before every field and brackets around every key of a map."""
+
+    text: str
+    schema: Schema
+
+
+def find_field(schema: Schema, path: str, *, arrays: bool = True) -> FieldPath:
+    """The field at a path. ``arrays``: names may stand in brackets. Raises ValueError in upstream's words."""
+    tokens = iter(_TOKEN.findall(path))
+    found = FieldPath("", schema)
+    for token in tokens:
+        if token == "[" and not arrays:
+            raise ValueError("array notation is not allowed")
+        if token == "[":
+            name = _quoted(_next(tokens))
+            found = _step(found, name)
+            if (end := _next(tokens)) != "]":
+                raise ValueError(f"expected ] but got {end}")
+        elif token == ".":
+            found = _step(found, _next(tokens))
+        else:
+            raise ValueError(f"expected [ or . but got: {token}")
+    return found
+
+
+def _next(tokens: Iterator[str]) -> str:
+    token = next(tokens, None)
+    if token is None:
+        raise ValueError("unexpected end of JSON path")
+    return token
+
+
+def _step(place: FieldPath, name: str) -> FieldPath:
+    """Into a field, or into the values of a map."""
+    properties, others = place.schema.get("properties"), place.schema.get("additionalProperties")
+    if properties and name in properties:
+        return FieldPath(f"{place.text}.{name}", properties[name])
+    if not properties and isinstance(others, dict):
+        return FieldPath(f"{place.text}[{name}]", others)
+    raise ValueError("does not refer to a valid field")
+
+
+def _quoted(token: str) -> str:
+    if len(token) < 2 or token[0] != "'" or token[-1] != "'":
+        raise ValueError(f"expected single quoted string but got {token}")
+    return _ESCAPED.sub(_unescape, token[1:-1])
+
+
+def _unescape(found: re.Match[str]) -> str:
+    if found[1] not in _ESCAPES:
+        raise ValueError(f"invalid string literal: invalid escape char {found[0]}")
+    return _ESCAPES[found[1]]

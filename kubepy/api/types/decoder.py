@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.types import table
-from kubepy.api.types.errors import DecodeError, Where, mismatch, path_of
-from kubepy.api.types.special import SPECIAL
+from kubepy.api.types.special import SPECIAL, DecodeError, Where, mismatch, path_of
 
 State = list[str]  # the paths of unknown fields
 Decoder = Callable[[Any, Where, State], Any]

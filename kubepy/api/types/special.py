@@ -1,12 +1,76 @@
-"""Types that read and write their JSON themselves: times, quantities, int-or-string, free-form JSON."""
+"""Errors of decoding, and the types that read their JSON themselves: times, quantities, int-or-string, free-form JSON.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Any
 
-from kubepy.api.types.errors import DecodeError, Where, mismatch
-from kubepy.api.types.times import decode_micro_time, decode_time
+from kubepy.api.clock import format_micro_time, format_time
+from kubepy.api.values.goformat import quote_bytes
+
+# The place of a value: (outer place, key or index, name of the Go struct that has the key, or ""); None at the root.
+Where = tuple[Any, str | int, str] | None
+
+
+class DecodeError(ValueError):
+    """A value of the wrong type, in the server's words. ``value``, ``go_type`` and ``where`` where it is only that."""
+
+    def __init__(self, message: str, value: Any = None, go_type: str = "", where: Where = None) -> None:
+        super().__init__(message)
+        self.value = value
+        self.go_type = go_type
+        self.where = where
+
+
+def mismatch(value: Any, where: Where, go_type: str, *, exactly: bool = False) -> DecodeError:
+    """``json: cannot unmarshal string into Go struct field DaemonSetSpec.spec.minReadySeconds of type int32``.
+
+    ``exactly``: a number is shown, because another one would fit.
+    """
+    message = f"json: cannot unmarshal {_kind_of(value, exactly)} into Go {_target(where)} of type {go_type}"
+    return DecodeError(message, value, go_type, where)
+
+
+def _target(where: Where) -> str:
+    keys: list[str] = []
+    struct = ""
+    while where is not None:
+        outer, key, name = where
+        if name:
+            keys.append(str(key))
+            struct = struct or name
+        where = outer
+    return f"struct field {struct}.{'.'.join(reversed(keys))}" if struct else "value"
+
+
+def _kind_of(value: Any, exactly: bool) -> str:
+    from kubepy.api.values.goformat import to_json
+
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return f"number {to_json(value)}" if exactly else "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, dict) else "array"
+
+
+def path_of(where: Where) -> str:
+    """A place as strict decoding names it: ``spec.containers[0].image``."""
+    parts: list[str] = []
+    while where is not None:
+        outer, key, _ = where
+        parts.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+        where = outer
+    return "".join(reversed(parts)).lstrip(".")
+
+
+# --- types with an UnmarshalJSON of their own -----------------------------------------------------------------------
+
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -61,3 +125,78 @@ SPECIAL: dict[str, Callable[[Any, Where, list[str]], Any]] = {
     "runtime.RawExtension": _free_form,
     "apiextensions/v1.JSON": _free_form,
 }
+
+
+# --- times: metav1.Time and metav1.MicroTime ------------------------------------------------------------------------
+
+
+_DATE = (("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"))
+_CLOCK = (("15", r"\d\d?"), (":", ":"), ("04", r"\d\d"), (":", ":"))
+_ZONE = ("Z07:00", r"Z|[+-]\d\d:\d\d")
+_SECONDS = (("05", r"\d\d(?:[.,]\d+)?"), _ZONE)
+_MICROSECONDS = (("05", r"\d\d"), (".000000", r"[.,]\d{6}"), _ZONE)
+
+_Layout = tuple[tuple[str, str], ...]
+RFC3339: _Layout = (*_DATE, *_CLOCK, *_SECONDS)
+RFC3339_MICRO: _Layout = (*_DATE, *_CLOCK, *_MICROSECONDS)
+
+
+@lru_cache(maxsize=4096)
+def decode_time(text: str) -> str | None:
+    """Whole seconds in UTC: ``2026-11-20T10:13:48Z``; None for Go's zero time. Raises DecodeError."""
+    moment = _parse(text, RFC3339)
+    return None if _is_zero(moment) else format_time(moment)
+
+
+@lru_cache(maxsize=1024)
+def decode_micro_time(text: str) -> str | None:
+    moment = _parse(text, RFC3339_MICRO)
+    return None if _is_zero(moment) else format_micro_time(moment)
+
+
+def _is_zero(moment: datetime) -> bool:
+    return moment == datetime(1, 1, 1, tzinfo=UTC)
+
+
+def _parse(text: str, layout: _Layout) -> datetime:
+    """Go's ``time.Parse``, in UTC."""
+    found: dict[str, str] = {}
+    rest = text
+    for name, pattern in layout:
+        match = re.match(pattern, rest)
+        if match is None:
+            shown = "".join(part for part, _ in layout)
+            raise DecodeError(f"parsing time {quote_bytes(text)} as {quote_bytes(shown)}: "
+                              f"cannot parse {quote_bytes(rest)} as {quote_bytes(name)}")
+        found[name], rest = match[0], rest[match.end() :]
+        _check_range(name, match[0], text)
+    if rest:
+        raise DecodeError(f"parsing time {quote_bytes(text)}: extra text: {quote_bytes(rest)}")
+    return _moment(found, text)
+
+
+_RANGES = {"01": (1, 12, "month"), "15": (0, 23, "hour"), "04": (0, 59, "minute"), "05": (0, 59, "second")}
+
+
+def _check_range(name: str, digits: str, text: str) -> None:
+    low, high, what = _RANGES.get(name, (0, 0, ""))
+    if what and not low <= int(digits[:2]) <= high:
+        raise DecodeError(f"parsing time {quote_bytes(text)}: {what} out of range")
+
+
+def _moment(found: dict[str, str], text: str) -> datetime:
+    seconds, _, fraction = found["05"].replace(",", ".").partition(".")
+    micro = int((fraction or found.get(".000000", "")[1:]).ljust(6, "0")[:6])
+    try:
+        local = datetime(int(found["2006"]), int(found["01"]), int(found["02"]), int(found["15"]), int(found["04"]),
+                         int(seconds), micro, _zone(found["Z07:00"]))
+        return local.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise DecodeError(f"parsing time {quote_bytes(text)}: day out of range") from None
+
+
+def _zone(text: str) -> timezone:
+    if text == "Z":
+        return UTC
+    sign = -1 if text[0] == "-" else 1
+    return timezone(sign * timedelta(hours=int(text[1:3]), minutes=int(text[4:6])))

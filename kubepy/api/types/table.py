@@ -30,8 +30,6 @@ class Field(NamedTuple):
     omit_empty: bool
     omit_zero: bool
     inline: bool
-    patch_strategy: str
-    merge_key: str
 
 
 class _Package(NamedTuple):
@@ -69,10 +67,9 @@ def fields(type_name: str) -> tuple[Field, ...]:
 
 
 def _field(columns: list[str], package: str) -> Field:
-    go, name, type_, flags, strategy, merge_key = (*columns, "-", "-")[:6]
+    go, name, type_, flags = columns
     inline = "i" in flags
-    return Field(go, "" if inline else name, _qualified(type_, package), "o" in flags, "z" in flags, inline,
-                 strategy.strip("-"), merge_key.strip("-"))
+    return Field(go, "" if inline else name, _qualified(type_, package), "o" in flags, "z" in flags, inline)
 
 
 @cache

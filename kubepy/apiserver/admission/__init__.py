@@ -13,18 +13,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from kubepy.api import errors
-from kubepy.api.meta import Object
-from kubepy.apiserver.admission.namespaces import IMMORTAL_NAMESPACES, admit_into_namespace
-from kubepy.apiserver.admission.request import Request
-from kubepy.apiserver.requests.server import Server, Target
-from kubepy.apiserver.requests.sessions import Session
+from kubepy.apiserver.server import Attributes, RequestScope
+from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.apiserver.admission.quota import Charge
 
-__all__ = ["Request", "admit_creation", "admit_deletion", "admit_into_namespace", "admit_update", "charge_quotas",
-           "validate_creation", "validate_deletion", "validate_update"]
-
+IMMORTAL_NAMESPACES = frozenset(("default", "kube-system", "kube-public"))
 QUOTAS = "resourcequotas"
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 SYSTEM_PRIORITY_CLASSES = ("system-node-critical", "system-cluster-critical")
@@ -63,73 +58,85 @@ _CHECKING_UPDATES: dict[tuple[str, str], tuple[str, ...]] = {
 
 
 @cache
-def _plugin(place: str) -> Callable[[Request], None]:
+def _plugin(place: str) -> Callable[[Attributes], None]:
     from importlib import import_module
 
     module, _, name = place.partition(":")
-    found: Callable[[Request], None] = getattr(import_module(f"{__name__}.{module}"), name)
+    found: Callable[[Attributes], None] = getattr(import_module(f"{__name__}.{module}"), name)
     return found
 
 
-def _run(places: Iterable[str], request: Request) -> None:
+def _run(places: Iterable[str], attributes: Attributes) -> None:
     for place in places:
-        _plugin(place)(request)
+        _plugin(place)(attributes)
 
 
-def admit_creation(server: Server, session: Session, target: Target, obj: Object) -> None:
+def admit_creation(attributes: Attributes) -> None:
     """Refuse or complete a new object, before its kind's rules. Raises NotFound (no such namespace), Forbidden."""
-    if target.resource.namespaced:
-        admit_into_namespace(session, target, obj)
-    _run(_COMPLETING_NEW.get(target.resource.key, ()), Request(server, session, target, obj))
+    if attributes.resource.namespaced:
+        check_namespace(attributes)
+    _run(_COMPLETING_NEW.get(attributes.resource.key, ()), attributes)
 
 
-def validate_creation(server: Server, session: Session, target: Target, obj: Object) -> None:
+def check_namespace(attributes: Attributes) -> None:
+    """Refuse a new object in a namespace that is absent or terminating. Raises NotFound, Forbidden."""
+    name = attributes.namespace
+    namespace = attributes.transaction.get(Key("namespaces", "", name))
+    if namespace is None:
+        raise errors.not_found("namespaces", name)
+    if namespace.get("status", {}).get("phase") != "Terminating":
+        return
+    cause = errors.Cause("NamespaceTerminating", f"namespace {name} is being terminated", "metadata.namespace")
+    raise attributes.forbidden(f"unable to create new content in namespace {name} because it is being terminated",
+                               [cause])
+
+
+def validate_creation(attributes: Attributes) -> None:
     """Refuse a new object that its kind's rules let through. Raises Forbidden, Invalid."""
-    request = Request(server, session, target, obj)
-    _run(_CHECKING_NEW.get(target.resource.key, ()), request)
-    _check_policies(request, "CREATE")
+    _run(_CHECKING_NEW.get(attributes.resource.key, ()), attributes)
+    _check_policies(attributes, "CREATE")
 
 
-def _check_policies(request: Request, operation: str) -> None:
+def _check_policies(attributes: Attributes, operation: str) -> None:
     """Hardly any cluster has policies, and the language of their rules is only loaded for those that do."""
-    if request.session.list(POLICY_BINDINGS):
+    if attributes.transaction.list(POLICY_BINDINGS):
         from kubepy.apiserver.admission.policies import check_policies
 
-        check_policies(request, operation)
+        check_policies(attributes, operation)
 
 
-def charge_quotas(request: Request) -> list[Charge]:
+def charge_quotas(attributes: Attributes) -> list[Charge]:
     """What the request uses of the namespace's ResourceQuotas, to be written with it. Raises Forbidden."""
-    if not request.target.namespace or not request.session.list(QUOTAS, request.target.namespace):
+    if not attributes.namespace or not attributes.transaction.list(QUOTAS, attributes.namespace):
         return []
     from kubepy.apiserver.admission.quota import charge
 
-    return charge(request)
+    return charge(attributes)
 
 
-def admit_update(request: Request) -> None:
+def admit_update(attributes: Attributes) -> None:
     """An update that leaves out what admission had filled in keeps it, or is completed anew."""
-    _run(_COMPLETING_UPDATES.get((request.target.resource.key, request.subresource), ()), request)
+    _run(_COMPLETING_UPDATES.get((attributes.resource.key, attributes.subresource), ()), attributes)
 
 
-def validate_update(request: Request) -> None:
+def validate_update(attributes: Attributes) -> None:
     """Refuse an update that the kind's rules let through. Raises Forbidden, Invalid."""
-    _run(_CHECKING_UPDATES.get((request.target.resource.key, request.subresource), ()), request)
-    _check_policies(request, "UPDATE")
+    _run(_CHECKING_UPDATES.get((attributes.resource.key, attributes.subresource), ()), attributes)
+    _check_policies(attributes, "UPDATE")
 
 
-def validate_deletion(server: Server, session: Session, target: Target, obj: Object) -> None:
+def validate_deletion(attributes: Attributes) -> None:
     """Refuse the deletion of an object that is there. Raises what the policies deny."""
-    _check_policies(Request(server, session, target, obj), "DELETE")
+    _check_policies(attributes, "DELETE")
 
 
-def admit_deletion(target: Target) -> None:
+def admit_deletion(scope: RequestScope) -> None:
     """Refuse to delete what every cluster needs, whether or not it is there. Raises Forbidden.
 
     Upstream refuses system classes in ``registry/scheduling/priorityclass/storage``.
     """
-    if target.resource.key == "namespaces" and target.name in IMMORTAL_NAMESPACES:
-        raise errors.forbidden("namespaces", target.name, "this namespace may not be deleted")
-    if target.resource.key == PRIORITY_CLASSES and target.name in SYSTEM_PRIORITY_CLASSES:
-        why = "this is a system priority class and cannot be deleted"
-        raise errors.forbidden(PRIORITY_CLASSES, target.name, why)
+    if scope.resource.key == "namespaces" and scope.name in IMMORTAL_NAMESPACES:
+        raise errors.forbidden("namespaces", scope.name, "this namespace may not be deleted")
+    if scope.resource.key == PRIORITY_CLASSES and scope.name in SYSTEM_PRIORITY_CLASSES:
+        raise errors.forbidden(PRIORITY_CLASSES, scope.name,
+                               "this is a system priority class and cannot be deleted")

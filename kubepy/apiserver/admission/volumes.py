@@ -6,44 +6,44 @@ Upstream: ``plugin/pkg/admission/storage``.
 from __future__ import annotations
 
 from kubepy.api.objects.volumes import CLASSES, class_of, default_class, has_class, requested_size
-from kubepy.apiserver.admission.request import Request
+from kubepy.apiserver.server import Attributes
 from kubepy.storage import Key
 
 
-def set_default_class(request: Request) -> None:
+def set_default_class(attributes: Attributes) -> None:
     """A claim that names no class gets the default one."""
-    spec = request.obj.setdefault("spec", {})
-    if not has_class(request.obj) and (default := default_class(request.session.list(CLASSES))) is not None:
+    spec = attributes.obj.setdefault("spec", {})
+    if not has_class(attributes.obj) and (default := default_class(attributes.transaction.list(CLASSES))) is not None:
         spec["storageClassName"] = default["metadata"]["name"]
 
 
-def protect_claim(request: Request) -> None:
-    _add_finalizer(request, "kubernetes.io/pvc-protection")
+def protect_claim(attributes: Attributes) -> None:
+    _add_finalizer(attributes, "kubernetes.io/pvc-protection")
 
 
-def protect_volume(request: Request) -> None:
-    _add_finalizer(request, "kubernetes.io/pv-protection")
+def protect_volume(attributes: Attributes) -> None:
+    _add_finalizer(attributes, "kubernetes.io/pv-protection")
 
 
-def _add_finalizer(request: Request, finalizer: str) -> None:
+def _add_finalizer(attributes: Attributes, finalizer: str) -> None:
     """What is in use is not removed."""
-    finalizers = request.obj["metadata"].get("finalizers") or []
+    finalizers = attributes.obj["metadata"].get("finalizers") or []
     if finalizer not in finalizers:
-        request.obj["metadata"]["finalizers"] = [*finalizers, finalizer]
+        attributes.obj["metadata"]["finalizers"] = [*finalizers, finalizer]
 
 
-def check_resize(request: Request) -> None:
+def check_resize(attributes: Attributes) -> None:
     """A claim grows when it is bound and its class allows it."""
-    claim, old = request.obj, request.old
+    claim, old = attributes.obj, attributes.old
     if old is None or requested_size(claim) <= requested_size(old):
         return
     if (old.get("status") or {}).get("phase") != "Bound":
-        raise request.refuse("Only bound persistent volume claims can be expanded")
-    if not _may_grow(request, class_of(claim), class_of(old)):
-        raise request.refuse("only dynamically provisioned pvc can be resized and the storageclass that provisions "
-                             "the pvc must support resize")
+        raise attributes.forbidden("Only bound persistent volume claims can be expanded")
+    if not _may_grow(attributes, class_of(claim), class_of(old)):
+        raise attributes.forbidden("only dynamically provisioned pvc can be resized and the storageclass that "
+                                   "provisions the pvc must support resize")
 
 
-def _may_grow(request: Request, name: str, old_name: str) -> bool:
-    storage_class = request.session.get(Key(CLASSES, "", name)) if name and name == old_name else None
+def _may_grow(attributes: Attributes, name: str, old_name: str) -> bool:
+    storage_class = attributes.transaction.get(Key(CLASSES, "", name)) if name and name == old_name else None
     return storage_class is not None and bool(storage_class.get("allowVolumeExpansion"))

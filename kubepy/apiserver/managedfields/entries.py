@@ -99,21 +99,21 @@ def _entry(manager: Manager, managed: Managed) -> Entry:
 # --- conflicts ----------------------------------------------------------------------------------------------------
 
 
-class Conflict(NamedTuple):
+class FieldConflict(NamedTuple):
     """A field that an applier sets otherwise than the manager who has it."""
 
     manager: Manager
     path: Path
 
 
-def conflict_status(conflicts: list[Conflict]) -> errors.Status:
+def conflict_status(conflicts: list[FieldConflict]) -> errors.Status:
     """The answer to an apply that met conflicts; they are in order of managers and fields."""
     causes = [errors.Cause("FieldManagerConflict", f"conflict with {one.manager}", path_text(one.path))
               for one in conflicts]
     return errors.Conflict(_message(conflicts), causes=causes)
 
 
-def _message(conflicts: list[Conflict]) -> str:
+def _message(conflicts: list[FieldConflict]) -> str:
     if len(conflicts) == 1:
         manager, path = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {manager}: {path_text(path)}"

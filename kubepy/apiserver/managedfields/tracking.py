@@ -34,7 +34,7 @@ from kubepy.apiserver.managedfields.entries import (
 from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
 from kubepy.apiserver.managedfields.stamps import is_stamp, is_whole, stamp, unset
 from kubepy.apiserver.managedfields.typed import TypedError, compare, path_at
-from kubepy.apiserver.managedfields.updater import STRIPPED, update, without
+from kubepy.apiserver.managedfields.updater import STRIPPED, Write, update, without
 
 CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
 STATUS = fields_path("status")
@@ -78,8 +78,8 @@ def tracked_update(resource: Resource, read_schema: Callable[[], Schema | None],
         return []  # nothing is known of who made it, so nothing is of who changes it
     changed = managers
     with suppress(TypedError):  # an object can hold what its schema does not allow: nobody manages that
-        changed = update(before, after, schema, managers, manager, resource.api_version, writer.time,
-                         ignored_by(resource, writer.subresource))
+        changed = update(before, after, schema, managers,
+                         Write(manager, resource.api_version, writer.time, ignored_by(resource, writer.subresource)))
     return written(entries, managers, changed)
 
 

@@ -18,16 +18,16 @@ from kubepy.api.clock import format_time
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource
-from kubepy.api.types.errors import DecodeError, path_of
-from kubepy.apiserver.admission.namespaces import IMMORTAL_NAMESPACES
-from kubepy.apiserver.requests.decoding import decode_request
-from kubepy.apiserver.requests.options import DeleteOptions
+from kubepy.api.types.special import DecodeError, path_of
+from kubepy.apiserver.admission import IMMORTAL_NAMESPACES
+from kubepy.apiserver.request import DeleteOptions
+from kubepy.apiserver.requests.decoding import decode
 from kubepy.apiserver.strategies.strategy import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.storage import EditError, Key
 
 if TYPE_CHECKING:
-    from kubepy.apiserver.requests.server import Server
+    from kubepy.apiserver.server import Server
 
 # The uid of an object whose file has none is made from its key within this space: the same on every machine.
 _UIDS = uuid.UUID("6f0f2f6c-5f1d-5f59-9b1c-6b1f0e2f7a01")
@@ -134,7 +134,7 @@ def _with_readable_managers(obj: Object, old: Object | None) -> Object:
 
 def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: bool) -> Object:
     """Raises Status."""
-    decoded = decode_request(server, resource, obj, "Ignore")
+    decoded = decode(server, resource, obj, "Ignore")
     if not has_status and not decoded["metadata"].get("generation"):
         _begin(server.strategy(resource), decoded)
     return decoded

@@ -212,17 +212,17 @@ class StatefulSetStrategy(WorkloadStrategy):
         _drop_max_unavailable(obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.statefulsets import validate_stateful_set
+        from kubepy.apiserver.validation.apps import validate_stateful_set
 
         return validate_stateful_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.statefulsets import validate_stateful_set
+        from kubepy.apiserver.validation.apps import validate_stateful_set
 
         return validate_stateful_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.statefulsets import validate_stateful_set_status_update
+        from kubepy.apiserver.validation.apps import validate_stateful_set_status_update
 
         return validate_stateful_set_status_update(obj, old)
 

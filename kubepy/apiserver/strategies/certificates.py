@@ -43,7 +43,7 @@ class CertificateSigningRequestStrategy(Strategy):
         obj["status"] = {**(old.get("status") or {}), "conditions": conditions}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.certificates import validate_request
+        from kubepy.apiserver.validation.access import validate_request
 
         return validate_request(obj)
 

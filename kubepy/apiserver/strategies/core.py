@@ -96,22 +96,22 @@ class NodeStrategy(Strategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.nodes import validate_node
+        from kubepy.apiserver.validation.core import validate_node
 
         return validate_node(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.nodes import validate_node, validate_node_update
+        from kubepy.apiserver.validation.core import validate_node, validate_node_update
 
         return validate_node(obj) + validate_node_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.nodes import validate_node_update
+        from kubepy.apiserver.validation.core import validate_node_update
 
         return validate_node_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.nodes import node_warnings
+        from kubepy.apiserver.validation.core import node_warnings
 
         return node_warnings(obj)
 
@@ -173,7 +173,7 @@ class EventStrategy(Strategy):
                   "reportingComponent", "source", "type")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.events import validate_event
+        from kubepy.apiserver.validation.core import validate_event
 
         return validate_event(obj)
 

@@ -9,14 +9,13 @@ from kubepy.api import errors
 from kubepy.api.errors import FieldError, invalid_value
 from kubepy.api.meta import Object, clone, is_being_deleted
 from kubepy.api.schema.customresources import deprecation_of
-from kubepy.api.schema.listtypes import validate_lists
-from kubepy.api.schema.structural import drop_nulls, fill_in, prune
+from kubepy.api.schema.openapi import Schema, definition
+from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
 from kubepy.api.schema.validating import validate
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, decode
 from kubepy.apiserver.strategies.strategy import ListObjects, Strategy
-from kubepy.apiserver.validation.customs import finalizer_warnings, validate_embedded
-from kubepy.apiserver.validation.scales import validate_count, validate_selector
+from kubepy.apiserver.validation.custom import finalizer_warnings, validate_count, validate_embedded, validate_selector
 
 if TYPE_CHECKING:
     from kubepy.api.cel.rules import RuleSet
@@ -25,7 +24,14 @@ _BLOCKING = ("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong"
              "FieldValueTypeInvalid")
 _NOT_CHECKED = invalid_value("<nil>", None, "some validation rules were not checked because the object was invalid; "
                                             "correct the existing errors to complete validation")
+_METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def with_metadata(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a custom resource's schema with the fields that every object has."""
+    common = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": definition(_METADATA)}
+    return {"type": "object", **schema, "properties": {**(schema.get("properties") or {}), **common}}
 
 
 class CustomStrategy(Strategy):
@@ -43,6 +49,9 @@ class CustomStrategy(Strategy):
         self._is_going = is_being_deleted(definition)
         self.selectable = tuple(one["jsonPath"].removeprefix(".") for one
                                 in self._versions[resource.api_version].get("selectableFields") or ())
+
+    def field_schema(self) -> Schema:
+        return Schema(with_metadata(self.schema))
 
     def decode(self, obj: Object) -> Decoded:
         """An object of another version is one of this version with other fields: the only conversion is none."""

@@ -59,24 +59,24 @@ class CustomResourceDefinitionStrategy(Strategy):
         return not semantically_equal(obj["spec"], old["spec"])
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.definitions.definitions import validate_definition
+        from kubepy.apiserver.validation.definitions import validate_definition
 
         return validate_definition(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.definitions.definitions import validate_definition
+        from kubepy.apiserver.validation.definitions import validate_definition
 
         return validate_definition(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.definitions.definitions import validate_names
+        from kubepy.apiserver.validation.definitions import validate_names
 
         errors: list[FieldError] = []
         validate_names(obj["status"].get("acceptedNames") or {}, "status.acceptedNames", errors)
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.definitions.schemas import unrecognized_formats
+        from kubepy.apiserver.validation.definition_schemas import unrecognized_formats
 
         return [f"unrecognized format {quote(name)}" for name in unrecognized_formats(obj)]
 

@@ -41,7 +41,7 @@ class RuntimeClassStrategy(Strategy):
 
     def validate(self, obj: Object) -> list[FieldError]:
         from kubepy.api.values.names import dns1123_label
-        from kubepy.apiserver.validation.labels import validate_labels
+        from kubepy.apiserver.validation.fields import validate_labels
         from kubepy.apiserver.validation.pods.scheduling import validate_tolerations
         from kubepy.apiserver.validation.resources import validate_resource_requirements
 

@@ -78,7 +78,8 @@ class PodStrategy(Strategy):
         return validate_pod_status_update(obj, old)
 
     def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
-        from kubepy.apiserver.validation.pods import pods, resizes
+        from kubepy.apiserver.validation.pods import pods
+        from kubepy.apiserver.validation.pods import status as resizes
 
         match subresource:
             case "resize":

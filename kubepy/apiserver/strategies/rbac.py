@@ -5,7 +5,7 @@ from __future__ import annotations
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies.strategy import Strategy
-from kubepy.apiserver.validation.rbac import GROUP, validate_binding, validate_binding_update, validate_role
+from kubepy.apiserver.validation.access import GROUP, validate_binding, validate_binding_update, validate_role
 
 
 class _RbacStrategy(Strategy):

@@ -22,12 +22,12 @@ class ReplicationControllerStrategy(WorkloadStrategy):
         return {"replicas": 0}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.replication import validate_replication_controller
+        from kubepy.apiserver.validation.apps import validate_replication_controller
 
         return validate_replication_controller(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.replication import validate_replication_controller
+        from kubepy.apiserver.validation.apps import validate_replication_controller
 
         return validate_replication_controller(obj, old)
 
@@ -62,12 +62,12 @@ class PodTemplateStrategy(Strategy):
         return not semantically_equal(obj["template"], old["template"])
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.replication import validate_template_object
+        from kubepy.apiserver.validation.apps import validate_template_object
 
         return validate_template_object(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.replication import validate_template_object
+        from kubepy.apiserver.validation.apps import validate_template_object
 
         return validate_template_object(obj, old)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kubepy.api.errors import FieldError, invalid_value
 from kubepy.api.meta import Object
 from kubepy.apiserver.strategies.strategy import Strategy
-from kubepy.apiserver.validation.goview import go_view
+from kubepy.apiserver.validation.fields import go_view
 
 
 class ReviewStrategy(Strategy):

@@ -67,7 +67,7 @@ class ServiceStrategy(Strategy):
         return validate_service_status(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.service_warnings import service_warnings
+        from kubepy.apiserver.validation.services import service_warnings
 
         return service_warnings(obj)
 

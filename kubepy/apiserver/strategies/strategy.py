@@ -10,13 +10,19 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kubepy.api.errors import FieldError
-from kubepy.api.meta import Object
+from kubepy.api.errors import BadRequest, FieldError
+from kubepy.api.meta import Object, labels_of
 from kubepy.api.scheme import Resource
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
 if TYPE_CHECKING:
+    from kubepy.api.schema.openapi import Schema
     from kubepy.api.types import Decoded
+
+with lazy_imports():
+    from kubepy.api import selectors
+    from kubepy.api.schema import openapi
 
 ListObjects = Callable[[str], list[Object]]
 
@@ -62,6 +68,10 @@ class Strategy:
         from kubepy.api.types import decode
 
         return decode(obj)
+
+    def field_schema(self) -> Schema | None:
+        """Return the schema by which managedFields are tracked; None where nothing is known of the kind."""
+        return openapi.schema_for(self.resource.api_version, self.resource.kind)
 
     def answer(self, obj: Object, requester: Object, now: str) -> Object:
         """What a question gets; ``requester`` is a UserInfo, ``now`` a timestamp."""
@@ -163,6 +173,28 @@ class Strategy:
     def default_propagation(self) -> str:
         """``Background``; what a deletion without propagationPolicy does (``DefaultGarbageCollectionPolicy``)."""
         return "Background"
+
+    def select(self, objects: list[Object], label_selector: str, field_selector: str) -> list[Object]:
+        """Return the objects that both selectors choose. Raises BadRequest in upstream's words."""
+        try:
+            labels, terms = selectors.parse_labels(label_selector), selectors.parse_fields(field_selector)
+        except selectors.SelectorError as error:
+            raise BadRequest(str(error)) from None
+        terms = [term._replace(field=self.selectable_aliases.get(term.field, term.field)) for term in terms]
+        for term in terms:
+            if not self.is_selectable(term.field):
+                raise BadRequest(self.not_selectable(term.field))
+        chosen = [obj for obj in objects if labels.matches(labels_of(obj))]
+        if not terms:
+            return chosen
+        with_fields = [(obj, self._fields(obj)) for obj in chosen]
+        return [obj for obj, values in with_fields if all(term.matches(values) for term in terms)]
+
+    def _fields(self, obj: Object) -> dict[str, str]:
+        """Return the values of the fields that a selector may name."""
+        metadata = obj["metadata"]
+        return {**self.selectable_fields(obj), "metadata.name": metadata.get("name", ""),
+                "metadata.namespace": metadata.get("namespace", "")}
 
     def is_selectable(self, field: str) -> bool:
         """Kinds that say what is selectable leave out the namespace where there is none; the others never do."""

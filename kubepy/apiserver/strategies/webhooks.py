@@ -37,12 +37,12 @@ class _WebhookStrategy(_CountedStrategy):
                 service.setdefault("port", 443)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.webhooks import validate_webhooks
+        from kubepy.apiserver.validation.admissionregistration import validate_webhooks
 
         return validate_webhooks(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.webhooks import validate_webhooks
+        from kubepy.apiserver.validation.admissionregistration import validate_webhooks
 
         return validate_webhooks(obj, old)
 
@@ -70,7 +70,7 @@ class ValidatingAdmissionPolicyStrategy(_PolicyStrategy):
     has_status = True
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.policies import validate_policy
+        from kubepy.apiserver.validation.admissionregistration import validate_policy
 
         return validate_policy(obj)
 
@@ -90,7 +90,7 @@ class _BindingStrategy(_CountedStrategy):
 
 class ValidatingAdmissionPolicyBindingStrategy(_BindingStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.policies import validate_binding
+        from kubepy.apiserver.validation.admissionregistration import validate_binding
 
         return validate_binding(obj)
 

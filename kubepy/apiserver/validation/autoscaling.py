@@ -17,7 +17,7 @@ from kubepy.apiserver.validation.fields import (
 from kubepy.apiserver.validation.resources import validate_container_resource_name
 
 METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
-# The field of each type; in upstream's order of looking at them.
+# The field of each type, in the order in which upstream checks them.
 METRIC_FIELDS = {"Object": "object", "External": "external", "Pods": "pods", "Resource": "resource",
                  "ContainerResource": "containerResource"}
 TARGET_TYPES = ("Utilization", "Value", "AverageValue")
@@ -28,19 +28,6 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
     errors: Errors = []
     spec, old_spec = autoscaler["spec"], (old or {}).get("spec") or {}
     lowest = 0 if old_spec.get("minReplicas") == 0 else 1
-    _validate_replicas(spec, lowest, errors)
-    target, old_target = spec.get("scaleTargetRef") or {}, old_spec.get("scaleTargetRef") or {}
-    same = old is not None and all(target.get(key) == old_target.get(key) for key in ("apiVersion", "kind"))
-    _validate_reference(target, "spec.scaleTargetRef", errors, any_version=same,
-                        core=target.get("kind") == "ReplicationController")
-    _validate_metrics(spec, errors)
-    for direction in ("scaleUp", "scaleDown"):
-        if (rules := (spec.get("behavior") or {}).get(direction)) is not None:
-            _validate_rules(rules, f"spec.behavior.{direction}", errors)
-    return errors
-
-
-def _validate_replicas(spec: Object, lowest: int, errors: Errors) -> None:
     low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if low is not None and low < lowest:
         errors.append(invalid_value("spec.minReplicas", low, f"must be greater than or equal to {lowest}"))
@@ -50,6 +37,35 @@ def _validate_replicas(spec: Object, lowest: int, errors: Errors) -> None:
         errors.append(invalid_value("spec.maxReplicas", high, "must be greater than or equal to 1"))
     if low is not None and high < low:
         errors.append(invalid_value("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`"))
+    target, old_target = spec.get("scaleTargetRef") or {}, old_spec.get("scaleTargetRef") or {}
+    same = old is not None and all(target.get(key) == old_target.get(key) for key in ("apiVersion", "kind"))
+    _validate_reference(target, "spec.scaleTargetRef", errors, any_version=same,
+                        core=target.get("kind") == "ReplicationController")
+    metrics = spec.get("metrics") or ()
+    for index, metric in enumerate(metrics):
+        metric_path = f"spec.metrics[{index}]"
+        kind = metric.get("type", "")
+        if not kind:
+            errors.append(required(f"{metric_path}.type", "must specify a metric source type"))
+        if kind not in METRIC_TYPES:
+            errors.append(not_supported(f"{metric_path}.type", kind, METRIC_TYPES))
+        present = [field for field in METRIC_FIELDS.values() if metric.get(field) is not None]
+        if present:
+            _validate_source(present[0], metric[present[0]], f"{metric_path}.{present[0]}", errors)
+        expected = METRIC_FIELDS.get(kind)
+        if expected is not None and expected not in present:
+            detail = "must populate information for the given metric source"
+            errors.append(required(f"{metric_path}.{expected}", detail))
+        if len(present) != 1:
+            errors.extend(forbidden_field(f"{metric_path}.{field}", "must populate the given metric source only")
+                          for field in present if field != expected)
+    if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
+        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        errors.append(forbidden_field("spec.metrics", detail))
+    for direction in ("scaleUp", "scaleDown"):
+        if (rules := (spec.get("behavior") or {}).get(direction)) is not None:
+            _validate_rules(rules, f"spec.behavior.{direction}", errors)
+    return errors
 
 
 def _validate_reference(reference: Object, path: str, errors: Errors, *, any_version: bool, core: bool) -> None:
@@ -63,8 +79,8 @@ def _validate_reference(reference: Object, path: str, errors: Errors, *, any_ver
     if any_version:
         return
     if version.count("/") > 1:
-        why = f"unexpected GroupVersion string: {version}"
-        errors.append(invalid_value(f"{path}.apiVersion", version, why))
+        detail = f"unexpected GroupVersion string: {version}"
+        errors.append(invalid_value(f"{path}.apiVersion", version, detail))
     elif not core and not version.rpartition("/")[0]:
         errors.append(invalid_value(f"{path}.apiVersion", version, "apiVersion must specify API group"))
 
@@ -72,101 +88,64 @@ def _validate_reference(reference: Object, path: str, errors: Errors, *, any_ver
 # --- metrics ------------------------------------------------------------------------------------------------------
 
 
-def _validate_metrics(spec: Object, errors: Errors) -> None:
-    metrics = spec.get("metrics") or ()
-    for index, metric in enumerate(metrics):
-        _validate_metric(metric, f"spec.metrics[{index}]", errors)
-    if spec.get("minReplicas") == 0 and not any(one.get("type") in ("Object", "External") for one in metrics):
-        why = "must specify at least one Object or External metric to support scaling to zero replicas"
-        errors.append(forbidden_field("spec.metrics", why))
-
-
-def _validate_metric(metric: Object, path: str, errors: Errors) -> None:
-    kind = metric.get("type", "")
-    if not kind:
-        errors.append(required(f"{path}.type", "must specify a metric source type"))
-    if kind not in METRIC_TYPES:
-        errors.append(not_supported(f"{path}.type", kind, METRIC_TYPES))
-    given = [field for field in METRIC_FIELDS.values() if metric.get(field) is not None]
-    if given:
-        _validate_source(given[0], metric[given[0]], f"{path}.{given[0]}", errors)
-    expected = METRIC_FIELDS.get(kind)
-    if expected is not None and expected not in given:
-        errors.append(required(f"{path}.{expected}", "must populate information for the given metric source"))
-    if len(given) != 1:
-        errors.extend(forbidden_field(f"{path}.{field}", "must populate the given metric source only")
-                      for field in given if field != expected)
-
-
 def _validate_source(field: str, source: Object, path: str, errors: Errors) -> None:
     target = source.get("target") or {}
     match field:
         case "resource" | "containerResource":
-            _validate_resource_name(field, source, path, errors)
+            key, container = source.get("name", ""), source.get("container", "")
+            if not key:
+                errors.append(required(f"{path}.name", "must specify a resource name"))
+            elif field == "containerResource":
+                validate_container_resource_name(key, f"{path}.name", errors)
+            if field == "containerResource":
+                if not container:
+                    errors.append(required(f"{path}.container", "must specify a container"))
+                else:
+                    validate_format(container, dns1123_label(container), f"{path}.container", errors)
         case _:
             if field == "object":
                 _validate_reference(source.get("describedObject") or {}, f"{path}.describedObject", errors,
                                     any_version=False, core=True)
-            _validate_identifier(source.get("metric") or {}, f"{path}.metric", errors)
-    _validate_target(target, f"{path}.target", errors)
+            name = (source.get("metric") or {}).get("name", "")
+            if not name:
+                errors.append(required(f"{path}.metric.name", "must specify a metric name"))
+            else:
+                validate_format(name, path_segment(name), f"{path}.metric.name", errors)
+    target_path = f"{path}.target"
+    kind = target.get("type", "")
+    if not kind:
+        errors.append(required(f"{target_path}.type", "must specify a metric target type"))
+    if kind not in TARGET_TYPES:
+        errors.append(invalid_value(f"{target_path}.type", kind, "must be either Utilization, Value, or AverageValue"))
+    for target_field in ("value", "averageValue"):
+        if (amount := target.get(target_field)) is not None and Quantity.parse(amount).nanos <= 0:
+            errors.append(invalid_value(f"{target_path}.{target_field}", amount, "must be positive"))
+    utilization = target.get("averageUtilization")
+    if utilization is not None and utilization < 1:
+        errors.append(invalid_value(f"{target_path}.averageUtilization", utilization, "must be greater than 0"))
     _validate_target_values(field, target, f"{path}.target", errors)
 
 
-def _validate_resource_name(field: str, source: Object, path: str, errors: Errors) -> None:
-    name, container = source.get("name", ""), source.get("container", "")
-    if not name:
-        errors.append(required(f"{path}.name", "must specify a resource name"))
-    elif field == "containerResource":
-        validate_container_resource_name(name, f"{path}.name", errors)
-    if field == "containerResource":
-        if not container:
-            errors.append(required(f"{path}.container", "must specify a container"))
-        else:
-            validate_format(container, dns1123_label(container), f"{path}.container", errors)
-
-
-def _validate_identifier(identifier: Object, path: str, errors: Errors) -> None:
-    name = identifier.get("name", "")
-    if not name:
-        errors.append(required(f"{path}.name", "must specify a metric name"))
-    else:
-        validate_format(name, path_segment(name), f"{path}.name", errors)
-
-
-def _validate_target(target: Object, path: str, errors: Errors) -> None:
-    kind = target.get("type", "")
-    if not kind:
-        errors.append(required(f"{path}.type", "must specify a metric target type"))
-    if kind not in TARGET_TYPES:
-        errors.append(invalid_value(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue"))
-    for field in ("value", "averageValue"):
-        if (amount := target.get(field)) is not None and Quantity.parse(amount).nanos <= 0:
-            errors.append(invalid_value(f"{path}.{field}", amount, "must be positive"))
-    utilization = target.get("averageUtilization")
-    if utilization is not None and utilization < 1:
-        errors.append(invalid_value(f"{path}.averageUtilization", utilization, "must be greater than 0"))
-
-
 def _validate_target_values(field: str, target: Object, path: str, errors: Errors) -> None:
-    """Which of the values a kind of source takes."""
-    value, average, utilization = (target.get(one) for one in ("value", "averageValue", "averageUtilization"))
+    """Require the values that a kind of source takes."""
+    value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
     if field in ("resource", "containerResource"):
         if utilization is None and average is None:
-            why = "must set either a target raw value or a target utilization"
-            errors.append(required(f"{path}.averageUtilization", why))
+            detail = "must set either a target raw value or a target utilization"
+            errors.append(required(f"{path}.averageUtilization", detail))
         if utilization is not None and average is not None:
-            why = "may not set both a target raw value and a target utilization"
-            errors.append(forbidden_field(f"{path}.averageValue", why))
+            detail = "may not set both a target raw value and a target utilization"
+            errors.append(forbidden_field(f"{path}.averageValue", detail))
     elif field == "pods":
         if average is None:
             errors.append(required(f"{path}.averageValue", "must specify a positive target averageValue"))
     elif value is None and average is None:
-        why = ("must set either a target value or averageValue" if field == "object"
-               else "must set either a target value for metric or a per-pod target")
-        errors.append(required(f"{path}.averageValue", why))
+        detail = ("must set either a target value or averageValue" if field == "object"
+                  else "must set either a target value for metric or a per-pod target")
+        errors.append(required(f"{path}.averageValue", detail))
     elif field == "external" and value is not None and average is not None:
-        why = "may not set both a target value for metric and a per-pod target"
-        errors.append(forbidden_field(f"{path}.value", why))
+        detail = "may not set both a target value for metric and a per-pod target"
+        errors.append(forbidden_field(f"{path}.value", detail))
 
 
 # --- behaviour ----------------------------------------------------------------------------------------------------
@@ -183,21 +162,17 @@ def _validate_rules(rules: Object, path: str, errors: Errors) -> None:
     if not policies:
         errors.append(required(f"{path}.policies", "must specify at least one Policy"))
     for index, policy in enumerate(policies):
-        _validate_policy(policy, f"{path}.policies[{index}]", errors)
+        if policy.get("type", "") not in ("Percent", "Pods"):
+            errors.append(not_supported(f"{path}.policies[{index}].type", policy.get("type", ""), ("Percent", "Pods")))
+        for field in ("value", "periodSeconds"):
+            if policy.get(field, 0) <= 0:
+                errors.append(invalid_value(f"{path}.policies[{index}].{field}", policy.get(field, 0), NOT_POSITIVE))
+        if policy.get("periodSeconds", 0) > MAX_PERIOD:
+            detail = f"must be less than or equal to {MAX_PERIOD}"
+            errors.append(invalid_value(f"{path}.policies[{index}].periodSeconds", policy["periodSeconds"], detail))
     tolerance = rules.get("tolerance")
     if tolerance is not None and Quantity.parse(tolerance).nanos < 0:
         errors.append(invalid_value(f"{path}.tolerance", tolerance, NEGATIVE))
-
-
-def _validate_policy(policy: Object, path: str, errors: Errors) -> None:
-    if policy.get("type", "") not in ("Percent", "Pods"):
-        errors.append(not_supported(f"{path}.type", policy.get("type", ""), ("Percent", "Pods")))
-    for field in ("value", "periodSeconds"):
-        if policy.get(field, 0) <= 0:
-            errors.append(invalid_value(f"{path}.{field}", policy.get(field, 0), NOT_POSITIVE))
-    if policy.get("periodSeconds", 0) > MAX_PERIOD:
-        why = f"must be less than or equal to {MAX_PERIOD}"
-        errors.append(invalid_value(f"{path}.periodSeconds", policy["periodSeconds"], why))
 
 
 def validate_autoscaler_status(autoscaler: Object) -> list[FieldError]:

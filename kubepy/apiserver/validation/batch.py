@@ -1,28 +1,39 @@
-"""Jobs and CronJobs (``pkg/apis/batch/validation/validation.go``)."""
+"""Jobs, their podFailurePolicy and successPolicy, and CronJobs (``pkg/apis/batch/validation/validation.go``)."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
-from kubepy.api.errors import FieldError, invalid_value, not_supported, required, too_long
+from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required, too_long, too_many
 from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.values.goformat import quote
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.api.values.names import dns1123_label
 from kubepy.apiserver.validation.apps import TOLERANT_OF_NOTHING, selector_of, template_options
 from kubepy.apiserver.validation.fields import (
     IMMUTABLE,
     Errors,
+    go_view,
+    has_invalid_label_value,
+    label_key,
+    selector_view,
     semantically_equal,
     validate_choice,
+    validate_format,
+    validate_label_selector,
     validate_nonnegative,
     validate_optional_choice,
 )
 from kubepy.apiserver.validation.formats import domain_prefixed_path
-from kubepy.apiserver.validation.goview import go_view, selector_view
-from kubepy.apiserver.validation.labels import has_invalid_label_value, validate_label_selector
 from kubepy.apiserver.validation.pods.options import PodOptions
-from kubepy.apiserver.validation.pods.templates import template_labels, validate_pod_template, validate_selected
+from kubepy.apiserver.validation.pods.spec import template_labels, validate_pod_template, validate_selected
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api.values import cron
 
 LEGACY_LABELS = ("controller-uid", "job-name")
 LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
@@ -36,54 +47,34 @@ def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
     errors = _validate_job(job, TOLERANT_OF_NOTHING, old)
     if errors and old is not None:
         options = template_options(old)
-        invalid_selector = has_invalid_label_value(old["spec"].get("selector"))
-        if invalid_selector:
+        if has_invalid_label_value(old["spec"].get("selector")):
             options = options._replace(allow_invalid_selector_values=True)
         errors = _validate_job(job, options, old)
     if old is not None:
-        errors += _validate_update(job, old)
+        spec, old_spec = job["spec"], old["spec"]
+        new, kept_old = spec.get("completions"), old_spec.get("completions")
+        if new != kept_old:
+            if spec.get("completionMode") != "Indexed":
+                errors.append(invalid_value("spec.completions", new, IMMUTABLE))
+            elif new is not None and new != spec.get("parallelism"):
+                detail = "can only be modified in tandem with spec.parallelism"
+                errors.append(invalid_value("spec.completions", new, detail))
+        if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
+            errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
+        _validate_template_kept(job, old, errors)
+        for field, kind in KEPT:
+            if not semantically_equal(spec.get(field), old_spec.get(field)):
+                shown = go_view(kind, spec.get(field)) if kind else spec.get(field)
+                errors.append(invalid_value(f"spec.{field}", shown, IMMUTABLE))
     return errors
 
 
 def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Errors:
     errors: Errors = []
     spec = job["spec"]
-    before = template_labels((old or job)["spec"].get("template") or {}) or {}
-    _validate_generated_selector(job, errors, with_prefix=old is None or all(key in before for key in LABELS))
+    if not spec.get("manualSelector") and spec.get("selector") is not None:
+        _validate_generated_selector(job, old, errors)
     validate_job_spec(spec, options, "spec", errors)
-    _validate_selector(spec, options, errors)
-    if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
-        last = f"{name_of(job)}-{spec['completions'] - 1}"
-        if dns1123_label(last):
-            why = f"will not able to create pod with invalid DNS label: {last}"
-            errors.append(invalid_value("metadata.name", name_of(job), why))
-    return errors
-
-
-# --- selector -----------------------------------------------------------------------------------------------------
-
-
-def _validate_generated_selector(job: Object, errors: Errors, *, with_prefix: bool) -> None:
-    """The server makes selector and labels from the job's uid; a client may not bring others."""
-    spec = job["spec"]
-    if spec.get("manualSelector") or spec.get("selector") is None:
-        return
-    expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
-    if with_prefix:
-        expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
-    labels = template_labels(spec.get("template") or {}) or {}
-    for key, value in expected.items():
-        at = f"spec.template.metadata.labels[{key}]"
-        if key not in labels:
-            errors.append(required(at, f"must be '{value}'"))
-        elif labels[key] != value:
-            errors.append(invalid_value(at, labels, f"must be '{value}'"))
-    selector = selector_of(spec)
-    if selector is not None and not selector.matches(expected):
-        errors.append(invalid_value("spec.selector", selector_view(spec["selector"]), "`selector` not auto-generated"))
-
-
-def _validate_selector(spec: Object, options: PodOptions, errors: Errors) -> None:
     if spec.get("selector") is None:
         errors.append(required("spec.selector"))
     else:
@@ -91,19 +82,45 @@ def _validate_selector(spec: Object, options: PodOptions, errors: Errors) -> Non
                                 allow_invalid_values=options.allow_invalid_selector_values)
     if (selector := selector_of(spec)) is not None:
         validate_selected(spec.get("template") or {}, selector, "spec.template", errors)
+    if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
+        last = f"{name_of(job)}-{spec['completions'] - 1}"
+        if dns1123_label(last):
+            detail = f"will not able to create pod with invalid DNS label: {last}"
+            errors.append(invalid_value("metadata.name", name_of(job), detail))
+    return errors
+
+
+def _validate_generated_selector(job: Object, old: Object | None, errors: Errors) -> None:
+    """Require the selector and labels that the server makes from the job's uid and name."""
+    spec, old_labels = job["spec"], template_labels((old or job)["spec"].get("template") or {}) or {}
+    expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
+    if old is None or all(key in old_labels for key in LABELS):
+        expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
+    labels = template_labels(spec.get("template") or {}) or {}
+    for name, value in expected.items():
+        at = f"spec.template.metadata.labels[{name}]"
+        if name not in labels:
+            errors.append(required(at, f"must be '{value}'"))
+        elif labels[name] != value:
+            errors.append(invalid_value(at, labels, f"must be '{value}'"))
+    selector = selector_of(spec)
+    if selector is not None and not selector.matches(expected):
+        errors.append(invalid_value("spec.selector", selector_view(spec["selector"]), "`selector` not auto-generated"))
 
 
 # --- spec ---------------------------------------------------------------------------------------------------------
 
 
 def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    """``validateJobSpec``: of a job and of the template of one."""
+    """Validate the spec of a job or of a CronJob's template (``validateJobSpec``)."""
     for count in COUNTS:
         validate_nonnegative(spec.get(count), f"{path}.{count}", errors)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
     if (manager := spec.get("managedBy")) is not None:
-        _validate_manager(manager, f"{path}.managedBy", errors)
+        errors.extend(domain_prefixed_path(manager, f"{path}.managedBy"))
+        if len(manager.encode()) > 63:
+            errors.append(too_long(f"{path}.managedBy", 63))
     mode = spec.get("completionMode")
     validate_optional_choice(mode, ("NonIndexed", "Indexed"), f"{path}.completionMode", errors)
     if mode == "Indexed":
@@ -111,15 +128,22 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     elif mode in (None, "NonIndexed"):
         errors.extend(invalid_value(f"{path}.{field}", spec[field], NEEDS_INDEXES)
                       for field in ("backoffLimitPerIndex", "maxFailedIndexes") if spec.get(field) is not None)
-    _validate_policies(spec, path, errors)
+    if spec.get("podFailurePolicy") is not None:
+        validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
+    if spec.get("successPolicy") is not None:
+        validate_success_policy(spec, f"{path}.successPolicy", errors)
+    replacement = spec.get("podReplacementPolicy")
+    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
+    validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
     validate_pod_template(spec.get("template") or {}, options, f"{path}.template", errors)
-    _validate_restart_policy(spec, f"{path}.template.spec.restartPolicy", errors)
-
-
-def _validate_manager(manager: str, path: str, errors: Errors) -> None:
-    errors.extend(domain_prefixed_path(manager, path))
-    if len(manager.encode()) > 63:
-        errors.append(too_long(path, 63))
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
+    at = f"{path}.template.spec.restartPolicy"
+    if policy in ("", "Always"):
+        errors.append(required(at, 'valid values: "OnFailure", "Never"'))
+    elif policy not in ("OnFailure", "Never"):
+        errors.append(not_supported(at, policy, ("OnFailure", "Never")))
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        errors.append(invalid_value(at, policy, 'only "Never" is supported when podFailurePolicy is specified'))
 
 
 def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
@@ -128,49 +152,22 @@ def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
     if completions is None:
         errors.append(required(f"{path}.completions", "when completion mode is Indexed"))
     if parallelism > MANY:
-        why = f"must be less than or equal to {MANY} when completion mode is Indexed"
-        errors.append(invalid_value(f"{path}.parallelism", parallelism, why))
+        detail = f"must be less than or equal to {MANY} when completion mode is Indexed"
+        errors.append(invalid_value(f"{path}.parallelism", parallelism, detail))
     if completions is not None and failed is not None and failed > completions:
         errors.append(invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions"))
     if failed is not None and failed > MANY:
         errors.append(invalid_value(f"{path}.maxFailedIndexes", failed, f"must be less than or equal to {MANY}"))
     if (completions or 0) > MANY and spec.get("backoffLimitPerIndex") is not None:
-        _validate_many_indexes(parallelism, failed, path, errors)
-
-
-def _validate_many_indexes(parallelism: int, failed: int | None, path: str, errors: Errors) -> None:
-    tail = f"when completions are above {MANY} and used with backoff limit per index"
-    if failed is None:
-        errors.append(required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {MANY}"))
-    if parallelism > MANY_PARALLEL:
-        why = f"must be less than or equal to {MANY_PARALLEL} {tail}"
-        errors.append(invalid_value(f"{path}.parallelism", parallelism, why))
-    if (failed or 0) > MANY_FAILED:
-        errors.append(invalid_value(f"{path}.maxFailedIndexes", failed,
-                                    f"must be less than or equal to {MANY_FAILED} {tail}"))
-
-
-def _validate_policies(spec: Object, path: str, errors: Errors) -> None:
-    if spec.get("podFailurePolicy") is not None or spec.get("successPolicy") is not None:
-        from kubepy.apiserver.validation import job_policies
-
-        if spec.get("podFailurePolicy") is not None:
-            job_policies.validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
-        if spec.get("successPolicy") is not None:
-            job_policies.validate_success_policy(spec, f"{path}.successPolicy", errors)
-    replacement = spec.get("podReplacementPolicy")
-    allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
-    validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
-
-
-def _validate_restart_policy(spec: Object, path: str, errors: Errors) -> None:
-    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
-    if policy in ("", "Always"):
-        errors.append(required(path, 'valid values: "OnFailure", "Never"'))
-    elif policy not in ("OnFailure", "Never"):
-        errors.append(not_supported(path, policy, ("OnFailure", "Never")))
-    elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        errors.append(invalid_value(path, policy, 'only "Never" is supported when podFailurePolicy is specified'))
+        tail = f"when completions are above {MANY} and used with backoff limit per index"
+        if failed is None:
+            errors.append(required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {MANY}"))
+        if parallelism > MANY_PARALLEL:
+            detail = f"must be less than or equal to {MANY_PARALLEL} {tail}"
+            errors.append(invalid_value(f"{path}.parallelism", parallelism, detail))
+        if (failed or 0) > MANY_FAILED:
+            errors.append(invalid_value(f"{path}.maxFailedIndexes", failed,
+                                        f"must be less than or equal to {MANY_FAILED} {tail}"))
 
 
 # --- update -------------------------------------------------------------------------------------------------------
@@ -180,70 +177,39 @@ KEPT = (("completionMode", ""), ("podFailurePolicy", "*batch.PodFailurePolicy"),
         ("managedBy", ""), ("successPolicy", "*batch.SuccessPolicy"))
 
 
-def _validate_update(job: Object, old: Object) -> Errors:
-    errors: Errors = []
-    spec, old_spec = job["spec"], old["spec"]
-    _validate_completions_kept(spec, old_spec, errors)
-    if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
-        errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
-    _validate_template_kept(job, old, errors)
-    for field, kind in KEPT:
-        if not semantically_equal(spec.get(field), old_spec.get(field)):
-            shown = go_view(kind, spec.get(field)) if kind else spec.get(field)
-            errors.append(invalid_value(f"spec.{field}", shown, IMMUTABLE))
-    return errors
-
-
-def _validate_completions_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
-    new, old = spec.get("completions"), old_spec.get("completions")
-    if new == old:
-        return
-    if spec.get("completionMode") != "Indexed":
-        errors.append(invalid_value("spec.completions", new, IMMUTABLE))
-    elif new is not None and new != spec.get("parallelism"):
-        errors.append(invalid_value("spec.completions", new, "can only be modified in tandem with spec.parallelism"))
-
-
 def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
-    """The template stays, but for where pods run and what they ask for while the job is suspended."""
+    """Refuse changes of the template, but of scheduling and resources while the job is suspended and has no pods."""
     new_template, old_template = job["spec"].get("template") or {}, old["spec"].get("template") or {}
     if semantically_equal(new_template, old_template):
         return
-    suspended = bool(old["spec"].get("suspend"))
-    if suspended and _is_idle(old):
-        expected = _with_new_resources(_with_new_scheduling(old_template, new_template), new_template)
-        if not semantically_equal(new_template.get("spec"), expected.get("spec")):
-            shown = go_view("core.PodSpec", new_template.get("spec"))
-            errors.append(invalid_value("spec.template.spec", shown, IMMUTABLE))
-    else:
+    status: dict[str, Any] = old.get("status") or {}
+    is_suspended = any(condition.get("type") == "Suspended" and condition.get("status") == "True"
+                       for condition in status.get("conditions") or ())
+    is_idle = (status.get("startTime") is None or is_suspended) and not status.get("active")
+    if not (old["spec"].get("suspend") and is_idle):
         errors.append(invalid_value("spec.template", go_view("core.PodTemplateSpec", new_template), IMMUTABLE))
+    elif not semantically_equal(new_template.get("spec"),
+                                _with_mutable_fields(old_template.get("spec") or {}, new_template.get("spec") or {})):
+        shown = go_view("core.PodSpec", new_template.get("spec"))
+        errors.append(invalid_value("spec.template.spec", shown, IMMUTABLE))
 
 
-def _is_idle(job: Object) -> bool:
-    status: dict[str, Any] = job.get("status") or {}
-    stopped = any(one.get("type") == "Suspended" and one.get("status") == "True"
-                  for one in status.get("conditions") or ())
-    return (status.get("startTime") is None or stopped) and not status.get("active")
-
-
-def _with_new_scheduling(old: Object, new: Object) -> Object:
-    spec, new_spec = dict(old.get("spec") or {}), new.get("spec") or {}
+def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
+    """Return the old pod spec with the fields of the new one that may change while a job is suspended."""
+    spec = dict(old_spec)
     for field in ("nodeSelector", "tolerations", "schedulingGates"):
         spec[field] = new_spec.get(field)
     affinity = {**(spec.get("affinity") or {}), "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity")}
     kept = {kind: value for kind, value in affinity.items() if value is not None}
     spec["affinity"] = kept or new_spec.get("affinity")
-    return {**old, "spec": {field: value for field, value in spec.items() if value is not None}}
-
-
-def _with_new_resources(old: Object, new: Object) -> Object:
-    spec, new_spec = dict(old.get("spec") or {}), new.get("spec") or {}
+    spec = {field: value for field, value in spec.items() if value is not None}
     for field in ("containers", "initContainers"):
-        before, after = spec.get(field) or [], new_spec.get(field) or []
-        if before and len(before) == len(after):
-            spec[field] = [{**one, "resources": other.get("resources", {})} if one.get("name") == other.get("name")
-                           else one for one, other in zip(before, after, strict=True)]
-    return {**old, "spec": spec}
+        containers, new_containers = spec.get(field) or [], new_spec.get(field) or []
+        if containers and len(containers) == len(new_containers):
+            spec[field] = [{**container, "resources": new_container.get("resources", {})}
+                           if container.get("name") == new_container.get("name") else container
+                           for container, new_container in zip(containers, new_containers, strict=True)]
+    return spec
 
 
 # --- cron jobs ----------------------------------------------------------------------------------------------------
@@ -266,7 +232,7 @@ def _job_spec(spec: Object) -> Object:
 def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -> Errors:
     errors: Errors = []
     old_spec: Object = (old or {}).get("spec") or {}
-    _validate_schedule(spec, old_spec, errors)
+    _validate_schedule(spec, old_spec.get("schedule", ""), errors)
     validate_nonnegative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors)
     zone = spec.get("timeZone")
     if zone is not None and zone != old_spec.get("timeZone"):
@@ -285,9 +251,7 @@ def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -
     return errors
 
 
-def _validate_schedule(spec: Object, old_spec: Object, errors: Errors) -> None:
-    from kubepy.api.values import cron
-
+def _validate_schedule(spec: Object, old_schedule: str, errors: Errors) -> None:
     schedule, path = spec.get("schedule", ""), "spec.schedule"
     if not schedule:
         errors.append(required(path))
@@ -298,23 +262,188 @@ def _validate_schedule(spec: Object, old_spec: Object, errors: Errors) -> None:
         errors.append(invalid_value(path, schedule, str(error)))
     if "TZ" not in schedule:
         return
-    if "TZ" not in old_spec.get("schedule", ""):
-        why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        errors.append(invalid_value(path, schedule, why))
+    if "TZ" not in old_schedule:
+        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        errors.append(invalid_value(path, schedule, detail))
     elif spec.get("timeZone") is not None:
         errors.append(invalid_value(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
 
 
 def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
-    from kubepy.api.values.cron import is_time_zone
-
     if not zone:
         errors.append(invalid_value(path, zone, "timeZone must be nil or non-empty string"))
     elif not all(re.fullmatch(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}", part) and part not in (".", "..")
                  for part in zone.split("/")):
         errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
     elif zone.lower() == "local":
-        why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        errors.append(invalid_value(path, zone, why))
-    elif not is_time_zone(zone):
+        detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        errors.append(invalid_value(path, zone, detail))
+    elif not cron.is_time_zone(zone):
         errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
+
+
+# --- when a Job has failed ------------------------------------------------------------------------------------------
+
+
+ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+OPERATORS = ("In", "NotIn")
+STATUSES = ("False", "True", "Unknown")
+
+
+def _listed(values: tuple[str, ...]) -> str:
+    quoted = " ".join(quote(value) for value in values)
+    return f"valid values: [{quoted}]"
+
+
+def _omitted(path: str, detail: str) -> FieldError:
+    """Return an error that does not show its value."""
+    return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
+
+
+def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None:
+    rules = spec["podFailurePolicy"].get("rules") or []
+    if len(rules) > 20:
+        errors.append(too_many(f"{path}.rules", len(rules), 20))
+    pod_spec = (spec.get("template") or {}).get("spec") or {}
+    names = {container.get("name") for field in ("containers", "initContainers")
+             for container in pod_spec.get(field) or ()}
+    for index, rule in enumerate(rules):
+        rule_path = f"{path}.rules[{index}]"
+        action, codes, conditions = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions") or []
+        if not action:
+            errors.append(required(f"{rule_path}.action", _listed(ACTIONS)))
+        elif action not in ACTIONS:
+            errors.append(not_supported(f"{rule_path}.action", action, ACTIONS))
+        elif action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
+            errors.append(invalid_value(f"{rule_path}.action", action, "requires the backoffLimitPerIndex to be set"))
+        if codes is not None:
+            _validate_exit_codes(codes, names, f"{rule_path}.onExitCodes", errors)
+        if conditions:
+            _validate_pod_conditions(conditions, f"{rule_path}.onPodConditions", errors)
+        if codes is not None and conditions:
+            errors.append(_omitted(rule_path, "specifying both OnExitCodes and OnPodConditions is not supported"))
+        if codes is None and not conditions:
+            errors.append(_omitted(rule_path, "specifying one of OnExitCodes and OnPodConditions is required"))
+
+
+def _validate_pod_conditions(patterns: list[Object], path: str, errors: Errors) -> None:
+    if len(patterns) > 20:
+        errors.append(too_many(path, len(patterns), 20))
+    for index, pattern in enumerate(patterns):
+        at, kind, status = f"{path}[{index}]", pattern.get("type", ""), pattern.get("status", "")
+        validate_format(kind, label_key(kind), f"{at}.type", errors)
+        if not status:
+            errors.append(required(f"{at}.status", _listed(STATUSES)))
+        elif status not in STATUSES:
+            errors.append(not_supported(f"{at}.status", status, STATUSES))
+
+
+def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Errors) -> None:
+    operator, values, container = codes.get("operator", ""), codes.get("values") or [], codes.get("containerName")
+    if not operator:
+        errors.append(required(f"{path}.operator", _listed(OPERATORS)))
+    elif operator not in OPERATORS:
+        errors.append(not_supported(f"{path}.operator", operator, OPERATORS))
+    if container is not None and container not in names:
+        detail = "must be one of the container or initContainer names in the pod template"
+        errors.append(invalid_value(f"{path}.containerName", container, detail))
+    if not values:
+        errors.append(invalid_value(f"{path}.values", codes.get("values"), "at least one value is required"))
+    elif len(values) > 255:
+        errors.append(too_many(f"{path}.values", len(values), 255))
+    for index, value in enumerate(values):
+        if operator == "In" and value == 0:
+            errors.append(invalid_value(f"{path}.values[{index}]", value, "must not be 0 for the In operator"))
+        if value in values[:index]:
+            errors.append(duplicate(f"{path}.values[{index}]", value))
+    if values != sorted(values):
+        errors.append(invalid_value(f"{path}.values", values, "must be ordered"))
+
+
+# --- success ------------------------------------------------------------------------------------------------------
+
+
+def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
+    policy = spec["successPolicy"]
+    if spec.get("completionMode") != "Indexed":
+        shown = go_view("batch.SuccessPolicy", policy)
+        errors.append(invalid_value(path, shown, "requires indexed completion mode"))
+        return
+    rules = policy.get("rules") or []
+    if not rules:
+        detail = "at least one rules must be specified when the successPolicy is specified"
+        errors.append(required(f"{path}.rules", detail))
+    if len(rules) > 20:
+        errors.append(too_many(f"{path}.rules", len(rules), 20))
+    for index, rule in enumerate(rules):
+        completions = spec.get("completions") or 0
+        rule_path = f"{path}.rules[{index}]"
+        indexes, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+        if indexes is None and count is None:
+            errors.append(required(rule_path, "at least one of succeededCount or succeededIndexes must be specified"))
+        total = 0
+        if indexes is not None:
+            if len(indexes) > 64 * 1024:
+                errors.append(too_long(f"{rule_path}.succeededIndexes", 64 * 1024))
+            try:
+                total = count_indexes(indexes, completions)
+            except ValueError as error:
+                detail = f"error parsing succeededIndexes: {error}"
+                errors.append(invalid_value(f"{rule_path}.succeededIndexes", indexes, detail))
+        if count is None:
+            continue
+        at = f"{rule_path}.succeededCount"
+        validate_nonnegative(count, at, errors)
+        if count > completions:
+            detail = f"must be less than or equal to {completions} (the number of specified completions)"
+            errors.append(invalid_value(at, count, detail))
+        if indexes is not None and count > total:
+            detail = (f"must be less than or equal to {total} "
+                      "(the number of indexes in the specified succeededIndexes field)")
+            errors.append(invalid_value(at, count, detail))
+
+
+def count_indexes(text: str, completions: int) -> int:
+    """Return the number of indexes in ``0,2-4``. Raises ValueError."""
+    total, last = 0, -1
+    for interval in text.split(",") if text else ():
+        low, high = _parse_interval(interval, completions)
+        if last >= low:
+            raise ValueError(f"non-increasing order, previous: {last}, current: {low}")
+        total += high - low + 1
+        last = high
+    return total
+
+
+def first_common_index(text: str, other: str, completions: int) -> int | None:
+    """Return the lowest index that is in both texts; intervals that cannot be parsed count as empty."""
+    return min((max(low, other_low) for low, high in _valid_intervals(text, completions)
+                for other_low, other_high in _valid_intervals(other, completions)
+                if low <= other_high and other_low <= high), default=None)
+
+
+def _valid_intervals(text: str, completions: int) -> list[tuple[int, int]]:
+    intervals = []
+    for interval in text.split(","):
+        with suppress(ValueError):
+            intervals.append(_parse_interval(interval, completions))
+    return intervals
+
+
+def _parse_interval(text: str, completions: int) -> tuple[int, int]:
+    parts = text.split("-")
+    if len(parts) > 2:
+        raise ValueError(f"the fragment {quote(text)} violates the requirement that an index interval can have at most "
+                         "two parts separated by '-'")
+    indexes = []
+    for part in (parts[0], parts[-1]):
+        index = int_or_none(part)
+        if index is None:
+            raise ValueError(f"cannot convert string to integer for index: {quote(part)}")
+        if index >= completions:
+            raise ValueError(f"too large index: {quote(part)}")
+        indexes.append(index)
+    low, high = indexes
+    if len(parts) == 2 and low >= high:
+        raise ValueError(f"non-increasing order, previous: {low}, current: {high}")
+    return low, high

@@ -9,11 +9,16 @@ from kubepy.api.values.quantity import NANO, Quantity
 from kubepy.apiserver.validation.fields import (
     NOT_POSITIVE,
     Errors,
+    go_diff,
+    label_key,
     semantically_equal,
     validate_format,
+    validate_label_selector,
+    validate_labels,
     validate_optional_choice,
+    validate_required,
 )
-from kubepy.apiserver.validation.labels import label_key, validate_label_selector, validate_labels
+from kubepy.apiserver.validation.metadata import validate_annotations
 from kubepy.quoting import quote
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -33,13 +38,39 @@ def validate_claim_spec(spec: Object, path: str, errors: Errors, *, allow_invali
     validate_label_selector(spec.get("selector"), f"{path}.selector", errors,
                             allow_invalid_values=allow_invalid_values)
     validate_access_modes(spec.get("accessModes") or [], f"{path}.accessModes", errors)
-    _validate_size((spec.get("resources") or {}).get("requests") or {}, f"{path}.resources[storage]", errors)
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    size = requests.get("storage")
+    if size is None:
+        errors.append(required(f"{path}.resources[storage]"))
+    elif Quantity.parse(size).nanos <= 0:
+        errors.append(invalid_value(f"{path}.resources[storage]", size, NOT_POSITIVE))
     if name := spec.get("storageClassName"):
         validate_format(name, dns1123_subdomain(name), f"{path}.storageClassName", errors)
     validate_optional_choice(spec.get("volumeMode"), VOLUME_MODES, f"{path}.volumeMode", errors)
-    _validate_data_sources(spec, path, errors, allow_invalid_group=allow_invalid_group)
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    for field, data_source in (("dataSource", source), ("dataSourceRef", reference)):
+        if data_source is not None:
+            _validate_data_source(data_source, f"{path}.{field}", errors, allow_invalid_group=allow_invalid_group)
+    if source is not None and reference is not None:
+        if reference.get("namespace"):
+            detail = "may not be specified when dataSourceRef.namespace is specified"
+            errors.append(invalid_value(path, {}, detail))
+        elif any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):
+            errors.append(invalid_value(path, {}, "must match dataSourceRef"))
     if name := spec.get("volumeAttributesClassName"):
         validate_format(name, dns1123_subdomain(name), f"{path}.volumeAttributesClassName", errors)
+
+
+def _validate_data_source(source: Object, path: str, errors: Errors, *, allow_invalid_group: bool) -> None:
+    validate_required(source, ("name", "kind"), path, errors)
+    group, kind = source.get("apiGroup") or "", source.get("kind", "")
+    if not group and kind != "PersistentVolumeClaim":
+        detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        errors.append(invalid_value(path, kind, detail))
+    if group and not allow_invalid_group:
+        validate_format(group, dns1123_subdomain(group), f"{path}.apiGroup", errors)
+    if namespace := source.get("namespace"):
+        validate_format(namespace, dns1123_label(namespace), f"{path}.namespace", errors)
 
 
 def validate_access_modes(modes: list[str], path: str, errors: Errors) -> None:
@@ -48,48 +79,10 @@ def validate_access_modes(modes: list[str], path: str, errors: Errors) -> None:
         errors.append(forbidden_field(path, "may not use ReadWriteOncePod with other access modes"))
 
 
-def _validate_size(requests: Object, path: str, errors: Errors) -> None:
-    size = requests.get("storage")
-    if size is None:
-        errors.append(required(path))
-    elif Quantity.parse(size).nanos <= 0:
-        errors.append(invalid_value(path, size, NOT_POSITIVE))
-
-
-def _validate_data_sources(spec: Object, path: str, errors: Errors, *, allow_invalid_group: bool) -> None:
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    for field, given in (("dataSource", source), ("dataSourceRef", reference)):
-        if given is not None:
-            _validate_data_source(given, f"{path}.{field}", errors, allow_invalid_group=allow_invalid_group)
-    if source is None or reference is None:
-        return
-    if reference.get("namespace"):
-        why = "may not be specified when dataSourceRef.namespace is specified"
-        errors.append(invalid_value(path, {}, why))
-    elif any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):
-        errors.append(invalid_value(path, {}, "must match dataSourceRef"))
-
-
-def _validate_data_source(source: Object, path: str, errors: Errors, *, allow_invalid_group: bool) -> None:
-    for field in ("name", "kind"):
-        if not source.get(field):
-            errors.append(required(f"{path}.{field}"))
-    group, kind = source.get("apiGroup") or "", source.get("kind", "")
-    if not group and kind != "PersistentVolumeClaim":
-        why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-        errors.append(invalid_value(path, kind, why))
-    if group and not allow_invalid_group:
-        validate_format(group, dns1123_subdomain(group), f"{path}.apiGroup", errors)
-    if namespace := source.get("namespace"):
-        validate_format(namespace, dns1123_label(namespace), f"{path}.namespace", errors)
-
-
 def validate_claim_template(template: Object, path: str, errors: Errors) -> None:
-    """The template of an ephemeral volume: of its metadata only labels and annotations may be given."""
+    """Validate the template of an ephemeral volume, whose metadata may have labels and annotations only."""
     metadata = template.get("metadata") or {}
     if annotations := metadata.get("annotations"):
-        from kubepy.apiserver.validation.metadata import validate_annotations
-
         errors.extend(validate_annotations(annotations, f"{path}.metadata.annotations"))
     validate_labels(metadata.get("labels"), f"{path}.metadata.labels", errors)
     errors.extend(forbidden_field(f"{path}.metadata.{field}", "cannot be set")
@@ -107,85 +100,69 @@ def validate_claim(claim: Object) -> list[FieldError]:
 
 
 def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
-    """A bound claim may only grow and change its attributes class."""
+    """Validate an update; a bound claim may only grow and change its attributes class."""
     errors: Errors = []
     spec, old_spec = claim["spec"], old["spec"]
     source = old_spec.get("dataSource") or old_spec.get("dataSourceRef") or {}
     validate_claim_spec(spec, "spec", errors, allow_invalid_group=source.get("apiGroup") is not None)
-    munged, before = _without_mutable_fields(claim, old)
-    _validate_annotation_kept(claim, old, errors)
-    if not semantically_equal(munged, before):
-        from kubepy.apiserver.validation.godiff import go_diff
-
-        difference = go_diff("core.PersistentVolumeClaimSpec", before, munged)
+    compared, old_compared = _with_immutable_fields_only(claim, old)
+    if not _class_was_annotation(claim, old):
+        new_class, old_class = ((obj["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for obj in (claim, old))
+        if new_class != old_class:
+            errors.append(invalid_value(f"metadata.annotations.{BETA_CLASS}", new_class, "field is immutable"))
+    if not semantically_equal(compared, old_compared):
+        difference = go_diff("core.PersistentVolumeClaimSpec", old_compared, compared)
         errors.append(forbidden_field("spec", f"{SPEC_KEPT}\n{difference}"))
-    _validate_size_kept(claim, old, errors)
-    if spec.get("volumeMode") != old_spec.get("volumeMode"):
-        errors.append(invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable"))
-    _validate_attributes_class(claim, old, errors)
-    return errors
-
-
-def _without_mutable_fields(claim: Object, old: Object) -> tuple[Object, Object]:
-    """The new and the old spec, alike in everything that may change."""
-    munged, before = dict(claim["spec"]), dict(old["spec"])
-    if not before.get("volumeName") and "volumeName" in munged:
-        before["volumeName"] = munged["volumeName"]
-    if _class_was_annotation(claim, old):
-        munged.pop("storageClassName", None)
-    elif before.get("storageClassName") is None and BETA_CLASS not in (old["metadata"].get("annotations") or {}):
-        munged.pop("storageClassName", None)  # a class that admission would have filled in, given later
-    if (claim.get("status") or {}).get("phase") == "Bound":
-        resources = munged.get("resources") or {}
-        if resources.get("requests") is not None:
-            old_requests = (before.get("resources") or {}).get("requests") or {}
-            requests = {**resources["requests"], "storage": old_requests.get("storage")}
-            munged["resources"] = {**resources, "requests": requests}
-        munged.pop("volumeAttributesClassName", None)
-        if "volumeAttributesClassName" in before:
-            munged["volumeAttributesClassName"] = before["volumeAttributesClassName"]
-    return munged, before
-
-
-def _class_was_annotation(claim: Object, old: Object) -> bool:
-    """A class that was given by the old annotation may become a field instead."""
-    noted = (old["metadata"].get("annotations") or {}).get(BETA_CLASS)
-    now = (claim["metadata"].get("annotations") or {}).get(BETA_CLASS, noted)
-    return noted is not None and now == noted and old["spec"].get("storageClassName") is None and (
-        claim["spec"].get("storageClassName") == noted)
-
-
-def _validate_annotation_kept(claim: Object, old: Object, errors: Errors) -> None:
-    if _class_was_annotation(claim, old):
-        return
-    new_class, old_class = ((one["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for one in (claim, old))
-    if new_class != old_class:
-        errors.append(invalid_value(f"metadata.annotations.{BETA_CLASS}", new_class, "field is immutable"))
-
-
-def _validate_size_kept(claim: Object, old: Object, errors: Errors) -> None:
-    """A claim may shrink again to what it has not been given yet."""
+    # A request that has not been fulfilled yet may be lowered, but not to the capacity or below.
     zero = Quantity(0)
     new_size = _storage(claim["spec"].get("resources") or {}, "requests") or zero
     old_size = _storage(old["spec"].get("resources") or {}, "requests") or zero
     capacity = _storage(old.get("status") or {}, "capacity") or zero
     if new_size < old_size and new_size <= capacity:
         errors.append(forbidden_field("spec.resources.requests.storage", "field can not be less than status.capacity"))
+    if spec.get("volumeMode") != old_spec.get("volumeMode"):
+        errors.append(invalid_value("volumeMode", spec.get("volumeMode"), "field is immutable"))
+    new_class = claim["spec"].get("volumeAttributesClassName")
+    current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
+    if (current is not None and not new_class) and new_class != old["spec"].get("volumeAttributesClassName"):
+        shown = "nil" if new_class is None else "empty string"
+        detail = f"update to {shown} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
+    return errors
+
+
+def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Object]:
+    """Return the new and the old spec with the same values in all fields that may change."""
+    spec, old_spec = dict(claim["spec"]), dict(old["spec"])
+    if not old_spec.get("volumeName") and "volumeName" in spec:
+        old_spec["volumeName"] = spec["volumeName"]
+    if _class_was_annotation(claim, old):
+        spec.pop("storageClassName", None)
+    elif old_spec.get("storageClassName") is None and BETA_CLASS not in (old["metadata"].get("annotations") or {}):
+        spec.pop("storageClassName", None)  # the default class, set later than by admission
+    if (claim.get("status") or {}).get("phase") == "Bound":
+        resources = spec.get("resources") or {}
+        if resources.get("requests") is not None:
+            old_requests = (old_spec.get("resources") or {}).get("requests") or {}
+            requests = {**resources["requests"], "storage": old_requests.get("storage")}
+            spec["resources"] = {**resources, "requests": requests}
+        spec.pop("volumeAttributesClassName", None)
+        if "volumeAttributesClassName" in old_spec:
+            spec["volumeAttributesClassName"] = old_spec["volumeAttributesClassName"]
+    return spec, old_spec
+
+
+def _class_was_annotation(claim: Object, old: Object) -> bool:
+    """Return whether the class of the old annotation has become the field ``storageClassName``."""
+    old_class = (old["metadata"].get("annotations") or {}).get(BETA_CLASS)
+    new_class = (claim["metadata"].get("annotations") or {}).get(BETA_CLASS, old_class)
+    return old_class is not None and new_class == old_class and old["spec"].get("storageClassName") is None and (
+        claim["spec"].get("storageClassName") == old_class)
 
 
 def _storage(holder: Object, field: str) -> Quantity | None:
     amount = (holder.get(field) or {}).get("storage")
     return None if amount is None else Quantity.parse(amount)
-
-
-def _validate_attributes_class(claim: Object, old: Object, errors: Errors) -> None:
-    new_class = claim["spec"].get("volumeAttributesClassName")
-    current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
-    if current is None or new_class or new_class == old["spec"].get("volumeAttributesClassName"):
-        return
-    what = "nil" if new_class is None else "empty string"
-    why = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
-    errors.append(forbidden_field("spec.volumeAttributesClassName", why))
 
 
 RESIZE_STATUSES = ("ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress",
@@ -215,13 +192,13 @@ def _validate_amount(amount: str, path: str, errors: Errors) -> None:
 
 
 def _validate_resource_key(name: str, path: str, errors: Errors) -> bool:
-    """Of Kubernetes' own resources only storage; whether it is one."""
-    wrong = label_key(name)
-    validate_format(name, wrong, path, errors)
-    if not wrong and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
+    """Require a qualified name, of Kubernetes' own resources ``storage``. Returns whether it is one."""
+    complaints = label_key(name)
+    validate_format(name, complaints, path, errors)
+    if not complaints and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
         errors.append(not_supported(path, name, ("storage",)))
         return False
-    return not wrong
+    return not complaints
 
 
 def claim_warnings(claim: Object) -> list[str]:
@@ -233,11 +210,11 @@ def claim_warnings(claim: Object) -> list[str]:
 
 
 def claim_spec_warnings(spec: Object, path: str) -> list[str]:
-    """Bytes come whole."""
+    """Warn of sizes that are no whole number of bytes."""
     warnings = []
     for field in ("requests", "limits"):
         size = _storage(spec.get("resources") or {}, field)
         if size is not None and size.nanos % NANO:
-            why = f"fractional byte value {quote(str(size))} is invalid, must be an integer"
-            warnings.append(f"{path}.resources.{field}[storage]: {why}")
+            detail = f"fractional byte value {quote(str(size))} is invalid, must be an integer"
+            warnings.append(f"{path}.resources.{field}[storage]: {detail}")
     return warnings

@@ -1,14 +1,27 @@
-"""Namespaces, config maps and secrets (``pkg/apis/core/validation/validation.go``)."""
+"""Namespaces, ConfigMaps, Secrets, Nodes and Events (``pkg/apis/core/validation/{validation,events}.go``)."""
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
-from kubepy.api.errors import WHOLE_OBJECT, FieldError, forbidden_field, invalid_value, required, too_long
-from kubepy.api.meta import Object
-from kubepy.apiserver.validation.fields import Errors, validate_format, validate_immutable
-from kubepy.apiserver.validation.formats import config_map_key
+from kubepy.api.errors import WHOLE_OBJECT, FieldError, duplicate, forbidden_field, invalid_value, required, too_long
+from kubepy.api.meta import Object, namespace_of
+from kubepy.api.values.names import dns1123_subdomain, qualified_name
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    go_view,
+    label_value,
+    validate_format,
+    validate_immutable,
+    validate_label_name,
+    validate_optional_choice,
+)
+from kubepy.apiserver.validation.formats import config_map_key, is_ipv6, validate_cidr
+from kubepy.apiserver.validation.pods.scheduling import TAINT_EFFECTS
+from kubepy.apiserver.validation.resources import validate_resource_quantity
 
 MAX_DATA_BYTES = 1024 * 1024
 STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -26,7 +39,7 @@ def validate_namespace(namespace: Object) -> list[FieldError]:
 
 
 def validate_namespace_finalize(namespace: Object) -> list[FieldError]:
-    """The subresource that alone changes ``spec.finalizers``."""
+    """Validate the subresource ``finalize``, the only one to change ``spec.finalizers``."""
     errors: Errors = []
     for index, finalizer in enumerate((namespace.get("spec") or {}).get("finalizers") or ()):
         validate_namespace_finalizer(finalizer, f"spec.finalizers[{index}]", errors)
@@ -34,23 +47,21 @@ def validate_namespace_finalize(namespace: Object) -> list[FieldError]:
 
 
 def validate_namespace_finalizer(finalizer: str, path: str, errors: Errors) -> None:
-    from kubepy.api.values.names import qualified_name
-
     validate_format(finalizer, qualified_name(finalizer), path, errors)
     if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
-        why = "name is neither a standard finalizer name nor is it fully qualified"
-        errors.append(invalid_value(path, finalizer, why))
+        detail = "name is neither a standard finalizer name nor is it fully qualified"
+        errors.append(invalid_value(path, finalizer, detail))
 
 
 def validate_namespace_status_update(namespace: Object) -> list[FieldError]:
-    """The phase follows from the deletion timestamp."""
+    """Require the phase that follows from the deletion timestamp."""
     phase = (namespace.get("status") or {}).get("phase", "")
     deleted = bool(namespace["metadata"].get("deletionTimestamp"))
     expected = "Terminating" if deleted else "Active"
     if phase == expected:
         return []
-    why = f"may only be '{expected}' if `deletionTimestamp` is {'not empty' if deleted else 'empty'}"
-    return [invalid_value("status.Phase", phase, why)]
+    detail = f"may only be '{expected}' if `deletionTimestamp` is {'not empty' if deleted else 'empty'}"
+    return [invalid_value("status.Phase", phase, detail)]
 
 
 # --- config maps --------------------------------------------------------------------------------------------------
@@ -76,17 +87,17 @@ def _validate_key(key: str, path: str, errors: Errors) -> None:
 
 
 def decoded_size(encoded: str) -> int:
-    """How many bytes a base64 text stands for."""
+    """Return the number of bytes that a base64 text encodes."""
     return len(encoded) * 3 // 4 - encoded[-2:].count("=")
 
 
 def validate_immutable_data(new: Object, old: Object, fields: tuple[str, ...]) -> list[FieldError]:
-    """What was marked immutable stays so, and its data too."""
+    """Refuse changes of data that is marked immutable, and of the mark."""
     if not old.get("immutable"):
         return []
-    found = [] if new.get("immutable") else [forbidden_field("immutable", IMMUTABLE_DATA)]
+    errors = [] if new.get("immutable") else [forbidden_field("immutable", IMMUTABLE_DATA)]
     changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
-    return found + [forbidden_field(field, IMMUTABLE_DATA) for field in changed]
+    return errors + [forbidden_field(field, IMMUTABLE_DATA) for field in changed]
 
 
 # --- secrets ------------------------------------------------------------------------------------------------------
@@ -99,11 +110,6 @@ def validate_secret(secret: Object) -> list[FieldError]:
         _validate_key(key, "data", errors)
     if sum(map(decoded_size, data.values())) > MAX_DATA_BYTES:
         errors.append(too_long("data", MAX_DATA_BYTES))
-    _validate_secret_type(secret, data, errors)
-    return errors
-
-
-def _validate_secret_type(secret: Object, data: Mapping[str, str], errors: Errors) -> None:
     match secret.get("type", ""):
         case "kubernetes.io/service-account-token":
             name = "kubernetes.io/service-account.name"
@@ -121,29 +127,27 @@ def _validate_secret_type(secret: Object, data: Mapping[str, str], errors: Error
                 errors.append(required("data[ssh-privatekey]"))
         case "kubernetes.io/tls":
             errors.extend(required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data)
+    return errors
 
 
 def _validate_json(key: str, data: Mapping[str, str], errors: Errors) -> None:
-    import json
-    from base64 import b64decode
-
     if key not in data:
         errors.append(required(f"data[{key}]"))
         return
-    why = ""
+    detail = ""
     try:
         parsed: Any = json.loads(b64decode(data[key]))
     except ValueError:
         text = b64decode(data[key]).decode(errors="replace").strip()
-        why = "unexpected end of JSON input" if not text else (
+        detail = "unexpected end of JSON input" if not text else (
             f"invalid character '{text[0]}' looking for beginning of value")
     else:
         kinds = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
         if isinstance(parsed, tuple(kinds)):
             kind = next(name for kind, name in kinds.items() if isinstance(parsed, kind))
-            why = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-    if why:
-        errors.append(invalid_value(f"data[{key}]", "<secret contents redacted>", why))
+            detail = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    if detail:
+        errors.append(invalid_value(f"data[{key}]", "<secret contents redacted>", detail))
 
 
 def validate_secret_type_kept(new: Object, old: Object) -> list[FieldError]:
@@ -153,13 +157,122 @@ def validate_secret_type_kept(new: Object, old: Object) -> list[FieldError]:
 
 
 def secret_warnings(secret: Object) -> list[str]:
-    """A TLS secret whose key pair cannot be read. Only what shows without a cryptographic library is looked at."""
+    """Warn of a TLS secret without PEM data. Certificates and keys are not parsed: no cryptographic library is here."""
     if secret.get("type") != "kubernetes.io/tls":
         return []
-    from base64 import b64decode
-
     data = secret.get("data") or {}
-    for key, found in (("tls.crt", "certificate"), ("tls.key", "key")):
+    for key, name in (("tls.crt", "certificate"), ("tls.key", "key")):
         if b"-----BEGIN " not in b64decode(data.get(key, "")):
-            return [f"tls: failed to find any PEM data in {found} input"]
+            return [f"tls: failed to find any PEM data in {name} input"]
     return []
+
+
+# --- events: the rules of the group "" ------------------------------------------------------------------------------
+
+
+LIMITS = (("reportingInstance", 128), ("action", 128), ("reason", 128))
+NAMESPACE_DIFFERS = "does not match event.namespace"
+
+
+def validate_event(event: Object) -> list[FieldError]:
+    errors: Errors = []
+    namespace = namespace_of(event)
+    involved = (event.get("involvedObject") or {}).get("namespace", "")
+    if event.get("eventTime") is None:
+        if namespace not in ((involved,) if involved else ("", "default")):
+            errors.append(invalid_value("involvedObject.namespace", involved, NAMESPACE_DIFFERS))
+    else:
+        if not involved and namespace not in ("default", "kube-system"):
+            errors.append(invalid_value("involvedObject.namespace", involved, NAMESPACE_DIFFERS))
+        # Events with an eventTime must have the fields of events.k8s.io.
+        controller = event.get("reportingComponent", "")
+        if not controller:
+            errors.append(required("reportingComponent"))
+        validate_format(controller, qualified_name(controller), "reportingComponent", errors)
+        for field, limit in LIMITS:
+            value = event.get(field, "")
+            if not value:
+                errors.append(required(field))
+            if len(value.encode()) > limit:
+                errors.append(invalid_value(field, "", f"can have at most {limit} characters"))
+        if len(event.get("message", "").encode()) > 1024:
+            errors.append(invalid_value("message", "", "can have at most 1024 characters"))
+    validate_format(namespace, dns1123_subdomain(namespace), "namespace", errors)
+    return errors
+
+
+# --- nodes ----------------------------------------------------------------------------------------------------------
+
+
+POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'
+
+
+def validate_node(node: Object) -> list[FieldError]:
+    errors: Errors = []
+    spec, status = node.get("spec") or {}, node.get("status") or {}
+    # Upstream reports errors of taints under the path of metadata.
+    validate_taints(spec.get("taints") or (), "metadata.taints", errors)
+    _validate_amounts(status, errors)
+    networks = spec.get("podCIDRs") or []
+    for index, network in enumerate(networks):
+        validate_cidr(network, f"spec.podCIDRs[{index}]", errors)
+    if len(networks) > 1 and (len(networks) > 2 or is_ipv6(networks[0]) == is_ipv6(networks[1])):
+        errors.append(invalid_value("spec.podCIDRs", networks, "may specify no more than one CIDR for each IP family"))
+    return errors
+
+
+def _validate_amounts(status: Object, errors: Errors) -> None:
+    for field in ("capacity", "allocatable"):
+        amounts = status.get(field) or {}
+        for name in sorted(amounts):
+            validate_resource_quantity(name, amounts[name], f"status.{field}.{name}", errors)
+
+
+def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors) -> None:
+    taint_keys: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        at, key, effect = f"{path}[{index}]", taint.get("key", ""), taint.get("effect", "")
+        validate_label_name(key, f"{at}.key", errors)
+        if complaints := label_value(taint.get("value", "")):
+            errors.append(invalid_value(f"{at}.value", taint.get("value", ""), ";".join(complaints)))
+        if not effect:
+            errors.append(required(f"{at}.effect"))
+        else:
+            validate_optional_choice(effect, TAINT_EFFECTS, f"{at}.effect", errors)
+        if (key, effect) in taint_keys:
+            text = duplicate(at, go_view("core.Taint", taint)).text
+            text += ": taints must be unique by key and effect pair"
+            errors.append(FieldError("FieldValueDuplicate", at, text))
+        taint_keys.add((key, effect))
+
+
+def validate_node_update(node: Object, old: Object) -> list[FieldError]:
+    """Validate an update of the node or of its status."""
+    errors: Errors = []
+    spec, old_spec, status = node.get("spec") or {}, old.get("spec") or {}, node.get("status") or {}
+    _validate_amounts(status, errors)
+    addresses = status.get("addresses") or []
+    for index, address in enumerate(addresses):
+        if address in addresses[:index]:
+            errors.append(duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address)))
+    networks, old_networks = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []
+    if old_networks and networks != old_networks:
+        errors.append(forbidden_field("spec.podCIDRs", POD_CIDR_KEPT))
+    provider = old_spec.get("providerID", "")
+    if provider and provider != spec.get("providerID", ""):
+        detail = 'node updates may not change providerID except from "" to valid'
+        errors.append(forbidden_field("spec.providerID", detail))
+    validate_taints(spec.get("taints") or (), "metadata.taints", errors)
+    if spec.get("externalID", "") != old_spec.get("externalID", ""):
+        errors.append(forbidden_field("spec.externalID", "may not be updated"))
+    return errors
+
+
+def node_warnings(node: Object) -> list[str]:
+    spec = node.get("spec") or {}
+    warnings = []
+    if spec.get("configSource") is not None:
+        warnings.append("spec.configSource: the feature is removed")
+    if spec.get("externalID"):
+        warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+    return warnings

@@ -13,14 +13,17 @@ from kubepy.apiserver.validation.fields import (
     IMMUTABLE,
     NEGATIVE,
     Errors,
+    go_view,
+    has_invalid_label_value,
+    label_key,
+    selector_view,
     semantically_equal,
     validate_format,
     validate_immutable,
+    validate_label_selector,
     validate_nonnegative,
     validate_optional_choice,
 )
-from kubepy.apiserver.validation.goview import go_view, selector_view
-from kubepy.apiserver.validation.labels import has_invalid_label_value, label_key, validate_label_selector
 from kubepy.apiserver.validation.pods.warnings import DEPRECATED_LABELS
 from kubepy.apiserver.validation.storage_sources import validate_csi_driver_name
 
@@ -37,33 +40,29 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
     errors: Errors = []
     spec = driver["spec"]
     validate_optional_choice(spec.get("fsGroupPolicy"), GROUP_POLICIES, "spec.fsGroupPolicy", errors)
-    _validate_token_requests(spec.get("tokenRequests") or (), "spec.tokenRequests", errors)
+    audiences: set[str] = set()
+    for index, request in enumerate(spec.get("tokenRequests") or ()):
+        audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
+        if audience in audiences:
+            errors.append(duplicate(f"spec.tokenRequests[{index}].audience", audience))
+            continue
+        audiences.add(audience)
+        if seconds is not None:
+            validate_token_lifetime(seconds, f"spec.tokenRequests[{index}].expirationSeconds", errors)
     errors.extend(not_supported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)
                   for mode in spec.get("volumeLifecycleModes") or () if mode not in LIFECYCLE_MODES)
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period is not None and period < SHORTEST_PERIOD:
-        why = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
-        errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, why))
+        detail = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
+        errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
     if old is not None:
         for field, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
             validate_immutable(spec.get(field), old["spec"].get(field), f"spec.{shown}", errors)  # upstream's spelling
     return errors
 
 
-def _validate_token_requests(requests: list[Object] | tuple[()], path: str, errors: Errors) -> None:
-    audiences: set[str] = set()
-    for index, request in enumerate(requests):
-        audience, seconds = request.get("audience", ""), request.get("expirationSeconds")
-        if audience in audiences:
-            errors.append(duplicate(f"{path}[{index}].audience", audience))
-            continue
-        audiences.add(audience)
-        if seconds is not None:
-            validate_token_lifetime(seconds, f"{path}[{index}].expirationSeconds", errors)
-
-
 def validate_token_lifetime(seconds: int, path: str, errors: Errors) -> None:
-    """How long a service account's token may be good for."""
+    """Validate the lifetime of a service account's token."""
     if seconds < TEN_MINUTES:
         errors.append(invalid_value(path, seconds, "may not specify a duration less than 10 minutes"))
     if seconds > 2**32:
@@ -74,38 +73,36 @@ def validate_token_lifetime(seconds: int, path: str, errors: Errors) -> None:
 
 
 def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
-    """A driver's entry stays as it is, but for the number of volumes that it attaches."""
+    """Validate a CSINode; an update may change of a driver's entry only the number of volumes that it attaches."""
     errors: Errors = []
     names: set[str] = set()
     drivers = node["spec"].get("drivers") or []
     for index, driver in enumerate(drivers):
-        _validate_node_driver(driver, names, f"spec.drivers[{index}]", errors)
-    for before in ((old or {}).get("spec") or {}).get("drivers") or ():
+        driver_path = f"spec.drivers[{index}]"
+        name, identifier = driver.get("name", ""), driver.get("nodeID", "")
+        validate_csi_driver_name(name, f"{driver_path}.name", errors)
+        if not identifier:
+            errors.append(required(f"{driver_path}.nodeID"))
+        if len(identifier.encode()) > LONGEST_NODE_ID:
+            detail = f"must be {LONGEST_NODE_ID} characters or less"
+            errors.append(invalid_value(f"{driver_path}.nodeID", identifier, detail))
+        validate_nonnegative((driver.get("allocatable") or {}).get("count"), f"{driver_path}.allocatable.count", errors)
+        if name in names:
+            errors.append(duplicate(f"{driver_path}.name", name))
+        names.add(name)
+        keys = driver.get("topologyKeys") or []
+        for position, key in enumerate(keys):
+            if not key:
+                errors.append(required(driver_path))
+            if key in keys[:position]:
+                errors.append(duplicate(driver_path, key))
+            validate_format(key, label_key(key), driver_path, errors)
+    for old_driver in ((old or {}).get("spec") or {}).get("drivers") or ():
         for driver in drivers:
-            kept, was = ({**one, "allocatable": None} for one in (driver, before))
-            if driver.get("name") == before.get("name") and not semantically_equal(kept, was):
-                errors.append(invalid_value("spec.drivers", go_view("*storage.CSINodeDriver", kept), IMMUTABLE))
+            compared, old_compared = ({**each, "allocatable": None} for each in (driver, old_driver))
+            if driver.get("name") == old_driver.get("name") and not semantically_equal(compared, old_compared):
+                errors.append(invalid_value("spec.drivers", go_view("*storage.CSINodeDriver", compared), IMMUTABLE))
     return errors
-
-
-def _validate_node_driver(driver: Object, names: set[str], path: str, errors: Errors) -> None:
-    name, identifier = driver.get("name", ""), driver.get("nodeID", "")
-    validate_csi_driver_name(name, f"{path}.name", errors)
-    if not identifier:
-        errors.append(required(f"{path}.nodeID"))
-    if len(identifier.encode()) > LONGEST_NODE_ID:
-        errors.append(invalid_value(f"{path}.nodeID", identifier, f"must be {LONGEST_NODE_ID} characters or less"))
-    validate_nonnegative((driver.get("allocatable") or {}).get("count"), f"{path}.allocatable.count", errors)
-    if name in names:
-        errors.append(duplicate(f"{path}.name", name))
-    names.add(name)
-    keys = driver.get("topologyKeys") or []
-    for index, key in enumerate(keys):
-        if not key:
-            errors.append(required(path))
-        if key in keys[:index]:
-            errors.append(duplicate(path, key))
-        validate_format(key, label_key(key), path, errors)
 
 
 # --- capacities ---------------------------------------------------------------------------------------------------
@@ -129,7 +126,7 @@ def validate_capacity(capacity: Object, old: Object | None = None) -> list[Field
 
 
 def capacity_warnings(capacity: Object) -> list[str]:
-    """Deprecated labels of nodes (``GetWarningsForNodeSelector``)."""
+    """Warn of deprecated labels of nodes (``GetWarningsForNodeSelector``)."""
     topology, warnings = capacity.get("nodeTopology") or {}, []
     for index, expression in enumerate(topology.get("matchExpressions") or ()):
         if (key := expression.get("key", "")) in DEPRECATED_LABELS:
@@ -142,28 +139,24 @@ def capacity_warnings(capacity: Object) -> list[str]:
 
 
 def validate_attachment(attachment: Object, old: Object | None = None) -> list[FieldError]:
-    """A VolumeAttachment: of a new one the attacher must be a driver's name, of an old one the spec stays."""
+    """Validate a VolumeAttachment: a new one's attacher must be a driver's name, an update may not change the spec."""
     errors: Errors = []
     spec = attachment["spec"]
     attacher, node, source = spec.get("attacher", ""), spec.get("nodeName", ""), spec.get("source") or {}
     if not attacher:
         errors.append(required("spec.attacher"))
-    _validate_attached(source, "spec.source", errors)
+    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if name is None and inline is None:
+        errors.append(required("spec.source", ONE_SOURCE))
+    elif name is not None and inline is not None:
+        errors.append(forbidden_field("spec.source", ONE_SOURCE))
+    elif name == "":
+        errors.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
     validate_format(node, dns1123_subdomain(node), "spec.nodeName", errors)
     if old is None:
         validate_csi_driver_name(attacher, "spec.attacher", errors)
-        if (name := source.get("persistentVolumeName")) is not None:
+        if name is not None:
             validate_format(name, dns1123_subdomain(name), "spec.source.persistentVolumeName", errors)
     elif not semantically_equal(spec, old["spec"]):
         errors.append(invalid_value("spec", go_view("storage.VolumeAttachmentSpec", spec), IMMUTABLE))
     return errors
-
-
-def _validate_attached(source: Object, path: str, errors: Errors) -> None:
-    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
-    if name is None and inline is None:
-        errors.append(required(path, ONE_SOURCE))
-    elif name is not None and inline is not None:
-        errors.append(forbidden_field(path, ONE_SOURCE))
-    elif name == "":
-        errors.append(required(f"{path}.persistentVolumeName", "must specify non empty persistentVolumeName"))

@@ -7,13 +7,14 @@ from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.validation.apps import validate_at_most_100_percent, validate_int_or_percent
 from kubepy.apiserver.validation.fields import (
     Errors,
+    go_view,
+    has_invalid_label_value,
     validate_choice,
     validate_immutable,
+    validate_label_selector,
     validate_nonnegative,
     validate_optional_choice,
 )
-from kubepy.apiserver.validation.goview import go_view
-from kubepy.apiserver.validation.labels import has_invalid_label_value, validate_label_selector
 
 HIGHEST_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
@@ -48,12 +49,12 @@ def validate_priority_class(priority_class: Object) -> list[FieldError]:
     errors: Errors = []
     name, value = name_of(priority_class), priority_class.get("value", 0)
     if name.startswith("system-"):
-        if why := _system_complaint(priority_class, name, value):
+        if detail := _system_complaint(priority_class, name, value):
             prefix = "priority class names with 'system-' prefix are reserved for system use only. error: "
-            errors.append(forbidden_field("metadata.name", prefix + why))
+            errors.append(forbidden_field("metadata.name", prefix + detail))
     elif value > HIGHEST_PRIORITY:
-        why = f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}"
-        errors.append(forbidden_field("value", why))
+        detail = f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}"
+        errors.append(forbidden_field("value", detail))
     if (policy := priority_class.get("preemptionPolicy")) is not None:
         validate_choice(policy, ("PreemptLowerPriority", "Never"), "preemptionPolicy", errors)
     return errors

@@ -1,4 +1,4 @@
-"""Services (``validateService``, ``ValidateServiceUpdate`` in ``pkg/apis/core/validation/validation.go``)."""
+"""Services (``ValidateService*`` in ``pkg/apis/core/validation/validation.go``, ``pkg/api/service/warnings.go``)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.services import is_headless, needs_health_check
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.defaults.services import is_externally_accessible
-from kubepy.apiserver.validation.fields import Errors, validate_choice, validate_format, validate_optional_choice
+from kubepy.apiserver.validation.fields import (
+    Errors,
+    go_view,
+    label_key,
+    validate_choice,
+    validate_format,
+    validate_labels,
+    validate_optional_choice,
+)
 from kubepy.apiserver.validation.formats import (
+    cidr_warnings,
     ip_address,
+    ip_warnings,
     is_ipv6,
     port_number,
     port_number_or_name,
@@ -17,8 +27,6 @@ from kubepy.apiserver.validation.formats import (
     validate_ip,
     without_leading_zeros,
 )
-from kubepy.apiserver.validation.goview import go_view
-from kubepy.apiserver.validation.labels import label_key, validate_labels
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -28,13 +36,17 @@ ONE_DAY = 86400
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 TOPOLOGY_HINTS, TOPOLOGY_MODE = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
 FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
-FIXED = "may not change once set"
+IMMUTABLE_ONCE_SET = "may not change once set"
 
 
 def validate_service(service: Object, old: Object | None = None) -> list[FieldError]:
     errors: Errors = []
     spec = service["spec"]
-    _validate_topology_annotations(service, errors)
+    annotations = annotations_of(service)
+    hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
+    if hints is not None and mode is not None and hints != mode:
+        detail = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
+        errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, detail))
     _validate_type(service, errors)
     names: set[str] = set()
     ports = spec.get("ports") or []
@@ -43,20 +55,25 @@ def validate_service(service: Object, old: Object | None = None) -> list[FieldEr
     validate_labels(spec.get("selector"), "spec.selector", errors)
     _validate_affinity(spec, errors)
     errors.extend(validate_cluster_ips(service, old))
-    _validate_external_ips(spec, (old or {"spec": {}})["spec"].get("externalIPs") or [], errors)
+    old_ips = (old or {"spec": {}})["spec"].get("externalIPs") or []
+    for index, ip in enumerate(spec.get("externalIPs") or ()):
+        at = f"spec.externalIPs[{index}]"
+        if ip not in old_ips and ip_address(ip):
+            validate_ip(ip, at, errors)
+        else:
+            validate_endpoint_ip(ip, at, errors)
     validate_choice(spec.get("type", ""), TYPES, "spec.type", errors)
     _validate_port_numbers(spec, ports, errors)
-    _validate_balancer_fields(service, old, errors)
+    is_balancer = spec.get("type") == "LoadBalancer"
+    _validate_source_ranges(service, old, errors)
+    allocate = spec.get("allocateLoadBalancerNodePorts")
+    if allocate is not None and not is_balancer:
+        errors.append(forbidden_field("spec.allocateLoadBalancerNodePorts", FOR_BALANCERS))
+    if allocate is None and is_balancer:
+        errors.append(required("allocateLoadBalancerNodePorts"))
+    _validate_balancer_class(spec, None, errors)
     _validate_traffic(service, errors)
     return errors
-
-
-def _validate_topology_annotations(service: Object, errors: Errors) -> None:
-    annotations = annotations_of(service)
-    hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
-    if hints is not None and mode is not None and hints != mode:
-        why = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
-        errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, why))
 
 
 def _validate_type(service: Object, errors: Errors) -> None:
@@ -65,20 +82,16 @@ def _validate_type(service: Object, errors: Errors) -> None:
     if not spec.get("ports") and not is_headless(service) and kind != "ExternalName":
         errors.append(required("spec.ports"))
     if kind in ("LoadBalancer", "NodePort") and is_headless(service):
-        why = f"may not be set to 'None' for {kind} services"
-        errors.append(invalid_value("spec.clusterIPs[0]", spec["clusterIPs"][0], why))
+        detail = f"may not be set to 'None' for {kind} services"
+        errors.append(invalid_value("spec.clusterIPs[0]", spec["clusterIPs"][0], detail))
     if kind == "ExternalName":
-        _validate_external_name(spec, errors)
-
-
-def _validate_external_name(spec: Object, errors: Errors) -> None:
-    errors.extend(forbidden_field(f"spec.{field}", "may not be set for ExternalName services")
-                  for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field))
-    name = spec.get("externalName", "").removesuffix(".")
-    if not name:
-        errors.append(required("spec.externalName"))
-    else:
-        validate_format(name, dns1123_subdomain(name), "spec.externalName", errors)
+        errors.extend(forbidden_field(f"spec.{field}", "may not be set for ExternalName services")
+                      for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field))
+        name = spec.get("externalName", "").removesuffix(".")
+        if not name:
+            errors.append(required("spec.externalName"))
+        else:
+            validate_format(name, dns1123_subdomain(name), "spec.externalName", errors)
 
 
 # --- ports --------------------------------------------------------------------------------------------------------
@@ -93,9 +106,9 @@ def _validate_port(port: Object, names: set[str], needs_name: bool, path: str, e
     elif needs_name:
         errors.append(required(f"{path}.name"))
     number, target = port.get("port", 0), port.get("targetPort", 0)
-    errors.extend(invalid_value(f"{path}.port", number, why) for why in port_number(number))
+    errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
     validate_choice(port.get("protocol", ""), PROTOCOLS, f"{path}.protocol", errors)
-    errors.extend(invalid_value(f"{path}.targetPort", target, why) for why in port_number_or_name(target))
+    errors.extend(invalid_value(f"{path}.targetPort", target, detail) for detail in port_number_or_name(target))
     if (protocol := port.get("appProtocol")) is not None:
         validate_format(protocol, label_key(protocol), f"{path}.appProtocol", errors)
 
@@ -104,19 +117,15 @@ def _validate_port_numbers(spec: Object, ports: list[Object], errors: Errors) ->
     if spec.get("type") == "ClusterIP":
         errors.extend(forbidden_field(f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
                       for index, port in enumerate(ports) if port.get("nodePort"))
-    on_nodes: set[tuple[str, int]] = set()
-    for index, port in enumerate(ports):
-        key = (port.get("protocol", ""), port.get("nodePort", 0))
-        if key[1] and key in on_nodes:
-            errors.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))
-        on_nodes.add(key)
-    seen: set[tuple[str, int]] = set()
-    for index, port in enumerate(ports):
-        key = (port.get("protocol", ""), port.get("port", 0))
-        if key in seen:
-            shown = {"protocol": key[0], "port": key[1]}
-            errors.append(duplicate(f"spec.ports[{index}]", go_view("core.ServicePort", shown)))
-        seen.add(key)
+    node_ports = [(port.get("protocol", ""), port.get("nodePort", 0)) for port in ports]
+    for index, (protocol, number) in enumerate(node_ports):
+        if number and (protocol, number) in node_ports[:index]:
+            errors.append(duplicate(f"spec.ports[{index}].nodePort", number))
+    own_ports = [(port.get("protocol", ""), port.get("port", 0)) for port in ports]
+    for index, (protocol, number) in enumerate(own_ports):
+        if (protocol, number) in own_ports[:index]:
+            shown = go_view("core.ServicePort", {"protocol": protocol, "port": number})
+            errors.append(duplicate(f"spec.ports[{index}]", shown))
 
 
 def _validate_affinity(spec: Object, errors: Errors) -> None:
@@ -131,33 +140,48 @@ def _validate_affinity(spec: Object, errors: Errors) -> None:
     if seconds is None:
         errors.append(required(path, "when session affinity type is ClientIP"))
     elif not 0 < seconds <= ONE_DAY:
-        why = f"must be greater than 0 and less than {ONE_DAY}"
-        errors.append(invalid_value(f"{path}.clientIP.timeoutSeconds", seconds, why))
+        detail = f"must be greater than 0 and less than {ONE_DAY}"
+        errors.append(invalid_value(f"{path}.clientIP.timeoutSeconds", seconds, detail))
 
 
 # --- addresses ----------------------------------------------------------------------------------------------------
 
 
 def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError]:
-    """``ValidateServiceClusterIPsRelatedFields``."""
+    """Validate ``clusterIP``, ``clusterIPs`` and ``ipFamilies`` (``ValidateServiceClusterIPsRelatedFields``)."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return []
     errors: Errors = []
-    ips = spec.get("clusterIPs") or []
+    ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
     _validate_first_ip(spec.get("clusterIP", ""), ips, errors)
-    _validate_families(spec, errors)
-    count = len(errors)
-    _validate_ip_formats(ips, (old or {"spec": {}})["spec"].get("clusterIPs") or [], errors)
-    bad_format = len(errors) > count
+    for index, family in enumerate(families):
+        if family not in ("IPv4", "IPv6"):
+            errors.append(not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6")))
+        if family in families[:index]:
+            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
+    validate_optional_choice(spec.get("ipFamilyPolicy"), FAMILY_POLICIES, "spec.ipFamilyPolicy", errors)
+    format_errors: Errors = []
+    old_ips = (old or {"spec": {}})["spec"].get("clusterIPs") or []
+    for index, ip in enumerate(ips):
+        if index == 0 and ip == "None":
+            if len(ips) > 1:
+                format_errors.append(invalid_value("spec.clusterIPs", ips, "'None' must be the first and only value"))
+        elif ip not in old_ips:
+            validate_ip(ip, f"spec.clusterIPs[{index}]", format_errors)
+    errors += format_errors
     if len(ips) > 2:
         errors.append(invalid_value("spec.clusterIPs", ips, "may only hold up to 2 values"))
-    if bad_format:
+    if format_errors:
         return errors
     if len(ips) > 1 and (len(ips) > 2 or is_ipv6(ips[0]) == is_ipv6(ips[1])):
         errors.append(invalid_value("spec.clusterIPs", ips, "may specify no more than one IP for each IP family"))
     if not is_headless(service):
-        _validate_ips_of_families(ips, spec.get("ipFamilies") or [], errors)
+        for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
+            if family in ("IPv4", "IPv6") and (family == "IPv6") != is_ipv6(ip):
+                article = "an IPv4" if family == "IPv4" else "an IPv6"
+                detail = f"expected {article} value as indicated by `ipFamilies[{index}]`"
+                errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, detail))
     return errors
 
 
@@ -170,45 +194,8 @@ def _validate_first_ip(ip: str, ips: list[str], errors: Errors) -> None:
         errors.append(invalid_value("spec.clusterIPs", ips, "must be empty when `clusterIP` is not specified"))
 
 
-def _validate_families(spec: Object, errors: Errors) -> None:
-    seen: set[str] = set()
-    for index, family in enumerate(spec.get("ipFamilies") or ()):
-        if family not in ("IPv4", "IPv6"):
-            errors.append(not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6")))
-        if family in seen:
-            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
-        seen.add(family)
-    validate_optional_choice(spec.get("ipFamilyPolicy"), FAMILY_POLICIES, "spec.ipFamilyPolicy", errors)
-
-
-def _validate_ip_formats(ips: list[str], known: list[str], errors: Errors) -> None:
-    for index, ip in enumerate(ips):
-        if index == 0 and ip == "None":
-            if len(ips) > 1:
-                errors.append(invalid_value("spec.clusterIPs", ips, "'None' must be the first and only value"))
-        elif ip not in known:
-            validate_ip(ip, f"spec.clusterIPs[{index}]", errors)
-
-
-def _validate_ips_of_families(ips: list[str], families: list[str], errors: Errors) -> None:
-    for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
-        if family in ("IPv4", "IPv6") and (family == "IPv6") != is_ipv6(ip):
-            article = "an IPv4" if family == "IPv4" else "an IPv6"
-            why = f"expected {article} value as indicated by `ipFamilies[{index}]`"
-            errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, why))
-
-
-def _validate_external_ips(spec: Object, known: list[str], errors: Errors) -> None:
-    for index, ip in enumerate(spec.get("externalIPs") or ()):
-        at = f"spec.externalIPs[{index}]"
-        if ip not in known and ip_address(ip):
-            validate_ip(ip, at, errors)
-        else:
-            validate_endpoint_ip(ip, at, errors)
-
-
 def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
-    """An address that others can reach."""
+    """Require an address that other hosts can reach."""
     import ipaddress
 
     try:
@@ -216,53 +203,39 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
     except ValueError:
         errors.append(invalid_value(path, ip, "must be a valid IP address"))
         return
-    for holds, why in (
+    is_link_local_multicast = ip.startswith("224.0.0.") or ip.lower().startswith("ff02:")
+    for holds, detail in (
         (parsed.is_unspecified, f"may not be unspecified ({ip})"),
         (parsed.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
         (parsed.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-        (_is_link_local_multicast(ip), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+        (is_link_local_multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
     ):
         if holds:
-            errors.append(invalid_value(path, ip, why))
-
-
-def _is_link_local_multicast(ip: str) -> bool:
-    return ip.startswith("224.0.0.") or ip.lower().startswith("ff02:")
+            errors.append(invalid_value(path, ip, detail))
 
 
 # --- load balancers and traffic -----------------------------------------------------------------------------------
 
 
-def _validate_balancer_fields(service: Object, old: Object | None, errors: Errors) -> None:
-    spec = service["spec"]
-    is_balancer = spec.get("type") == "LoadBalancer"
-    _validate_source_ranges(service, old, errors)
-    allocate = spec.get("allocateLoadBalancerNodePorts")
-    if allocate is not None and not is_balancer:
-        errors.append(forbidden_field("spec.allocateLoadBalancerNodePorts", FOR_BALANCERS))
-    if allocate is None and is_balancer:
-        errors.append(required("allocateLoadBalancerNodePorts"))
-    _validate_balancer_class(spec, None, errors)
-
-
 def _validate_source_ranges(service: Object, old: Object | None, errors: Errors) -> None:
     spec, annotations = service["spec"], annotations_of(service)
-    ranges, noted = spec.get("loadBalancerSourceRanges") or [], annotations.get(SOURCE_RANGES)
+    ranges, annotation = spec.get("loadBalancerSourceRanges") or [], annotations.get(SOURCE_RANGES)
     if ranges:
         path = "spec.LoadBalancerSourceRanges"  # upstream's spelling
-    elif noted is not None:
+    elif annotation is not None:
         path = f"metadata.annotations[{SOURCE_RANGES}]"
     else:
         return
     if spec.get("type") != "LoadBalancer":
         errors.append(forbidden_field(path, FOR_BALANCERS))
     if ranges:
-        known = [one.strip() for one in (old or {"spec": {}})["spec"].get("loadBalancerSourceRanges") or ()]
+        old_spec = (old or {"spec": {}})["spec"]
+        old_ranges = [network.strip() for network in old_spec.get("loadBalancerSourceRanges") or ()]
         for index, value in enumerate(ranges):
-            if value.strip() not in known:
+            if value.strip() not in old_ranges:
                 validate_cidr(value.strip(), f"{path}[{index}]", errors)
-    elif noted and noted.strip() and (old is None or annotations_of(old).get(SOURCE_RANGES) != noted):
-        for value in noted.split(","):
+    elif annotation and annotation.strip() and (old is None or annotations_of(old).get(SOURCE_RANGES) != annotation):
+        for value in annotation.split(","):
             validate_cidr(value.strip(), path, errors)
 
 
@@ -273,7 +246,7 @@ def _validate_balancer_class(spec: Object, old_spec: Object | None, errors: Erro
             errors.append(forbidden_field(path, FOR_BALANCERS))
         return
     if old_spec is not None and old_spec.get("type") == "LoadBalancer" and old_spec.get("loadBalancerClass") != name:
-        errors.append(invalid_value(path, name, FIXED))
+        errors.append(invalid_value(path, name, IMMUTABLE_ONCE_SET))
     if name is not None:
         validate_format(name, label_key(name), path, errors)
 
@@ -285,24 +258,20 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
         validate_choice(external, ("Cluster", "Local"), at, errors)
     elif external:
         errors.append(invalid_value(at, external, "may only be set for externally-accessible services"))
-    _validate_health_check(service, errors)
+    port, at = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
+    if not needs_health_check(service):
+        if port:
+            detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            errors.append(invalid_value(at, port, detail))
+    elif not port:
+        errors.append(required(at))
+    else:
+        errors.extend(invalid_value(at, port, detail) for detail in port_number(port))
     internal = spec.get("internalTrafficPolicy")
     if internal is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
         errors.append(required("spec.internalTrafficPolicy"))
     validate_optional_choice(internal, ("Cluster", "Local"), "spec.internalTrafficPolicy", errors)
     validate_optional_choice(spec.get("trafficDistribution"), DISTRIBUTIONS, "spec.trafficDistribution", errors)
-
-
-def _validate_health_check(service: Object, errors: Errors) -> None:
-    port, at = service["spec"].get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
-    if not needs_health_check(service):
-        if port:
-            why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-            errors.append(invalid_value(at, port, why))
-    elif not port:
-        errors.append(required(at))
-    else:
-        errors.extend(invalid_value(at, port, why) for why in port_number(port))
 
 
 # --- update and status --------------------------------------------------------------------------------------------
@@ -313,7 +282,7 @@ def validate_service_update(service: Object, old: Object) -> list[FieldError]:
     spec, old_spec = service["spec"], old["spec"]
     if "ExternalName" not in (spec.get("type"), old_spec.get("type")):
         if not (is_headless(service) and is_headless(old)):
-            _validate_ips_kept(spec, old_spec, errors)
+            _validate_cluster_ips_kept(spec, old_spec, errors)
         if not is_headless(service) and not is_headless(old):
             _validate_families_kept(spec, old_spec, errors)
     _validate_balancer_class(spec, old_spec, errors)
@@ -323,60 +292,91 @@ def validate_service_update(service: Object, old: Object) -> list[FieldError]:
     return errors + validate_service(service, old)
 
 
-def _validate_ips_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
-    ips, before = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
+def _validate_cluster_ips_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
+    ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
     shown = spec.get("clusterIPs")
-    if len(ips) == len(before):
-        errors.extend(invalid_value(f"spec.clusterIPs[{index}]", shown, FIXED)
-                      for index, (new, old) in enumerate(zip(ips, before, strict=True)) if new != old)
+    if len(ips) == len(old_ips):
+        errors.extend(invalid_value(f"spec.clusterIPs[{index}]", shown, IMMUTABLE_ONCE_SET)
+                      for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=True)) if ip != old_ip)
     elif not ips:
         errors.append(invalid_value("spec.clusterIPs[0]", shown, "primary clusterIP can not be unset"))
-    elif before and ips[0] != before[0]:
-        errors.append(invalid_value("spec.clusterIPs[0]", shown, FIXED))
-    if len(before) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
-        why = "must be set to 'SingleStack' when releasing the secondary clusterIP"
-        errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), why))
+    elif old_ips and ips[0] != old_ips[0]:
+        errors.append(invalid_value("spec.clusterIPs[0]", shown, IMMUTABLE_ONCE_SET))
+    if len(old_ips) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        detail = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+        errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), detail))
 
 
 def _validate_families_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
-    families, before = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
+    families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
     at = "spec.ipFamilies[0]"
-    if len(families) == len(before):
-        errors.extend(invalid_value(at, families, FIXED)
-                      for new, old in zip(families, before, strict=True) if new != old)
+    if len(families) == len(old_families):
+        errors.extend(invalid_value(at, families, IMMUTABLE_ONCE_SET)
+                      for family, old_family in zip(families, old_families, strict=True) if family != old_family)
         return
-    if len(before) > len(families) and not spec.get("clusterIPs"):
+    if len(old_families) > len(families) and not spec.get("clusterIPs"):
         errors.append(invalid_value(at, families, "primary ipFamily can not be unset"))
-    if before and families and families[0] != before[0]:
-        errors.append(invalid_value(at, spec.get("clusterIPs"), FIXED))
-    if len(before) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
-        why = "must be set to 'SingleStack' when releasing the secondary ipFamily"
-        errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), why))
+    if old_families and families and families[0] != old_families[0]:
+        errors.append(invalid_value(at, spec.get("clusterIPs"), IMMUTABLE_ONCE_SET))
+    if len(old_families) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        detail = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+        errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), detail))
 
 
 def validate_service_status(service: Object) -> list[FieldError]:
     errors: Errors = []
     ingresses = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     if ingresses and service["spec"].get("type") != "LoadBalancer":
-        why = "may only be used when `spec.type` is 'LoadBalancer'"
-        return [forbidden_field("status.loadBalancer.ingress", why)]
+        detail = "may only be used when `spec.type` is 'LoadBalancer'"
+        return [forbidden_field("status.loadBalancer.ingress", detail)]
     for index, ingress in enumerate(ingresses):
-        _validate_ingress(ingress, f"status.loadBalancer.ingress[{index}]", errors)
+        path = f"status.loadBalancer.ingress[{index}]"
+        ip, mode, host = ingress.get("ip", ""), ingress.get("ipMode"), ingress.get("hostname", "")
+        if ip:
+            validate_ip(ip, f"{path}.ip", errors)
+        if mode is None:
+            if ip:
+                errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
+        elif not ip:
+            errors.append(forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set"))
+        else:
+            validate_optional_choice(mode, ("Proxy", "VIP"), f"{path}.ipMode", errors)
+        if host:
+            validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
+            if not ip_address(host) or without_leading_zeros(host):
+                errors.append(invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
     return errors
 
 
-def _validate_ingress(ingress: Object, path: str, errors: Errors) -> None:
-    ip, mode, host = ingress.get("ip", ""), ingress.get("ipMode"), ingress.get("hostname", "")
-    if ip:
-        validate_ip(ip, f"{path}.ip", errors)
-    if mode is None:
-        if ip:
-            errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
-    elif not ip:
-        errors.append(forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set"))
-    else:
-        validate_optional_choice(mode, ("Proxy", "VIP"), f"{path}.ipMode", errors)
-    if host:
-        validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
-        if not ip_address(host) or without_leading_zeros(host):
-            errors.append(invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
+# --- warnings (pkg/api/service/warnings.go) -------------------------------------------------------------------------
+
+
+def service_warnings(service: Object) -> list[str]:
+    spec = service["spec"]
+    warnings = []
+    external_ips, kind = spec.get("externalIPs") or [], spec.get("type")
+    headless = kind == "ClusterIP" and spec.get("clusterIP") == "None"
+    if TOPOLOGY_HINTS in annotations_of(service):
+        warnings.append(f"annotation {TOPOLOGY_HINTS} is deprecated, please use {TOPOLOGY_MODE} instead")
+    if not headless and kind != "ExternalName":
+        for index, ip in enumerate(spec.get("clusterIPs") or ()):
+            warnings += ip_warnings(ip, f"spec.clusterIPs[{index}]")
+    if headless:
+        ignored = (("spec.loadBalancerIP", spec.get("loadBalancerIP")), ("spec.externalIPs", external_ips),
+                   ("spec.SessionAffinity", spec.get("sessionAffinity") != "None"))
+        warnings += [f"{field} is ignored for headless services" for field, is_set in ignored if is_set]
+    for index, ip in enumerate(external_ips):
+        warnings += ip_warnings(ip, f"spec.externalIPs[{index}]")
+    if spec.get("loadBalancerIP"):
+        warnings += ip_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
+    for index, network in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        warnings += cidr_warnings(network, f"spec.loadBalancerSourceRanges[{index}]")
+    if external_ips and not headless and kind != "ExternalName":
+        warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if kind == "ExternalName" and external_ips:
+        warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if kind != "ExternalName" and spec.get("externalName"):
+        warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("trafficDistribution") == "PreferClose":
+        warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')
+    return warnings

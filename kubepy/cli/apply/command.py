@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubepy.api.meta import Object, annotations_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import CreateOptions, DeleteOptions
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.delete import deletion_flags, propagation_policy
 from kubepy.cli.errors import CliError, is_expected, raise_all, with_source
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     CLIENT_SIDE_APPLY,
@@ -36,11 +36,9 @@ from kubepy.cli.runtime.flagsets import (
     validate_flag,
 )
 from kubepy.cli.runtime.infos import Info, Result
-from kubepy.cli.runtime.last_applied import ANNOTATION, modified_configuration
+from kubepy.cli.runtime.objects import LAST_APPLIED, modified_configuration, record
 from kubepy.cli.runtime.output import Printer, printer_for
-from kubepy.cli.runtime.record import record
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -79,62 +77,62 @@ kubepy apply -f manifests/nginx-ds.yaml --dry-run=server -o yaml
 # Let the server merge, and keep who set which field
 kubepy apply --server-side -f manifests/nginx-ds.yaml
 """)
-def apply(session: Session, given: Invocation) -> None:
+def apply(factory: Factory, given: Invocation) -> None:
     """Apply a configuration to a resource by file name or stdin.
 
     The resource is created if it is not there yet. Use "create --save-config" or apply to create what you later want
     to apply again."""
     no_arguments(given)
-    options = complete(session, given)
-    allowed = allowed_kinds(session, given.prune_allowlist) if given.prune else []
+    options = complete(factory, given)
+    allowed = allowed_kinds(factory, given.prune_allowlist) if given.prune else []
     validate(given, options)
-    visited = Visited(session)
-    infos, errors = _read(session, find(session, given, validation=options.validation))
+    visited = Visited(factory)
+    infos, errors = _read(factory, find(factory, given, validation=options.validation))
     if not infos and not errors:
         raise CliError("no objects passed to apply")
     prints_each = given.output in ("", "name") and not given.template
     for number, info in enumerate(infos, 1):
-        session.progress.show("applying", number, len(infos))
+        factory.progress.show("applying", number, len(infos))
         try:
-            operation = _apply_visited(session, given, info, options, visited)
+            operation = _apply_visited(factory, given, info, options, visited)
         except Exception as error:
             if not is_expected(error):
                 raise
             errors.append(error)
             continue
         if prints_each:
-            printer_for(session, given, operation, options.dry_run)(info.content)
+            printer_for(factory, given, operation, options.dry_run)(info.content)
     raise_all(errors)
     if not prints_each:
-        _print_objects(printer_for(session, given), infos)
+        _print_objects(printer_for(factory, given), infos)
     if given.prune:
-        _prune(session, given, options, leftovers(session, visited, allowed, given.selector))
+        _prune(factory, given, options, leftovers(factory, visited, allowed, given.selector))
 
 
-def _apply_visited(session: Session, given: Invocation, info: Info, options: Options, visited: Visited) -> str:
+def _apply_visited(factory: Factory, given: Invocation, info: Info, options: Options, visited: Visited) -> str:
     """Apply one object, and take note of it for --prune; returns what was done. Raises what the API refuses."""
     visited.add_namespace(info)
     if given.record:
         record(info.content, given)
-    operation = apply_one(session, info, options)
+    operation = apply_one(factory, info, options)
     visited.add(info.content)
     return operation
 
 
-def _read(session: Session, result: Result) -> tuple[list[Info], list[Exception]]:
+def _read(factory: Factory, result: Result) -> tuple[list[Info], list[Exception]]:
     infos: list[Info] = []
 
     def take(info: Info) -> None:
         infos.append(info)
-        session.progress.show("reading", len(infos))
+        factory.progress.show("reading", len(infos))
 
     return infos, result.errors_of(take)
 
 
-def complete(session: Session, given: Invocation) -> Options:
-    strategy = dry_run(session, given)
+def complete(factory: Factory, given: Invocation) -> Options:
+    strategy = dry_run(factory, given)
     deletion = DeleteOptions(grace_period_seconds=given.grace_period if given.grace_period >= 0 else None,
-                             propagation_policy=propagation_policy(session, given.cascade))
+                             propagation_policy=propagation_policy(factory, given.cascade))
     require_files(given)
     return Options(strategy, field_validation(given), server_side_manager(given), given.overwrite, given.force,
                    deletion, given.timeout, given.openapi_patch, given.server_side, given.force_conflicts,
@@ -164,13 +162,13 @@ def validate(given: Invocation, options: Options) -> None:
             raise CliError(message)
 
 
-def _prune(session: Session, given: Invocation, options: Options, pruned: Iterable[Info]) -> None:
+def _prune(factory: Factory, given: Invocation, options: Options, pruned: Iterable[Info]) -> None:
     """Delete what is left over, with a line for each."""
-    printer = printer_for(session, given, "pruned", options.dry_run)
+    printer = printer_for(factory, given, "pruned", options.dry_run)
     asked = options.deletion._replace(dry_run=options.dry_run == SERVER)
     for info in pruned:
         if options.dry_run != CLIENT:
-            session.client.delete(info.resource.key, info.name, namespace=info.namespace, options=asked)
+            factory.client.delete(info.resource.key, info.name, namespace=info.namespace, options=asked)
         printer(info.content)
 
 
@@ -185,7 +183,7 @@ def _print_objects(printer: Printer, infos: list[Info]) -> None:
 # --- one object ---------------------------------------------------------------------------------------------------
 
 
-def apply_one(session: Session, info: Info, options: Options) -> str:
+def apply_one(factory: Factory, info: Info, options: Options) -> str:
     """Apply one object of a file; returns ``created``, ``configured``, ``unchanged`` or ``serverside-applied``."""
     generate_name = info.content["metadata"].get("generateName")
     if not info.name and generate_name:
@@ -193,25 +191,25 @@ def apply_one(session: Session, info: Info, options: Options) -> str:
     if options.server_side:
         from kubepy.cli.apply.server_side import apply_on_server
 
-        apply_on_server(session, info, options)
+        apply_on_server(factory, info, options)
         return "serverside-applied"
     manifest = info.content
-    if not _exists(session, info):
-        _create(session, info, manifest, options)
+    if not _exists(factory, info):
+        _create(factory, info, manifest, options)
         return "created"
     current = info.content
-    if ANNOTATION not in annotations_of(current):
-        session.say(NO_ANNOTATION.format(info.object_name, ANNOTATION))
-    patched = patch_to(session, info, current, modified_configuration(manifest), options)
+    if LAST_APPLIED not in annotations_of(current):
+        factory.say(NO_ANNOTATION.format(info.object_name, LAST_APPLIED))
+    patched = patch_to(factory, info, current, modified_configuration(manifest), options)
     info.refresh(patched.object)
-    warn_if_deleting(session, info)
+    warn_if_deleting(factory, info)
     return "configured" if patched.patch else "unchanged"
 
 
-def _exists(session: Session, info: Info) -> bool:
+def _exists(factory: Factory, info: Info) -> bool:
     """Read the object's current state into the Info, if there is one."""
     try:
-        info.get(session)
+        info.get(factory)
     except Exception as error:
         if isinstance(error, api_errors.NotFound):
             return False
@@ -220,15 +218,16 @@ def _exists(session: Session, info: Info) -> bool:
     return True
 
 
-def _create(session: Session, info: Info, manifest: Object, options: Options) -> None:
+def _create(factory: Factory, info: Info, manifest: Object, options: Options) -> None:
     obj = without_nulls(modified_configuration(manifest))
     if options.dry_run == CLIENT:
         info.object = obj
         return
     try:
-        obj = session.client.create(info.resource.address, obj, namespace=info.namespace,
-                                    dry_run=options.dry_run == SERVER, field_manager=options.manager,
-                                    field_validation=options.validation)
+        obj = factory.client.create(info.resource.gvr, obj, namespace=info.namespace,
+                                    options=CreateOptions(dry_run=options.dry_run == SERVER,
+                                                          field_manager=options.manager,
+                                                          field_validation=options.validation))
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)

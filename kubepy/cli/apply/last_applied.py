@@ -6,10 +6,13 @@ Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
 from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, prefixed
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.editor import without_comments
-from kubepy.cli.runtime.flags import boolean, string, strings
+from kubepy.cli.runtime.editing import without_comments
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     CLIENT_SIDE_APPLY,
@@ -27,10 +30,9 @@ from kubepy.cli.runtime.flagsets import (
     windows_line_endings_flag,
 )
 from kubepy.cli.runtime.infos import Info, Result
-from kubepy.cli.runtime.last_applied import ANNOTATION, original_configuration, serialized
+from kubepy.cli.runtime.objects import LAST_APPLIED, original_configuration, serialized
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
@@ -53,7 +55,7 @@ kubepy apply view-last-applied ds/nginx-ds
 # As JSON
 kubepy apply view-last-applied deploy/web -o json
 """)
-def view(session: Session, given: Invocation) -> None:
+def view(factory: Factory, given: Invocation) -> None:
     """View the latest last-applied-configuration annotations by type/name or file."""
     configurations: list[str] = []
 
@@ -65,9 +67,9 @@ def view(session: Session, given: Invocation) -> None:
             raise CliError("error when no last-applied-configuration annotation found on resource: "
                            f"{info.name}\n {quote(info.source)}: <nil>")
 
-    find(session, given, bare_types=session.namespace_given, latest=True, everything=given.all).visit_until_error(take)
+    find(factory, given, bare_types=factory.namespace_given, latest=True, everything=given.all).visit_until_error(take)
     for configuration in configurations:
-        session.print(_formatted(given, configuration), end="")
+        factory.print(_formatted(given, configuration), end="")
 
 
 def _formatted(given: Invocation, configuration: str) -> str:
@@ -102,24 +104,24 @@ kubepy apply set-last-applied -f manifests/nginx-ds.yaml
 # Also of an object that was never applied
 kubepy apply set-last-applied -f web.yaml --create-annotation
 """)
-def set_(session: Session, given: Invocation) -> None:
+def set_(factory: Factory, given: Invocation) -> None:
     """Set the latest last-applied-configuration annotations by setting it to match the contents of a file.
 
     Nothing else of the object changes."""
-    strategy = dry_run(session, given)
-    printer = printer_for(session, given, "configured", strategy)
+    strategy = dry_run(factory, given)
+    printer = printer_for(factory, given, "configured", strategy)
     planned: list[tuple[Info, str]] = []
-    find(session, given, args=[]).visit_until_error(lambda info: _plan(session, given, info, planned))
+    find(factory, given, args=[]).visit_until_error(lambda info: _plan(factory, given, info, planned))
     for info, configuration in planned:
         printer(info.content if strategy == CLIENT
-                else _annotate(session, info, configuration, dry_run=strategy == SERVER))
+                else _annotate(factory, info, configuration, dry_run=strategy == SERVER))
 
 
-def _plan(session: Session, given: Invocation, info: Info, planned: list[tuple[Info, str]]) -> None:
+def _plan(factory: Factory, given: Invocation, info: Info, planned: list[tuple[Info, str]]) -> None:
     configuration = serialized(_without_annotation(info.content))
     action = f"error when retrieving current configuration of:\n{info}\nfrom server for: {quote(info.source)}: "
     try:
-        current = info.get(session)
+        current = info.get(factory)
     except Exception as error:
         raise error if isinstance(error, api_errors.NotFound) else prefixed(error, action) from None
     original = original_configuration(current)
@@ -127,26 +129,26 @@ def _plan(session: Session, given: Invocation, info: Info, planned: list[tuple[I
         raise CliError(f"no last-applied-configuration annotation found on resource: {info.name}, to create the "
                        "annotation, run the command with --create-annotation")
     if without_comments(original or "") == without_comments(configuration):
-        session.print(printable(f"set-last-applied {info.name}: no changes required."))
+        factory.print(printable(f"set-last-applied {info.name}: no changes required."))
     else:
         planned.append((info, configuration))
 
 
 def _without_annotation(obj: Object) -> Object:
     annotations = annotations_of(obj)
-    if ANNOTATION not in annotations:
+    if LAST_APPLIED not in annotations:
         return obj
-    kept = {key: value for key, value in annotations.items() if key != ANNOTATION}
+    kept = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
     return {**obj, "metadata": {**obj["metadata"], "annotations": kept}}
 
 
-def _annotate(session: Session, info: Info, configuration: str, *, dry_run: bool = False,
+def _annotate(factory: Factory, info: Info, configuration: str, *, dry_run: bool = False,
               manager: str = UNNAMED) -> Object:
-    from kubepy.apiserver.client import MERGE_PATCH
+    from kubepy.apiserver.request import MERGE_PATCH
 
-    patch = {"metadata": {"annotations": {ANNOTATION: configuration}}}
-    return session.client.patch(info.resource.address, info.name, patch, MERGE_PATCH, namespace=info.namespace,
-                                dry_run=dry_run, field_manager=manager)
+    patch = {"metadata": {"annotations": {LAST_APPLIED: configuration}}}
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, patch), namespace=info.namespace,
+                                options=PatchOptions(dry_run=dry_run, field_manager=manager))
 
 
 # --- edit ---------------------------------------------------------------------------------------------------------
@@ -171,36 +173,36 @@ kubepy apply edit-last-applied ds/nginx-ds
 # As JSON
 kubepy apply edit-last-applied deploy/web -o json
 """)
-def edit(session: Session, given: Invocation) -> None:
+def edit(factory: Factory, given: Invocation) -> None:
     """Edit the latest last-applied-configuration annotations of resources from the default editor.
 
     Nothing else of the resources changes."""
     field_validation(given)
-    infos = find(session, given, bare_types=True, latest=True).all_infos()
-    configurations = [one for info in infos for one in _configured(session, info)]
+    infos = find(factory, given, bare_types=True, latest=True).all_infos()
+    configurations = [one for info in infos for one in _configured(factory, info)]
     if not configurations:
         raise CliError(NO_ANNOTATIONS)
-    _edit_all(session, given, configurations)
+    _edit_all(factory, given, configurations)
 
 
-def _configured(session: Session, info: Info) -> list[Info]:
+def _configured(factory: Factory, info: Info) -> list[Info]:
     """What was applied last, as an object; none if nothing was. Raises CliError for what is no object."""
     from kubepy.cli.runtime.manifests import read_stream
 
     text = original_configuration(info.content) or ""
-    return Result(one for manifest in read_stream(session, text, "edited-file") for one in manifest.found).all_infos()
+    return Result(one for manifest in read_stream(factory, text, "edited-file") for one in manifest.found).all_infos()
 
 
-def _edit_all(session: Session, given: Invocation, configurations: list[Info]) -> None:
+def _edit_all(factory: Factory, given: Invocation, configurations: list[Info]) -> None:
     from kubepy.cli.runtime.editing import LAST_APPLIED_HEADER, Editing, Round, place
 
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
         for info in updated:
-            place(session, info)
+            place(factory, info)
         for info in updated:
             same = any(one.name == info.name and one.content == info.content for one in originals)
             if not same:
-                _annotate(session, info, serialized(info.content), manager=given.field_manager)
-            printer_for(session, given, "skipped" if same else "edited")(info.content)
+                _annotate(factory, info, serialized(info.content), manager=given.field_manager)
+            printer_for(factory, given, "skipped" if same else "edited")(info.content)
 
-    Editing(session, given, change, LAST_APPLIED_HEADER).edit(configurations)
+    Editing(factory, given, change, LAST_APPLIED_HEADER).edit(configurations)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from kubepy.api.meta import Object, annotations_of, uid_of
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Info, info_of
-from kubepy.cli.runtime.last_applied import ANNOTATION
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.objects import LAST_APPLIED
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
@@ -32,9 +32,9 @@ CLUSTER_SCOPE = ("Deprecated: kubectl apply will no longer prune non-namespaced 
 class Visited:
     """The objects and namespaces that a command has dealt with."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, factory: Factory) -> None:
         self.uids: set[str] = set()
-        self.namespaces = {session.namespace} if session.namespace_given else set()
+        self.namespaces = {factory.namespace} if factory.namespace_given else set()
 
     def add_namespace(self, info: Info) -> None:
         if info.resource.namespaced:
@@ -44,7 +44,7 @@ class Visited:
         self.uids.add(uid_of(obj) if obj else "")
 
 
-def allowed_kinds(session: Session, texts: list[str]) -> list[Resource]:
+def allowed_kinds(factory: Factory, texts: list[str]) -> list[Resource]:
     """The resources of ``--prune-allowlist``: ``core/v1/ConfigMap``. Raises CliError."""
     found = []
     for text in texts:
@@ -53,29 +53,29 @@ def allowed_kinds(session: Session, texts: list[str]) -> list[Resource]:
             raise CliError(f"invalid GroupVersionKind format: {text}, please follow <group/version/kind>")
         group, version, kind = "" if parts[0] == "core" else parts[0], parts[1], parts[2]
         api_version = f"{group}/{version}".lstrip("/")
-        resource = session.scheme.for_kind(api_version, kind)
+        resource = factory.scheme.for_kind(api_version, kind)
         if resource is None:
             raise CliError(f"no matches for kind {quote(kind)} in version {quote(api_version)}")
         found.append(resource)
     return found
 
 
-def leftovers(session: Session, visited: Visited, allowed: list[Resource], selector: str) -> Iterator[Info]:
+def leftovers(factory: Factory, visited: Visited, allowed: list[Resource], selector: str) -> Iterator[Info]:
     """What was applied, is selected and was not visited, in the namespaces that were. Raises CliError."""
     if not allowed:
-        allowed = [session.scheme.by_key(key) for key in DEFAULT_KINDS]
-        session.log("prune.go:71", CLUSTER_SCOPE)
+        allowed = [factory.scheme.by_key(key) for key in DEFAULT_KINDS]
+        factory.log("prune.go:71", CLUSTER_SCOPE)
     places = [(namespace, one) for namespace in sorted(visited.namespaces) for one in allowed if one.namespaced]
     places += [("", one) for one in allowed if not one.namespaced]
     for namespace, resource in places:
-        for obj in _listed(session, resource, namespace, selector):
-            if ANNOTATION in annotations_of(obj) and uid_of(obj) not in visited.uids:
+        for obj in _listed(factory, resource, namespace, selector):
+            if LAST_APPLIED in annotations_of(obj) and uid_of(obj) not in visited.uids:
                 yield info_of(resource, obj)
 
 
-def _listed(session: Session, resource: Resource, namespace: str, selector: str) -> list[Object]:
+def _listed(factory: Factory, resource: Resource, namespace: str, selector: str) -> list[Object]:
     try:
-        return session.client.list(resource.key, namespace=namespace or None, label_selector=selector).items
+        return factory.client.list(resource.key, namespace=namespace or None, label_selector=selector).items
     except api_errors.Status as error:
         scope = "namespaced" if resource.namespaced else "nonNamespaced"
         kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"

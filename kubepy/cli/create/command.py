@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.errors import CliError, raise_all, with_source
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     NONE,
@@ -26,8 +27,7 @@ from kubepy.cli.runtime.flagsets import (
 )
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find, verb
 
 FLAGS = [
     *filename_flags("to use to create the resource."),
@@ -54,7 +54,7 @@ cat pod.json | kubepy create -f -
 # Show what the cluster would make of it, without creating it
 kubepy create -f manifests/nginx-ds.yaml --dry-run=server -o yaml
 """)
-def create(session: Session, given: Invocation) -> None:
+def create(factory: Factory, given: Invocation) -> None:
     """Create a resource from a file or from stdin.
 
     JSON and YAML formats are accepted."""
@@ -63,46 +63,50 @@ def create(session: Session, given: Invocation) -> None:
     if given.raw:
         from kubepy.cli import raw_writes
 
-        raw_writes.create(session, given)
+        if given.edit:
+            raise CliError("--raw and --edit are mutually exclusive")
+        raw_writes.check_file(given)
+        if given.selector:
+            raise CliError("--raw and --selector (-l) are mutually exclusive")
+        raw_writes.post(factory, given, given.output)
         return
     if given.edit:
-        _edit_and_create(session, given)
+        _edit_and_create(factory, given)
         return
-    strategy = dry_run(session, given)
-    printer = printer_for(session, given, "created", strategy)
+    strategy = dry_run(factory, given)
+    printer = printer_for(factory, given, "created", strategy)
     validation = field_validation(given)
     found = 0
 
     def create_one(info: Info) -> None:
         nonlocal found
         found += 1
-        printer(created(session, given, info, strategy, validation))
+        printer(created(factory, given, info, strategy, validation))
 
-    result = find(session, given, validation=validation)
+    result = find(factory, given, validation=validation)
     errors = result.errors_of(create_one)
     if not found and not errors:
         raise CliError("no objects passed to create")
     raise_all(errors)
 
 
-def _edit_and_create(session: Session, given: Invocation) -> None:
+def _edit_and_create(factory: Factory, given: Invocation) -> None:
     """``--edit``: each object goes through the editor first; one that is not changed is not created."""
     from kubepy.cli.runtime.editing import Editing, Round, place
 
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
         for info in updated:
-            place(session, info)
+            place(factory, info)
             info.source = ""  # kubectl does not name the file of the editor
-            obj = created(session, given, info, NONE, field_validation(given))
-            printer_for(session, given, "created")(obj)
+            obj = created(factory, given, info, NONE, field_validation(given))
+            printer_for(factory, given, "created")(obj)
 
-    find(session, given).visit(lambda info: Editing(session, given, change).edit([info]))
+    find(factory, given).visit(lambda info: Editing(factory, given, change).edit([info]))
 
 
-def created(session: Session, given: Invocation, info: Info, strategy: str, validation: str) -> dict[str, object]:
+def created(factory: Factory, given: Invocation, info: Info, strategy: str, validation: str) -> dict[str, object]:
     """Create one object of a file; returns what to print. Raises Status with the file in its message."""
-    from kubepy.cli.runtime.last_applied import save_last_applied
-    from kubepy.cli.runtime.record import record
+    from kubepy.cli.runtime.objects import record, save_last_applied
 
     save_last_applied(info.content, create=given.save_config)
     if given.record:
@@ -110,9 +114,10 @@ def created(session: Session, given: Invocation, info: Info, strategy: str, vali
     if strategy == CLIENT:
         return info.content
     try:
-        obj = session.client.create(info.resource.address, info.content, namespace=info.namespace,
-                                    dry_run=strategy == SERVER, field_manager=given.field_manager,
-                                    field_validation=validation)
+        obj = factory.client.create(info.resource.gvr, info.content, namespace=info.namespace,
+                                    options=CreateOptions(dry_run=strategy == SERVER,
+                                                          field_manager=given.field_manager,
+                                                          field_validation=validation))
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)

@@ -7,13 +7,17 @@ import os
 from collections.abc import Callable, Iterator
 
 from kubepy.api.meta import Object
-from kubepy.cli.content_hash import content_hash
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError
-from kubepy.cli.reading import read_bytes
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import Flag, boolean, string, string_array, strings
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.files import read_bytes
+from kubepy.cli.kustomization.generators import content_hash
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_array_flag as string_array
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
+from kubepy.cli.runtime.verbs import Invocation
 from kubepy.quoting import printable, quote
 
 DOCKER_KEY = ".dockerconfigjson"
@@ -40,7 +44,7 @@ kubepy create configmap app --from-literal=mode=fast --from-literal=level=3
 # Of all files of a folder
 kubepy create configmap conf --from-file=conf.d/
 """)
-def configmap(session: Session, given: Invocation, name: str) -> Object:
+def configmap(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a config map based on a file, directory, or specified literal value."""
     data: dict[str, str] = {}
     binary: dict[str, str] = {}
@@ -63,7 +67,7 @@ def configmap(session: Session, given: Invocation, name: str) -> Object:
     if given.append_hash:
         name += "-" + content_hash({"kind": "ConfigMap", "name": name, "data": data,
                                     **({"binaryData": binary} if binary else {})})
-    obj: Object = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata(session, name)}
+    obj: Object = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata(factory, name)}
     return {**obj, **({"data": _sorted(data)} if data else {}), **({"binaryData": _sorted(binary)} if binary else {})}
 
 
@@ -76,7 +80,7 @@ kubepy create secret generic login --from-literal=user=admin --from-literal=pass
 # Of a file, under a name that changes with its content
 kubepy create secret generic ssh --from-file=id=$HOME/.ssh/id_rsa --append-hash
 """)
-def generic_secret(session: Session, given: Invocation, name: str) -> Object:
+def generic_secret(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a secret based on a file, directory, or specified literal value."""
     data: dict[str, str] = {}
     _refuse_mixed(given)
@@ -84,7 +88,7 @@ def generic_secret(session: Session, given: Invocation, name: str) -> Object:
     _add_literals(given, add)
     _add_files(given.from_file, add)
     _add_env_files(given, add, "env secret file cannot be a directory")
-    return _secret(session, given, name, given.type, data)
+    return _secret(factory, given, name, given.type, data)
 
 
 @generator("tls", "tls NAME --cert=path/to/cert/file --key=path/to/key/file", checks_name=False, flags=[
@@ -98,7 +102,7 @@ kubepy create secret tls web --cert=tls.crt --key=tls.key
 # Only show it
 kubepy create secret tls web --cert=tls.crt --key=tls.key --dry-run=client -o yaml
 """)
-def tls_secret(session: Session, given: Invocation, name: str) -> Object:
+def tls_secret(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a TLS secret from the given public/private key pair, which must belong together."""
     from kubepy.cli.create.key_pairs import check_pair
 
@@ -110,7 +114,7 @@ def tls_secret(session: Session, given: Invocation, name: str) -> Object:
     add = _secret_adder(data)
     add("tls.crt", certificate)
     add("tls.key", key)
-    return _secret(session, given, name, "kubernetes.io/tls", data)
+    return _secret(factory, given, name, "kubernetes.io/tls", data)
 
 
 def _read_pem(path: str) -> bytes:
@@ -136,7 +140,7 @@ kubepy create secret docker-registry hub --docker-username=me --docker-password=
 # Of what docker login has written
 kubepy create secret docker-registry hub --from-file=$HOME/.docker/config.json
 """)
-def docker_registry_secret(session: Session, given: Invocation, name: str) -> Object:
+def docker_registry_secret(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a new secret for use with Docker registries."""
     from kubepy.api.values.goformat import to_json
 
@@ -153,7 +157,7 @@ def docker_registry_secret(session: Session, given: Invocation, name: str) -> Ob
                  "auth": base64.b64encode(f"{user}:{password}".encode()).decode()}
         entry = {key: value for key, value in entry.items() if value}
         add(DOCKER_KEY, to_json({"auths": {given.docker_server: entry}}, sort_keys=False).encode())
-    return _secret(session, given, name, "kubernetes.io/dockerconfigjson", data)
+    return _secret(factory, given, name, "kubernetes.io/dockerconfigjson", data)
 
 
 def _secret_adder(data: dict[str, str]) -> Add:
@@ -166,10 +170,10 @@ def _secret_adder(data: dict[str, str]) -> Add:
     return add
 
 
-def _secret(session: Session, given: Invocation, name: str, kind: str, data: dict[str, str]) -> Object:
+def _secret(factory: Factory, given: Invocation, name: str, kind: str, data: dict[str, str]) -> Object:
     if given.append_hash:
         name += "-" + content_hash({"kind": "Secret", "type": kind, "name": name, "data": data})
-    obj: Object = {"kind": "Secret", "apiVersion": "v1", "metadata": metadata(session, name)}
+    obj: Object = {"kind": "Secret", "apiVersion": "v1", "metadata": metadata(factory, name)}
     return {**obj, **({"data": _sorted(data)} if data else {}), **({"type": kind} if kind else {})}
 
 

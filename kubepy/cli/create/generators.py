@@ -8,9 +8,12 @@ from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.create.objects import command_from, generator, metadata
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import boolean, integer, string, strings
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
+from kubepy.cli.runtime.verbs import Invocation
 from kubepy.quoting import printable
 
 
@@ -21,7 +24,7 @@ kubepy create namespace edge
 # Only show it
 kubepy create namespace edge --dry-run=client -o yaml
 """)
-def namespace(session: Session, given: Invocation, name: str) -> Object:
+def namespace(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a namespace with the specified name."""
     return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}, "spec": {}, "status": {}}
 
@@ -34,9 +37,9 @@ kubepy create serviceaccount robot
 # In a namespace
 kubepy create serviceaccount robot -n edge
 """)
-def serviceaccount(session: Session, given: Invocation, name: str) -> Object:
+def serviceaccount(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a service account with the specified name."""
-    return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata(session, name)}
+    return {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": metadata(factory, name)}
 
 
 # --- workloads ----------------------------------------------------------------------------------------------------
@@ -54,17 +57,17 @@ kubepy create deployment web --image=nginx:1.25 --replicas=3
 # Another command than the image's own, and a port
 kubepy create deployment web --image=nginx:1.25 --port=80 -- nginx-debug -g 'daemon off;'
 """)
-def deployment(session: Session, given: Invocation, name: str) -> Object:
+def deployment(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a deployment with the specified name."""
     command = command_from(given)
     if len(given.image) > 1 and command:
         raise CliError("cannot specify multiple --image options and command")
-    containers = [container(_container_name(session, image), image, command) for image in given.image]
+    containers = [container(_container_name(factory, image), image, command) for image in given.image]
     if given.port >= 0:
         containers[0] = _with_port(containers[0], given.port)
     labels = {"app": name}
     return {
-        "kind": "Deployment", "apiVersion": "apps/v1", "metadata": metadata(session, name, labels=labels),
+        "kind": "Deployment", "apiVersion": "apps/v1", "metadata": metadata(factory, name, labels=labels),
         "spec": {"replicas": given.replicas, "selector": {"matchLabels": labels},
                  "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}}, "strategy": {}},
         "status": {},
@@ -81,14 +84,14 @@ def _with_port(one: Object, port: int) -> Object:
     return {**one, "ports": [{"containerPort": port}], "resources": resources}
 
 
-def _container_name(session: Session, image: str) -> str:
+def _container_name(factory: Factory, image: str) -> str:
     """The last part of the image's name; with a random suffix when it holds characters that a name may not."""
     name = image.rpartition("/")[2].partition(":")[0].partition("@")[0]
     if not re.search(r"[_.]", name):
         return name
     from kubepy.api.clock import Ids
 
-    ids = session.cluster.ids if session.has_cluster else Ids()
+    ids = factory.cluster.ids if factory.has_cluster else Ids()
     return f"{re.sub(r'[_.]', '-', name)}-{ids.suffix()}"
 
 
@@ -102,7 +105,7 @@ kubepy create job hello --image=busybox -- echo hello
 # What a cron job would run, now
 kubepy create job nightly-now --from=cronjob/nightly
 """)
-def job(session: Session, given: Invocation, name: str) -> Object:
+def job(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a job with the specified name."""
     source, command = given.flag("from"), command_from(given)
     if bool(given.image) == bool(source):
@@ -110,19 +113,19 @@ def job(session: Session, given: Invocation, name: str) -> Object:
     if source and command:
         raise CliError("cannot specify --from and command")
     if source:
-        return _job_from_cronjob(session, given, name, source)
+        return _job_from_cronjob(factory, given, name, source)
     spec = {"template": _run_once(name, given.image, command, "Never")}
-    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata(session, name), "spec": spec, "status": {}}
+    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": metadata(factory, name), "spec": spec, "status": {}}
 
 
 def _run_once(name: str, image: str, command: list[str], restart: str) -> Object:
     return {"metadata": {}, "spec": {"containers": [container(name, image, command)], "restartPolicy": restart}}
 
 
-def _job_from_cronjob(session: Session, given: Invocation, name: str, source: str) -> Object:
-    from kubepy.cli.runtime.resources import find
+def _job_from_cronjob(factory: Factory, given: Invocation, name: str, source: str) -> Object:
+    from kubepy.cli.runtime.verbs import find
 
-    found = find(session, given, args=[source]).all_infos()[0].content
+    found = find(factory, given, args=[source]).all_infos()[0].content
     if found["kind"] != "CronJob":
         raise CliError(f"unknown object type *v1.{found['kind']}")
     template = found["spec"]["jobTemplate"]
@@ -130,7 +133,7 @@ def _job_from_cronjob(session: Session, given: Invocation, name: str, source: st
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": found["metadata"]["name"],
              "uid": found["metadata"]["uid"], "controller": True}
     annotations = {"cronjob.kubernetes.io/instantiate": "manual", **meta.get("annotations", {})}
-    made = metadata(session, name, labels=meta.get("labels"), annotations=annotations, ownerReferences=[owner])
+    made = metadata(factory, name, labels=meta.get("labels"), annotations=annotations, ownerReferences=[owner])
     return {"kind": "Job", "apiVersion": "batch/v1", "metadata": made, "spec": template["spec"], "status": {}}
 
 
@@ -146,11 +149,11 @@ kubepy create cronjob nightly --image=busybox --schedule='0 3 * * *'
 # Every five minutes, with a command
 kubepy create cronjob ping --image=busybox --schedule='*/5 * * * *' -- ping -c1 db
 """)
-def cronjob(session: Session, given: Invocation, name: str) -> Object:
+def cronjob(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a cron job with the specified name."""
     template = _run_once(name, given.image, command_from(given), given.restart or "OnFailure")
     spec = {"schedule": given.schedule, "jobTemplate": {"metadata": {"name": name}, "spec": {"template": template}}}
-    return {"kind": "CronJob", "apiVersion": "batch/v1", "metadata": metadata(session, name), "spec": spec,
+    return {"kind": "CronJob", "apiVersion": "batch/v1", "metadata": metadata(factory, name), "spec": spec,
             "status": {}}
 
 
@@ -167,14 +170,14 @@ kubepy create quota small --hard=pods=3
 # At most ten pods without resource requests
 kubepy create quota best-effort --hard=pods=10 --scopes=BestEffort
 """)
-def quota(session: Session, given: Invocation, name: str) -> Object:
+def quota(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a resource quota with the specified name, hard limits, and optional scopes."""
     spec: Object = {}
     if given.hard:
         spec["hard"] = dict(_limit(part) for part in given.hard.split(","))
     if given.scopes:
         spec["scopes"] = [_scope(part) for part in given.scopes.split(",")]
-    return {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": metadata(session, name), "spec": spec,
+    return {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": metadata(factory, name), "spec": spec,
             "status": {}}
 
 
@@ -207,7 +210,7 @@ kubepy create poddisruptionbudget web --selector=app=web --min-available=1
 # At most half of them missing at a time
 kubepy create poddisruptionbudget web --selector=app=web --max-unavailable=50%
 """)
-def poddisruptionbudget(session: Session, given: Invocation, name: str) -> Object:
+def poddisruptionbudget(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a pod disruption budget with the specified name, selector, and desired minimum available pods."""
     if not given.selector:
         raise CliError("a selector must be specified")
@@ -225,7 +228,7 @@ def poddisruptionbudget(session: Session, given: Invocation, name: str) -> Objec
     if field == "maxUnavailable":
         spec = dict(reversed(spec.items()))
     status = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
-    return {"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": metadata(session, name),
+    return {"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": metadata(factory, name),
             "spec": spec, "status": status}
 
 
@@ -251,7 +254,7 @@ kubepy create priorityclass high --value=1000
 # The one of pods that name none, which never drives others away
 kubepy create priorityclass low --value=-10 --global-default --preemption-policy=Never
 """)
-def priorityclass(session: Session, given: Invocation, name: str) -> Object:
+def priorityclass(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a priority class with the specified name, value, globalDefault and description."""
     obj: Object = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": name},
                    "value": given.value}

@@ -9,9 +9,10 @@ from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import string, string_array
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import string_array_flag as string_array
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.verbs import Invocation
 from kubepy.quoting import printable
 
 _RULE = re.compile(r"[\w*\-.]*/.*=[\w\-]+:[\w\-]+(,tls=?([\w\-]+)?)?", re.ASCII)
@@ -39,7 +40,7 @@ kubepy create ingress web --rule='shop.example.com/cart*=cart:80'
 # With TLS, and a service for all other requests
 kubepy create ingress web --rule='shop.example.com/=shop:http,tls=shop-cert' --default-backend=missing:80
 """)
-def ingress(session: Session, given: Invocation, name: str) -> Object:
+def ingress(factory: Factory, given: Invocation, name: str) -> Object:
     """Create an ingress with the specified name."""
     _validate(given)
     rules = [_parsed(text) for text in given.rule]
@@ -51,7 +52,7 @@ def ingress(session: Session, given: Invocation, name: str) -> Object:
         "rules": _rules(rules),
     }
     return {"kind": "Ingress", "apiVersion": "networking.k8s.io/v1",
-            "metadata": metadata(session, name, annotations=annotations),
+            "metadata": metadata(factory, name, annotations=annotations),
             "spec": {key: value for key, value in fields.items() if value}, "status": {"loadBalancer": {}}}
 
 

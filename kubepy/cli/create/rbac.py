@@ -12,9 +12,12 @@ from typing import NamedTuple
 from kubepy.api.meta import Object
 from kubepy.cli.create.objects import generator, metadata
 from kubepy.cli.errors import CliError, UnprefixedError
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import Flag, string, string_array, strings
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag, FlagKind
+from kubepy.cli.runtime.flags import string_array_flag as string_array
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
+from kubepy.cli.runtime.verbs import Invocation
 from kubepy.quoting import printable, quote
 
 GROUP = "rbac.authorization.k8s.io"
@@ -60,23 +63,23 @@ kubepy create role reader --verb=get,list,watch --resource=pods,pods/status
 # Scaling one deployment
 kubepy create role scaler --verb=update --resource=deployments.apps/scale --resource-name=web
 """)
-def role(session: Session, given: Invocation, name: str) -> Object:
+def role(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a role with a single rule for each API group."""
     verbs, wanted = verbs_of(given), resources_of(given)
     _require_verbs(verbs)
-    _warn_of_unusual(session, verbs)
+    _warn_of_unusual(factory, verbs)
     if not wanted:
         raise CliError("at least one resource must be specified")
-    _check_resources(session, wanted, verbs)
-    return {"kind": "Role", "apiVersion": VERSION, "metadata": metadata(session, name),
-            "rules": rules(session, given, verbs, wanted)}
+    _check_resources(factory, wanted, verbs)
+    return {"kind": "Role", "apiVersion": VERSION, "metadata": metadata(factory, name),
+            "rules": rules(factory, given, verbs, wanted)}
 
 
 @generator("clusterrole", "clusterrole NAME --verb=verb --resource=resource.group [--resource-name=name]", flags=[
     *RULE_FLAGS,
     strings("non-resource-url", help="A partial URL that the rule applies to."),
-    Flag("aggregation-rule", "", "", aggregation_pairs, repeated=True, help="Labels of the cluster roles that are "
-         "combined into this one (key=value,…)."),
+    Flag("aggregation-rule", "", "", FlagKind(aggregation_pairs, repeated=True),
+         help="Labels of the cluster roles that are combined into this one (key=value,…)."),
 ], examples="""
 # Reading nodes
 kubepy create clusterrole node-reader --verb=get,list --resource=nodes
@@ -84,7 +87,7 @@ kubepy create clusterrole node-reader --verb=get,list --resource=nodes
 # The rules of all cluster roles with a label
 kubepy create clusterrole monitoring --aggregation-rule=monitoring=true
 """)
-def clusterrole(session: Session, given: Invocation, name: str) -> Object:
+def clusterrole(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a cluster role, of rules or of other cluster roles."""
     verbs, wanted, urls = verbs_of(given), resources_of(given), list(dict.fromkeys(given.non_resource_url))
     made = {"kind": "ClusterRole", "apiVersion": VERSION, "metadata": {"name": name}}
@@ -98,11 +101,11 @@ def clusterrole(session: Session, given: Invocation, name: str) -> Object:
     if not wanted and not urls:
         raise CliError("one of resource or nonResourceURL must be specified")
     if wanted:
-        _warn_of_unusual(session, verbs)
-        _check_resources(session, wanted, verbs)
+        _warn_of_unusual(factory, verbs)
+        _check_resources(factory, wanted, verbs)
     _check_urls(urls, verbs)
     url_rules = [{"verbs": verbs, "nonResourceURLs": urls}] if urls else []
-    return {**made, "rules": [*rules(session, given, verbs, wanted), *url_rules]}
+    return {**made, "rules": [*rules(factory, given, verbs, wanted), *url_rules]}
 
 
 def verbs_of(given: Invocation) -> list[str]:
@@ -127,25 +130,25 @@ def _require_verbs(verbs: list[str]) -> None:
         raise CliError("at least one verb must be specified")
 
 
-def _warn_of_unusual(session: Session, verbs: list[str]) -> None:
+def _warn_of_unusual(factory: Factory, verbs: list[str]) -> None:
     for verb in verbs:
         if verb not in VERBS:
-            session.say(printable(f"Warning: '{verb}' is not a standard resource verb"))
+            factory.say(printable(f"Warning: '{verb}' is not a standard resource verb"))
 
 
-def _check_resources(session: Session, wanted: list[Wanted], verbs: list[str]) -> None:
+def _check_resources(factory: Factory, wanted: list[Wanted], verbs: list[str]) -> None:
     """Raise an error for what is no resource, or not one for the verbs; nothing after a ``*`` is looked at."""
     for one in wanted:
         if not one.name:
             raise CliError("resource must be specified if apiGroup/subresource specified")
         if one.name == "*":
             return
-        group, name = _resolved(session, one)
+        group, name = _resolved(factory, one)
         special = [verb for verb in verbs if verb in SPECIAL_VERBS]
         for verb in special:
             if (group, name) not in SPECIAL_VERBS[verb]:
                 raise CliError(f"can not perform '{verb}' on '{name}' in group '{group}'")
-        if not special and session.scheme.find(_word(one)) is None:
+        if not special and factory.scheme.find(_word(one)) is None:
             where = f" in group {quote(one.group)}" if one.group else ""
             raise UnprefixedError(f"the server doesn't have a resource type {quote(one.name)}{where}")
 
@@ -154,17 +157,17 @@ def _word(one: Wanted) -> str:
     return f"{one.name}.{one.group}" if one.group else one.name
 
 
-def _resolved(session: Session, one: Wanted) -> tuple[str, str]:
+def _resolved(factory: Factory, one: Wanted) -> tuple[str, str]:
     """Its group and its plural, if there is such a resource; else as it was given."""
-    found = session.scheme.find(_word(one))
+    found = factory.scheme.find(_word(one))
     return (found.group, found.plural) if found else (one.group, one.name)
 
 
-def rules(session: Session, given: Invocation, verbs: list[str], wanted: list[Wanted]) -> list[Object]:
+def rules(factory: Factory, given: Invocation, verbs: list[str], wanted: list[Wanted]) -> list[Object]:
     """A rule for each API group, sorted."""
     groups: dict[str, dict[str, None]] = {}
     for one in wanted:
-        group, name = _resolved(session, one)
+        group, name = _resolved(factory, one)
         groups.setdefault(group, {})[f"{name}/{one.subresource}" if one.subresource else name] = None
     names = {"resourceNames": list(dict.fromkeys(given.resource_name))} if given.resource_name else {}
     return [{"verbs": verbs, "apiGroups": [group], "resources": list(groups[group]), **names}
@@ -202,12 +205,12 @@ kubepy create rolebinding readers --role=reader --user=ann --user=bob
 # A cluster role, for a service account in this namespace only
 kubepy create rolebinding agent --clusterrole=view --serviceaccount=edge:agent
 """)
-def rolebinding(session: Session, given: Invocation, name: str) -> Object:
+def rolebinding(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a role binding for a particular role or cluster role."""
     if bool(given.clusterrole) == bool(given.role):
         raise CliError("exactly one of clusterrole or role must be specified")
     reference = ("Role", given.role) if given.role else ("ClusterRole", given.clusterrole)
-    return _binding("RoleBinding", metadata(session, name), reference, given)
+    return _binding("RoleBinding", metadata(factory, name), reference, given)
 
 
 @generator("clusterrolebinding", "clusterrolebinding NAME --clusterrole=NAME [--user=username] [--group=groupname]",
@@ -220,7 +223,7 @@ kubepy create clusterrolebinding agent --clusterrole=node-reader --serviceaccoun
 # For a group
 kubepy create clusterrolebinding admins --clusterrole=cluster-admin --group=ops
 """)
-def clusterrolebinding(session: Session, given: Invocation, name: str) -> Object:
+def clusterrolebinding(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a cluster role binding for a particular cluster role."""
     return _binding("ClusterRoleBinding", {"name": name}, ("ClusterRole", given.clusterrole), given)
 

@@ -9,9 +9,13 @@ from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, int_or_none, parse_uint
 from kubepy.cli.create.objects import Generate, generator, metadata
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation, Verb
-from kubepy.cli.runtime.flags import Flag, integer, string, strings
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.command import Command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
+from kubepy.cli.runtime.verbs import Invocation
 
 KINDS = {"clusterip": "ClusterIP", "nodeport": "NodePort", "loadbalancer": "LoadBalancer",
          "externalname": "ExternalName"}
@@ -19,7 +23,7 @@ TCP = strings("tcp", help="Port pairs can be specified as '<port>:<targetPort>'.
 CLUSTER_IP: Flag = string("clusterip", help="Assign your own ClusterIP or set to 'None' for a 'headless' service.")
 
 
-def service_generator(name: str, usage: str, **more: Any) -> Callable[[Generate], Verb]:
+def service_generator(name: str, usage: str, **more: Any) -> Callable[[Generate], Command]:
     """kubectl takes --save-config for services and saves nothing."""
     return generator(name, usage, failure=f"failed to create {KINDS[name]} service: ", saves_config=False,
                      checks_name=False, **more)
@@ -32,11 +36,11 @@ kubepy create service clusterip web --tcp=80:8080
 # A headless one
 kubepy create service clusterip db --clusterip=None
 """)
-def clusterip(session: Session, given: Invocation, name: str) -> Object:
+def clusterip(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a ClusterIP service with the specified name."""
     if given.clusterip != "None":
         _require_ports(given)
-    return _service(session, given, name, "ClusterIP", cluster_ip=given.clusterip)
+    return _service(factory, given, name, "ClusterIP", cluster_ip=given.clusterip)
 
 
 @service_generator("nodeport", "nodeport NAME [--tcp=port:targetPort]", flags=[
@@ -48,10 +52,10 @@ kubepy create service nodeport web --tcp=80 --node-port=30080
 # On a port that is chosen
 kubepy create service nodeport web --tcp=80:http
 """)
-def nodeport(session: Session, given: Invocation, name: str) -> Object:
+def nodeport(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a NodePort service with the specified name."""
     _require_ports(given)
-    return _service(session, given, name, "NodePort", node_port=given.node_port)
+    return _service(factory, given, name, "NodePort", node_port=given.node_port)
 
 
 @service_generator("loadbalancer", "loadbalancer NAME [--tcp=port:targetPort]", flags=[TCP], examples="""
@@ -61,10 +65,10 @@ kubepy create service loadbalancer web --tcp=80
 # With two ports
 kubepy create service loadbalancer web --tcp=80 --tcp=443:https
 """)
-def loadbalancer(session: Session, given: Invocation, name: str) -> Object:
+def loadbalancer(factory: Factory, given: Invocation, name: str) -> Object:
     """Create a LoadBalancer service with the specified name."""
     _require_ports(given)
-    return _service(session, given, name, "LoadBalancer")
+    return _service(factory, given, name, "LoadBalancer")
 
 
 @service_generator("externalname", "externalname NAME --external-name external.name", flags=[
@@ -76,13 +80,13 @@ kubepy create service externalname db --external-name=db.example.org
 # Only show it
 kubepy create service externalname db --external-name=db.example.org --dry-run=client -o yaml
 """)
-def externalname(session: Session, given: Invocation, name: str) -> Object:
+def externalname(factory: Factory, given: Invocation, name: str) -> Object:
     """Create an ExternalName service with the specified name."""
     from kubepy.api.values.names import dns1123_subdomain
 
     if dns1123_subdomain(given.external_name):
         raise CliError(f"invalid service external name {given.external_name}")
-    return _service(session, given, name, "ExternalName", external_name=given.external_name)
+    return _service(factory, given, name, "ExternalName", external_name=given.external_name)
 
 
 def _require_ports(given: Invocation) -> None:
@@ -90,7 +94,7 @@ def _require_ports(given: Invocation) -> None:
         raise CliError("at least one tcp port specifier must be provided")
 
 
-def _service(session: Session, given: Invocation, name: str, kind: str, *, cluster_ip: str = "",
+def _service(factory: Factory, given: Invocation, name: str, kind: str, *, cluster_ip: str = "",
              external_name: str = "", node_port: int = 0) -> Object:
     labels = {"app": name}
     spec: Object = {}
@@ -102,7 +106,7 @@ def _service(session: Session, given: Invocation, name: str, kind: str, *, clust
     spec["type"] = kind
     if external_name:
         spec["externalName"] = external_name
-    return {"kind": "Service", "apiVersion": "v1", "metadata": metadata(session, name, labels=labels), "spec": spec,
+    return {"kind": "Service", "apiVersion": "v1", "metadata": metadata(factory, name, labels=labels), "spec": spec,
             "status": {"loadBalancer": {}}}
 
 

@@ -1,62 +1,76 @@
-"""What `describe` says about an object: functions from an object (and what belongs to it) to lines.
+"""Describers: functions that write what `describe` prints about an object.
 
-Each describer takes a :class:`~kubepy.cli.describers.writer.Writer`, an object, and its
-:class:`~kubepy.cli.describers.writer.Surroundings` (events, time, what else to list).
+Each describer takes a :class:`~kubepy.cli.describers.writer.PrefixWriter`, an object, and a
+:class:`~kubepy.cli.describers.writer.DescribeContext` (events, time, related objects).
 `rollout history --revision` prints pod templates with the same functions, its tabs left as they are.
 Upstream: ``k8s.io/kubectl/pkg/describe/describe.go``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from importlib import import_module
 
 from kubepy.api.meta import Object
-from kubepy.cli.describers.writer import Surroundings, Writer
+from kubepy.cli.describers.writer import DescribeContext, PrefixWriter
+from kubepy.lazy import lazy_imports
 
-Describer = Callable[[Writer, Object, Surroundings], None]
+with lazy_imports():
+    from kubepy.cli.describers import (
+        access,
+        autoscaling,
+        core,
+        generic,
+        networking,
+        nodes,
+        pods,
+        policy,
+        storage,
+        workloads,
+    )
 
-# resource → module:function; what is not here is described field by field.
-DESCRIBERS = {
-    "configmaps": "core:config_map",
-    "endpoints": "endpoints:endpoints",
-    "limitranges": "quotas:limit_range",
-    "namespaces": "core:namespace",
-    "nodes": "nodes:node",
-    "persistentvolumeclaims": "claims:claim",
-    "persistentvolumes": "storage:volume",
-    "pods": "pods:pod",
-    "replicationcontrollers": "workloads:replication_controller",
-    "resourcequotas": "quotas:resource_quota",
-    "secrets": "core:secret",
-    "serviceaccounts": "core:service_account",
-    "services": "core:service",
-    "daemonsets.apps": "workloads:daemon_set",
-    "deployments.apps": "workloads:deployment",
-    "replicasets.apps": "workloads:replica_set",
-    "statefulsets.apps": "workloads:stateful_set",
-    "cronjobs.batch": "jobs:cron_job",
-    "jobs.batch": "jobs:job",
-    "certificatesigningrequests.certificates.k8s.io": "access:certificate_request",
-    "clusterrolebindings.rbac.authorization.k8s.io": "access:role_binding",
-    "clusterroles.rbac.authorization.k8s.io": "access:role",
-    "csinodes.storage.k8s.io": "storage:csi_node",
-    "endpointslices.discovery.k8s.io": "endpoints:endpoint_slice",
-    "horizontalpodautoscalers.autoscaling": "autoscaling:autoscaler",
-    "ingressclasses.networking.k8s.io": "networking:ingress_class",
-    "ingresses.networking.k8s.io": "networking:ingress",
-    "ipaddresses.networking.k8s.io": "networking:ip_address",
-    "networkpolicies.networking.k8s.io": "networkpolicies:network_policy",
-    "poddisruptionbudgets.policy": "policy:pod_disruption_budget",
-    "priorityclasses.scheduling.k8s.io": "policy:priority_class",
-    "rolebindings.rbac.authorization.k8s.io": "access:role_binding",
-    "roles.rbac.authorization.k8s.io": "access:role",
-    "servicecidrs.networking.k8s.io": "networking:service_cidr",
-    "storageclasses.storage.k8s.io": "storage:storage_class",
-    "volumeattributesclasses.storage.k8s.io": "storage:volume_attributes_class",
+Describer = Callable[[PrefixWriter, Object, DescribeContext], None]
+
+# The lambdas keep modules from being imported before their describer is used.
+DESCRIBERS: dict[str, Callable[[], Describer]] = {
+    "configmaps": lambda: core.config_map,
+    "endpoints": lambda: networking.endpoints,
+    "limitranges": lambda: policy.limit_range,
+    "namespaces": lambda: core.namespace,
+    "nodes": lambda: nodes.node,
+    "persistentvolumeclaims": lambda: storage.claim,
+    "persistentvolumes": lambda: storage.volume,
+    "pods": lambda: pods.pod,
+    "replicationcontrollers": lambda: workloads.replication_controller,
+    "resourcequotas": lambda: policy.resource_quota,
+    "secrets": lambda: core.secret,
+    "serviceaccounts": lambda: core.service_account,
+    "services": lambda: core.service,
+    "daemonsets.apps": lambda: workloads.daemon_set,
+    "deployments.apps": lambda: workloads.deployment,
+    "replicasets.apps": lambda: workloads.replica_set,
+    "statefulsets.apps": lambda: workloads.stateful_set,
+    "cronjobs.batch": lambda: workloads.cron_job,
+    "jobs.batch": lambda: workloads.job,
+    "certificatesigningrequests.certificates.k8s.io": lambda: access.certificate_signing_request,
+    "clusterrolebindings.rbac.authorization.k8s.io": lambda: access.role_binding,
+    "clusterroles.rbac.authorization.k8s.io": lambda: access.role,
+    "csinodes.storage.k8s.io": lambda: storage.csi_node,
+    "endpointslices.discovery.k8s.io": lambda: networking.endpoint_slice,
+    "horizontalpodautoscalers.autoscaling": lambda: autoscaling.autoscaler,
+    "ingressclasses.networking.k8s.io": lambda: networking.ingress_class,
+    "ingresses.networking.k8s.io": lambda: networking.ingress,
+    "ipaddresses.networking.k8s.io": lambda: networking.ip_address,
+    "networkpolicies.networking.k8s.io": lambda: networking.network_policy,
+    "poddisruptionbudgets.policy": lambda: policy.pod_disruption_budget,
+    "priorityclasses.scheduling.k8s.io": lambda: policy.priority_class,
+    "rolebindings.rbac.authorization.k8s.io": lambda: access.role_binding,
+    "roles.rbac.authorization.k8s.io": lambda: access.role,
+    "servicecidrs.networking.k8s.io": lambda: networking.service_cidr,
+    "storageclasses.storage.k8s.io": lambda: storage.storage_class,
+    "volumeattributesclasses.storage.k8s.io": lambda: storage.volume_attributes_class,
 }
 
 
 def describer_for(resource: str) -> Describer:
-    """The describer of a resource (``daemonsets.apps``)."""
-    module, _, function = DESCRIBERS.get(resource, "generic:generic").partition(":")
-    describer: Describer = getattr(import_module(f"kubepy.cli.describers.{module}"), function)
-    return describer
+    """Return the describer of a resource (``daemonsets.apps``); others are described field by field."""
+    return DESCRIBERS.get(resource, lambda: generic.generic)()

@@ -1,4 +1,4 @@
-"""Role, ClusterRole, their bindings, and CertificateSigningRequest."""
+"""Describe Roles, ClusterRoles, their bindings, and CertificateSigningRequests."""
 
 from __future__ import annotations
 
@@ -10,44 +10,52 @@ from kubepy.api.selectors import format_labels
 from kubepy.apiserver.printers.access import request_status
 from kubepy.apiserver.printers.duration import human_duration
 from kubepy.cli.describers.writer import (
-    Surroundings,
-    Writer,
+    DescribeContext,
+    PrefixWriter,
     events,
     format_date,
     heading,
     labels_and_annotations,
 )
 from kubepy.cli.errors import CliError
+from kubepy.lazy import lazy_imports
 
 
-def role(writer: Writer, obj: Object, around: Surroundings) -> None:
+def role(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.line(0, "PolicyRule:")
-    writer.table(1, "Resources\tNon-Resource URLs\tResource Names\tVerbs", [
-        [_resource(rule), *(f"[{' '.join(rule[key])}]" for key in ("nonResourceURLs", "resourceNames", "verbs"))]
-        for rule in compact_rules(obj.get("rules") or [])])
+    rows = []
+    for rule in compact_rules(obj.get("rules") or []):
+        name, slash, subresource = rule["resources"][0].partition("/") if rule["resources"] else ("", "", "")
+        group = f".{rule['apiGroups'][0]}" if rule["apiGroups"] and rule["apiGroups"][0] else ""
+        lists = (f"[{' '.join(rule[key])}]" for key in ("nonResourceURLs", "resourceNames", "verbs"))
+        rows.append([f"{name}{group}{slash}{subresource}", *lists])
+    writer.table(1, "Resources\tNon-Resource URLs\tResource Names\tVerbs", rows)
 
+
+with lazy_imports():
+    from kubepy.cli.describers import x509
 
 Rule = dict[str, list[str]]
 KEYS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
 
 
 def compact_rules(rules: Iterable[Object]) -> list[Rule]:
-    """A rule for each resource (and name of one) with all its verbs, and one for each verb of each URL, in order."""
+    """Return a rule for each resource (and resource name) with all its verbs, and one for each verb of a URL."""
     compacted: list[Rule] = []
     simple: dict[tuple[str, ...], Rule] = {}
-    for rule in (one for whole in rules for one in _broken_down(whole)):
+    for rule in (simple_rule for source in rules for simple_rule in _broken_down(source)):
         if rule["nonResourceURLs"]:
             compacted.append(rule)
             continue
         known = simple.setdefault((*rule["apiGroups"], *rule["resources"], *rule["resourceNames"]), rule)
         known["verbs"] += [verb for verb in rule["verbs"] if verb not in known["verbs"]]
-    return sorted([*compacted, *simple.values()], key=_as_text)
+    return sorted([*compacted, *simple.values()], key=_go_text)
 
 
 def _broken_down(rule: Object) -> Iterator[Rule]:
-    """Rules of one verb, one resource and at most one name each, or of one verb and one URL."""
+    """Yield rules of one verb, one resource and at most one name each, or of one verb and one URL."""
     empty: Rule = {key: [] for key in KEYS}
     for group in rule.get("apiGroups") or []:
         for resource in rule.get("resources") or []:
@@ -60,23 +68,14 @@ def _broken_down(rule: Object) -> Iterator[Rule]:
             yield {**empty, "verbs": [verb], "nonResourceURLs": [url]}
 
 
-def _as_text(rule: Rule) -> str:
-    """How Go prints a rule, by which they are sorted."""
+def _go_text(rule: Rule) -> str:
+    """Return a rule as Go prints it; rules are sorted by that text."""
     names = ("Verbs", "APIGroups", "Resources", "ResourceNames", "NonResourceURLs")
     fields = (f"{name}:[{' '.join(rule[key])}]," for name, key in zip(names, KEYS, strict=True))
     return f"&PolicyRule{{{''.join(fields)}}}"
 
 
-def _resource(rule: Rule) -> str:
-    """``deployments.apps/scale``."""
-    if not rule["resources"]:
-        return ""
-    name, slash, subresource = rule["resources"][0].partition("/")
-    group = rule["apiGroups"][0] if rule["apiGroups"] else ""
-    return f"{name}.{group}{slash}{subresource}" if group else name + slash + subresource
-
-
-def role_binding(writer: Writer, obj: Object, around: Surroundings) -> None:
+def role_binding(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.line(0, "Role:")
@@ -84,16 +83,15 @@ def role_binding(writer: Writer, obj: Object, around: Surroundings) -> None:
     writer.field(1, "Name", obj["roleRef"].get("name", ""))
     writer.line(0, "Subjects:")
     writer.table(1, "Kind\tName\tNamespace", [
-        [one.get("kind", ""), one.get("name", ""), one.get("namespace", "")] for one in obj.get("subjects") or []])
+        [subject.get("kind", ""), subject.get("name", ""), subject.get("namespace", "")]
+        for subject in obj.get("subjects") or []])
 
 
-def certificate_request(writer: Writer, obj: Object, around: Surroundings) -> None:
-    from kubepy.cli.describers.x509 import CertificateError, parse_request
-
+def certificate_signing_request(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status") or {}
     try:
-        request = parse_request(b64decode(spec.get("request", "")))
-    except CertificateError as error:
+        request = x509.parse_request(b64decode(spec.get("request", "")))
+    except x509.CertificateError as error:
         raise CliError(f"Error parsing CSR: {error}") from None
     heading(writer, obj, namespaced=False)
     writer.field(0, "Labels", format_labels(obj["metadata"].get("labels")))
@@ -115,9 +113,9 @@ def certificate_request(writer: Writer, obj: Object, around: Surroundings) -> No
         writer.line(0, "Subject Alternative Names:")
         for name, values in request.names.items():
             _values(writer, name, values)
-    events(writer, around)
+    events(writer, context)
 
 
-def _values(writer: Writer, name: str, values: list[str]) -> None:
+def _values(writer: PrefixWriter, name: str, values: list[str]) -> None:
     for index, value in enumerate(values):
         writer.line(0, f"\t{name}:\t{value}" if index == 0 else f"\t\t{value}")

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscaler."""
+"""Describe HorizontalPodAutoscalers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from typing import Any
 from kubepy.api.meta import Object
 from kubepy.api.objects.autoscalers import V1, to_v2
 from kubepy.api.values.goformat import quote
-from kubepy.cli.describers.writer import Surroundings, Writer, events, format_date, heading, labels_and_annotations
+from kubepy.cli.describers.writer import (
+    DescribeContext,
+    PrefixWriter,
+    events,
+    format_date,
+    heading,
+    labels_and_annotations,
+)
 
 UNKNOWN = "<unknown>"
 
 
-def autoscaler(writer: Writer, obj: Object, around: Surroundings) -> None:
+def autoscaler(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     obj = to_v2(obj) if obj["apiVersion"] == V1 else obj
     spec, status = obj["spec"], obj.get("status") or {}
     target = spec["scaleTargetRef"]
@@ -32,15 +39,16 @@ def autoscaler(writer: Writer, obj: Object, around: Surroundings) -> None:
     if conditions := status.get("conditions"):
         writer.line(0, "Conditions:")
         writer.table(1, "Type\tStatus\tReason\tMessage", (
-            [one["type"], one["status"], one.get("reason", ""), one.get("message", "")] for one in conditions))
-    events(writer, around)
+            [condition["type"], condition["status"], condition.get("reason", ""), condition.get("message", "")]
+            for condition in conditions))
+    events(writer, context)
 
 
 # --- metrics ------------------------------------------------------------------------------------------------------
 
 
 def _metric(metric: Object, status: Object) -> str:
-    """A metric: what it is, what it is now and what it should be."""
+    """Format a metric: its name, its current value and its target."""
     kind = metric.get("type", "")
     key = kind[:1].lower() + kind[1:]
     source = metric.get(key) or {}
@@ -50,58 +58,55 @@ def _metric(metric: Object, status: Object) -> str:
         case "External":
             return f"{name} " + _value(target, current, "averageValue" in target)
         case "Pods":
-            return f"{name} on pods:\t{_shown(current, 'averageValue')} / {target.get('averageValue', '<nil>')}"
+            return f"{name} on pods:\t{_current(current, 'averageValue')} / {target.get('averageValue', '<nil>')}"
         case "Object":
-            about = source.get("describedObject") or {}
-            return (f"{name} on {about.get('kind', '')}/{about.get('name', '')} "
+            described = source.get("describedObject") or {}
+            return (f"{name} on {described.get('kind', '')}/{described.get('name', '')} "
                     + _value(target, current, target.get("type") == "AverageValue"))
         case "Resource":
-            return f"resource {source.get('name', '')} on pods{_share(target, current)}"
+            return f"resource {source.get('name', '')} on pods{_utilization(target, current)}"
         case "ContainerResource":
             return (f"resource {source.get('name', '')} of container {quote(source.get('container', ''))} on pods"
-                    + _share(target, current))
+                    + _utilization(target, current))
     return f"<unknown metric type {quote(kind)}>"
 
 
 def _value(target: Object, current: Object | None, average: bool) -> str:
     key = "averageValue" if average else "value"
-    words = "target average value" if average else "target value"
-    return f"({words}):\t{_shown(current, key)} / {target.get(key, '<nil>')}"
+    title = "target average value" if average else "target value"
+    return f"({title}):\t{_current(current, key)} / {target.get(key, '<nil>')}"
 
 
-def _shown(current: Object | None, key: str) -> Any:
+def _current(current: Object | None, key: str) -> Any:
     return UNKNOWN if current is None else current.get(key, UNKNOWN)
 
 
-def _share(target: Object, current: Object | None) -> str:
-    """Of a resource: an amount, or a percentage of what is requested."""
+def _utilization(target: Object, current: Object | None) -> str:
+    """Format the use of a resource: an amount, or a percentage of the requests."""
     if "averageValue" in target:
-        return f":\t{_shown(current, 'averageValue')} / {target['averageValue']}"
-    used = (current or {}).get("averageUtilization")
-    now = UNKNOWN if used is None else f"{used}% ({(current or {}).get('averageValue', '<nil>')})"
-    wanted = target.get("averageUtilization")
-    return f"  (as a percentage of request):\t{now} / {'<auto>' if wanted is None else f'{wanted}%'}"
+        return f":\t{_current(current, 'averageValue')} / {target['averageValue']}"
+    used, goal = (current or {}).get("averageUtilization"), target.get("averageUtilization")
+    usage = UNKNOWN if used is None else f"{used}% ({(current or {}).get('averageValue', '<nil>')})"
+    return f"  (as a percentage of request):\t{usage} / {'<auto>' if goal is None else f'{goal}%'}"
 
 
 # --- behavior -----------------------------------------------------------------------------------------------------
 
 
-def _behavior(writer: Writer, behavior: Object | None) -> None:
+def _behavior(writer: PrefixWriter, behavior: Object | None) -> None:
     if behavior is None:
         return
     writer.line(0, "Behavior:")
     for title, key in (("Scale Up", "scaleUp"), ("Scale Down", "scaleDown")):
-        if (rules := behavior.get(key)) is not None:
-            writer.line(1, f"{title}:")
-            _rules(writer, rules)
-
-
-def _rules(writer: Writer, rules: Object) -> None:
-    if "stabilizationWindowSeconds" in rules:
-        writer.line(2, f"Stabilization Window: {rules['stabilizationWindowSeconds']} seconds")
-    if policies := rules.get("policies"):
-        writer.line(2, f"Select Policy: {rules.get('selectPolicy', 'Max')}")
-        writer.line(2, "Policies:")
-        for one in policies:
-            writer.line(3, f"- Type: {one.get('type', '')}\tValue: {one.get('value', 0)}\t"
-                           f"Period: {one.get('periodSeconds', 0)} seconds")
+        rules = behavior.get(key)
+        if rules is None:
+            continue
+        writer.line(1, f"{title}:")
+        if "stabilizationWindowSeconds" in rules:
+            writer.line(2, f"Stabilization Window: {rules['stabilizationWindowSeconds']} seconds")
+        if policies := rules.get("policies"):
+            writer.line(2, f"Select Policy: {rules.get('selectPolicy', 'Max')}")
+            writer.line(2, "Policies:")
+            for policy in policies:
+                writer.line(3, f"- Type: {policy.get('type', '')}\tValue: {policy.get('value', 0)}\t"
+                               f"Period: {policy.get('periodSeconds', 0)} seconds")

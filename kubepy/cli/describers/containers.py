@@ -1,4 +1,4 @@
-"""The containers of a pod or a pod template."""
+"""Describe the containers of a pod or a pod template."""
 
 from __future__ import annotations
 
@@ -6,49 +6,56 @@ from collections.abc import Callable
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import quote
-from kubepy.cli.describers.writer import Writer, format_date, go_value
+from kubepy.cli.describers.writer import PrefixWriter, format_date, go_value
+from kubepy.lazy import lazy_imports
 
-# The value of an env var that comes from a field of the pod; templates have none.
+with lazy_imports():
+    from kubepy.api.values import quantity
+
+# Returns the value of a field of the pod, for environment variables; templates have no such values.
 FieldValue = Callable[[str], str]
 
 
-def containers(writer: Writer, title: str, found: list[Object], *, indent: str = "",
+def containers(writer: PrefixWriter, title: str, containers: list[Object], *, indent: str = "",
                statuses: list[Object] | None = None, field_value: FieldValue | None = None) -> None:
-    """All containers of one sort; ``indent`` is "  " inside a template, whose names stand one further to the right."""
-    by_name = {status["name"]: status for status in statuses or []}
-    writer.line(0, f"{indent}{title}:" + ("" if found else " <none>"))
-    for container in found:
+    """Write all containers of a sort; ``indent``: "  " in a template, whose names stand one further to the right."""
+    status_by_name = {status["name"]: status for status in statuses or []}
+    writer.line(0, f"{indent}{title}:" + ("" if containers else " <none>"))
+    for container in containers:
         writer.line(1, f"{' ' if indent else ''}{container['name']}:")
-        _container(writer, container, by_name.get(container["name"]), field_value)
+        _container(writer, container, status_by_name.get(container["name"]), field_value)
 
 
-def _container(writer: Writer, container: Object, status: Object | None, field_value: FieldValue | None) -> None:
+def _container(writer: PrefixWriter, container: Object, status: Object | None, field_value: FieldValue | None) -> None:
     _image_and_ports(writer, container, status)
     for name, words in (("Command", container.get("command")), ("Args", container.get("args"))):
         if words:
             writer.line(2, f"{name}:")
-            for word in words:
-                for line in word.split("\n"):
-                    writer.line(3, line)
+            for line in (line for word in words for line in word.split("\n")):
+                writer.line(3, line)
     if status is not None:
-        _state(writer, status)
+        _state(writer, "State", status.get("state", {}))
+        if "terminated" in status.get("lastState", {}):
+            _state(writer, "Last State", status["lastState"])
+        writer.field(2, "Ready", "True" if status.get("ready") else "False")
+        writer.field(2, "Restart Count", status.get("restartCount", 0))
     resources(writer, container.get("resources"), 2)
     for name, key in (("Liveness", "livenessProbe"), ("Readiness", "readinessProbe"), ("Startup", "startupProbe")):
         if key in container:
-            writer.field(2, name, probe(container[key]))
-    _environment_from(writer, container)
+            writer.field(2, name, probe_text(container[key]))
     _environment(writer, container, field_value)
     _mounts(writer, container)
 
 
-def _image_and_ports(writer: Writer, container: Object, status: Object | None) -> None:
+def _image_and_ports(writer: PrefixWriter, container: Object, status: Object | None) -> None:
     if status is not None:
         writer.field(2, "Container ID", status.get("containerID", ""))
     writer.field(2, "Image", container.get("image", ""))
     if status is not None:
         writer.field(2, "Image ID", status.get("imageID", ""))
     for name, key in (("Port", "containerPort"), ("Host Port", "hostPort")):
-        text = ", ".join(_port(port, key) for port in container.get("ports") or [])
+        text = ", ".join(f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
+                         + (f" ({port['name']})" if port.get("name") else "") for port in container.get("ports") or [])
         writer.field(2, f"{name}s" if "," in text else name, text or "<none>")
     if profile := container.get("securityContext", {}).get("seccompProfile"):
         writer.field(2, "SeccompProfile", profile["type"])
@@ -56,88 +63,68 @@ def _image_and_ports(writer: Writer, container: Object, status: Object | None) -
             writer.field(3, "LocalhostProfile", profile["localhostProfile"])
 
 
-def _port(port: Object, key: str) -> str:
-    text = f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
-    return f"{text} ({port['name']})" if port.get("name") else text
-
-
-def _state(writer: Writer, status: Object) -> None:
-    _one_state(writer, "State", status.get("state", {}))
-    if "terminated" in status.get("lastState", {}):
-        _one_state(writer, "Last State", status["lastState"])
-    writer.field(2, "Ready", "True" if status.get("ready") else "False")
-    writer.field(2, "Restart Count", status.get("restartCount", 0))
-
-
-def _one_state(writer: Writer, name: str, state: Object) -> None:
+def _state(writer: PrefixWriter, name: str, state: Object) -> None:
     if running := state.get("running"):
         writer.field(2, name, "Running")
         writer.field(3, "Started", format_date(running.get("startedAt")))
     elif terminated := state.get("terminated"):
         writer.field(2, name, "Terminated")
-        _terminated(writer, terminated)
+        for label, key in (("Reason", "reason"), ("Message", "message")):
+            if terminated.get(key):
+                writer.field(3, label, terminated[key])
+        writer.field(3, "Exit Code", terminated.get("exitCode", 0))
+        if terminated.get("signal"):
+            writer.field(3, "Signal", terminated["signal"])
+        writer.field(3, "Started", format_date(terminated.get("startedAt")))
+        writer.field(3, "Finished", format_date(terminated.get("finishedAt")))
     else:
         writer.field(2, name, "Waiting")
         if reason := state.get("waiting", {}).get("reason"):
             writer.field(3, "Reason", reason)
 
 
-def _terminated(writer: Writer, state: Object) -> None:
-    for name, key in (("Reason", "reason"), ("Message", "message")):
-        if state.get(key):
-            writer.field(3, name, state[key])
-    writer.field(3, "Exit Code", state.get("exitCode", 0))
-    if state.get("signal"):
-        writer.field(3, "Signal", state["signal"])
-    writer.field(3, "Started", format_date(state.get("startedAt")))
-    writer.field(3, "Finished", format_date(state.get("finishedAt")))
-
-
-def resources(writer: Writer, found: Object | None, level: int) -> None:
+def resources(writer: PrefixWriter, requirements: Object | None, level: int) -> None:
     for name in ("limits", "requests"):
-        amounts = (found or {}).get(name) or {}
+        amounts = (requirements or {}).get(name) or {}
         if amounts:
             writer.line(level, f"{name.capitalize()}:")
         for resource, amount in sorted(amounts.items()):
             writer.field(level + 1, resource, amount)
 
 
-def probe(found: Object) -> str:
-    attributes = (f"delay={found.get('initialDelaySeconds', 0)}s timeout={found.get('timeoutSeconds', 0)}s"
-                  f" period={found.get('periodSeconds', 0)}s #success={found.get('successThreshold', 0)}"
-                  f" #failure={found.get('failureThreshold', 0)}")
-    return f"{_probe_action(found)} {attributes}"
+def probe_text(probe: Object) -> str:
+    """Format a probe (``DescribeProbe``)."""
+    attributes = (f"delay={probe.get('initialDelaySeconds', 0)}s timeout={probe.get('timeoutSeconds', 0)}s"
+                  f" period={probe.get('periodSeconds', 0)}s #success={probe.get('successThreshold', 0)}"
+                  f" #failure={probe.get('failureThreshold', 0)}")
+    return f"{_probe_action(probe)} {attributes}"
 
 
-def _probe_action(found: Object) -> str:
-    if "exec" in found:
-        return f"exec {go_value(found['exec'].get('command') or [])}"
-    if http := found.get("httpGet"):
+def _probe_action(probe: Object) -> str:
+    if "exec" in probe:
+        return f"exec {go_value(probe['exec'].get('command') or [])}"
+    if http := probe.get("httpGet"):
         host = http.get("host", "")
         host = f"[{host}]" if ":" in host else host
         path = http.get("path", "")
         slash = "" if path.startswith("/") or not path else "/"
         return f"http-get {http.get('scheme', '').lower()}://{host}:{http['port']}{slash}{path}"
-    if tcp := found.get("tcpSocket"):
+    if tcp := probe.get("tcpSocket"):
         return f"tcp-socket {tcp.get('host', '')}:{tcp['port']}"
-    if grpc := found.get("grpc"):
+    if grpc := probe.get("grpc"):
         return f"grpc <pod>:{grpc['port']} {grpc.get('service', '')}"
     return "unknown"
 
 
-def _environment_from(writer: Writer, container: Object) -> None:
-    if not container.get("envFrom"):
-        return
-    writer.line(2, "Environment Variables from:")
-    for source in container["envFrom"]:
+def _environment(writer: PrefixWriter, container: Object, field_value: FieldValue | None) -> None:
+    if container.get("envFrom"):
+        writer.line(2, "Environment Variables from:")
+    for source in container.get("envFrom") or []:
         kind = "ConfigMap" if "configMapRef" in source else "Secret"
         reference = source.get("configMapRef") or source.get("secretRef") or {}
         prefix = f" with prefix '{source['prefix']}'" if source.get("prefix") else ""
         optional = go_value(bool(reference.get("optional")))
         writer.line(3, f"{reference.get('name', '')}\t{kind}{prefix}\tOptional: {optional}")
-
-
-def _environment(writer: Writer, container: Object, field_value: FieldValue | None) -> None:
     variables = container.get("env") or []
     writer.line(2, "Environment:" + ("" if variables else "\t<none>"))
     for variable in variables:
@@ -156,27 +143,25 @@ def _value_from(source: Object, container: Object, field_value: FieldValue | Non
         return f"{value} ({field.get('apiVersion', 'v1')}:{field['fieldPath']})"
     if resource := source.get("resourceFieldRef"):
         return f"{_resource_value(resource, container)} ({resource['resource']})"
-    for key, words in (("secretKeyRef", "in secret"), ("configMapKeyRef", "of config map")):
+    for key, preposition in (("secretKeyRef", "in secret"), ("configMapKeyRef", "of config map")):
         if reference := source.get(key):
             optional = go_value(bool(reference.get("optional")))
-            return f"<set to the key '{reference['key']}' {words} '{reference['name']}'>\tOptional: {optional}"
+            return f"<set to the key '{reference['key']}' {preposition} '{reference['name']}'>\tOptional: {optional}"
     return ""
 
 
 def _resource_value(reference: Object, container: Object) -> str:
-    """What a resourceFieldRef gives: the container's own amount over the divisor, rounded up; 0 where there is none."""
-    from kubepy.api.values.quantity import Quantity
-
+    """Return the value of a resourceFieldRef: the container's amount over the divisor, rounded up; 0 without one."""
     section, _, name = reference["resource"].partition(".")
     amount = (container.get("resources", {}).get(section) or {}).get(name)
     if amount is None:
         return "node allocatable" if section == "limits" and name in ("cpu", "memory") else "0"
-    divisor = Quantity.parse(reference.get("divisor") or "0")
-    unit = Quantity.parse("1") if divisor.is_zero() else divisor
-    return str(-(-Quantity.parse(amount).nanos // unit.nanos))
+    divisor = quantity.Quantity.parse(reference.get("divisor") or "0")
+    unit = quantity.Quantity.parse("1") if divisor.is_zero() else divisor
+    return str(-(-quantity.Quantity.parse(amount).nanos // unit.nanos))
 
 
-def _mounts(writer: Writer, container: Object) -> None:
+def _mounts(writer: PrefixWriter, container: Object) -> None:
     mounts = sorted(container.get("volumeMounts") or [], key=lambda mount: mount["mountPath"])
     writer.line(2, "Mounts:" + ("" if mounts else "\t<none>"))
     for mount in mounts:
@@ -186,5 +171,5 @@ def _mounts(writer: Writer, container: Object) -> None:
         writer.line(3, f"{mount['mountPath']} from {mount['name']} ({','.join(flags)})")
     if devices := container.get("volumeDevices"):
         writer.line(2, "Devices:" + ("" if mounts else "\t<none>"))
-        for device in sorted(devices, key=lambda one: one["devicePath"]):
+        for device in sorted(devices, key=lambda device: device["devicePath"]):
             writer.line(3, f"{device['devicePath']} from {device['name']}")

@@ -1,4 +1,4 @@
-"""ConfigMap, Secret, Service, Namespace and ServiceAccount."""
+"""Describe ConfigMaps, Secrets, Services, Namespaces and ServiceAccounts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from base64 import b64decode
 
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.selectors import format_labels
-from kubepy.cli.describers.endpoints import endpoints_of
-from kubepy.cli.describers.quotas import limits_of_namespace, quotas_of_namespace
+from kubepy.cli.describers.networking import endpoints_of
+from kubepy.cli.describers.policy import limits_of_namespace, quotas_of_namespace
 from kubepy.cli.describers.writer import (
-    Surroundings,
-    Writer,
+    DescribeContext,
+    PrefixWriter,
     dated_conditions,
     events,
     heading,
@@ -18,7 +18,7 @@ from kubepy.cli.describers.writer import (
 )
 
 
-def config_map(writer: Writer, obj: Object, around: Surroundings) -> None:
+def config_map(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.line(0, "\nData\n====")
@@ -28,42 +28,42 @@ def config_map(writer: Writer, obj: Object, around: Surroundings) -> None:
     for key, value in sorted((obj.get("binaryData") or {}).items()):
         writer.line(0, f"{key}: {len(b64decode(value))} bytes")
     writer.line(0, "")
-    events(writer, around)
+    events(writer, context)
 
 
-def secret(writer: Writer, obj: Object, around: Surroundings) -> None:
+def secret(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     writer.line(0, f"\nType:\t{obj.get('type', '')}")
     writer.line(0, "\nData\n====")
     for key, value in sorted((obj.get("data") or {}).items()):
         data = b64decode(value)
-        shown = key == "token" and obj.get("type") == "kubernetes.io/service-account-token"
-        writer.field(0, key, data.decode(errors="replace") if shown else f"{len(data)} bytes")
+        is_token = key == "token" and obj.get("type") == "kubernetes.io/service-account-token"
+        writer.field(0, key, data.decode(errors="replace") if is_token else f"{len(data)} bytes")
 
 
-def service_account(writer: Writer, obj: Object, around: Surroundings) -> None:
+def service_account(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj)
     labels_and_annotations(writer, obj)
     title = "Image pull secrets:"
-    names = [one["name"] for one in obj.get("imagePullSecrets") or []] or ["<none>"]
+    names = [reference["name"] for reference in obj.get("imagePullSecrets") or []] or ["<none>"]
     for index, name in enumerate(names):
         writer.line(0, f"{title if index == 0 else ' ' * len(title)}\t{name}")
-    events(writer, around)
+    events(writer, context)
 
 
-def namespace(writer: Writer, obj: Object, around: Surroundings) -> None:
+def namespace(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     status = obj.get("status", {})
     writer.field(0, "Status", status.get("phase", ""))
     if conditions := status.get("conditions"):
         dated_conditions(writer, conditions)
-    quotas_of_namespace(writer, around.list("resourcequotas", name_of(obj)))
-    limits_of_namespace(writer, around.list("limitranges", name_of(obj)))
+    quotas_of_namespace(writer, context.list("resourcequotas", name_of(obj)))
+    limits_of_namespace(writer, context.list("limitranges", name_of(obj)))
 
 
-def service(writer: Writer, obj: Object, around: Surroundings) -> None:
+def service(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec = obj["spec"]
     heading(writer, obj)
     labels_and_annotations(writer, obj)
@@ -71,7 +71,14 @@ def service(writer: Writer, obj: Object, around: Surroundings) -> None:
     writer.field(0, "Type", spec.get("type", ""))
     _addresses(writer, obj)
     for port in spec.get("ports") or []:
-        _port(writer, port, endpoints_of(name_of(obj), namespace_of(obj), port.get("name", ""), around))
+        name, protocol = port.get("name") or "<unset>", port.get("protocol", "TCP")
+        writer.line(0, f"Port:\t{name}\t{port['port']}/{protocol}")
+        writer.line(0, f"TargetPort:\t{port.get('targetPort', port['port'])}/{protocol}")
+        if port.get("appProtocol"):
+            writer.field(0, "AppProtocol", port["appProtocol"])
+        if port.get("nodePort"):
+            writer.line(0, f"NodePort:\t{name}\t{port['nodePort']}/{protocol}")
+        writer.field(0, "Endpoints", endpoints_of(name_of(obj), namespace_of(obj), port.get("name", ""), context))
     writer.field(0, "Session Affinity", spec.get("sessionAffinity", ""))
     for name, key in (("External Traffic Policy", "externalTrafficPolicy"),
                       ("Internal Traffic Policy", "internalTrafficPolicy"),
@@ -82,10 +89,10 @@ def service(writer: Writer, obj: Object, around: Surroundings) -> None:
         writer.field(0, "LoadBalancer Source Ranges", ",".join(spec["loadBalancerSourceRanges"]))
     if spec.get("trafficDistribution"):
         writer.field(0, "Traffic Distribution", spec["trafficDistribution"])
-    events(writer, around)
+    events(writer, context)
 
 
-def _addresses(writer: Writer, obj: Object) -> None:
+def _addresses(writer: PrefixWriter, obj: Object) -> None:
     spec = obj["spec"]
     if "ipFamilyPolicy" in spec:
         writer.field(0, "IP Family Policy", spec["ipFamilyPolicy"])
@@ -97,23 +104,9 @@ def _addresses(writer: Writer, obj: Object) -> None:
     for name, key in (("Desired LoadBalancer IP", "loadBalancerIP"), ("External Name", "externalName")):
         if spec.get(key):
             writer.field(0, name, spec[key])
-    if ingress := obj.get("status", {}).get("loadBalancer", {}).get("ingress"):
-        writer.field(0, "LoadBalancer Ingress", ", ".join(_ingress(one) for one in ingress))
-
-
-def _ingress(one: Object) -> str:
-    if one.get("ip"):
-        return f"{one['ip']} ({one['ipMode']})" if one.get("ipMode") else str(one["ip"])
-    return str(one.get("hostname", ""))
-
-
-def _port(writer: Writer, port: Object, endpoints: str) -> None:
-    name, protocol = port.get("name") or "<unset>", port.get("protocol", "TCP")
-    writer.line(0, f"Port:\t{name}\t{port['port']}/{protocol}")
-    writer.line(0, f"TargetPort:\t{port.get('targetPort', port['port'])}/{protocol}")
-    if port.get("appProtocol"):
-        writer.field(0, "AppProtocol", port["appProtocol"])
-    if port.get("nodePort"):
-        writer.line(0, f"NodePort:\t{name}\t{port['nodePort']}/{protocol}")
-    writer.field(0, "Endpoints", endpoints)
-
+    addresses = []
+    for ingress in obj.get("status", {}).get("loadBalancer", {}).get("ingress") or []:
+        ip, mode = ingress.get("ip"), ingress.get("ipMode")
+        addresses.append((f"{ip} ({mode})" if mode else str(ip)) if ip else str(ingress.get("hostname", "")))
+    if addresses:
+        writer.field(0, "LoadBalancer Ingress", ", ".join(addresses))

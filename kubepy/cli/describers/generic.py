@@ -1,4 +1,7 @@
-"""Any kind without a describer of its own: its fields, one a line."""
+"""Describe an object of any kind without a describer of its own: its fields, one a line.
+
+Upstream: ``genericDescriber`` in ``describe.go``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,14 @@ import re
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.cli.describers.writer import Surroundings, Writer, events, go_value, heading, labels_and_annotations
+from kubepy.cli.describers.writer import (
+    DescribeContext,
+    PrefixWriter,
+    events,
+    go_value,
+    heading,
+    labels_and_annotations,
+)
 
 SKIPPED = {".metadata.managedFields", ".metadata.name", ".metadata.namespace", ".metadata.labels",
            ".metadata.annotations"}
@@ -15,45 +25,38 @@ ACRONYMS = {"API", "URL", "UID", "GUID"}
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|[^A-Za-z]+")
 
 
-def generic(writer: Writer, obj: Object, around: Surroundings) -> None:
+def generic(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     writer.field(0, "Namespace", obj["metadata"].get("namespace", ""))
     labels_and_annotations(writer, obj)
     _fields(writer, 0, obj, "")
-    events(writer, around)
+    events(writer, context)
 
 
-def _fields(writer: Writer, level: int, content: Object, prefix: str) -> None:
+def _fields(writer: PrefixWriter, level: int, content: Object, prefix: str) -> None:
+    """Write all fields of a map, those of inner maps and lists one level further in."""
     for field, value in sorted(content.items()):
-        path = f"{prefix}.{field}"
-        if path not in SKIPPED:
-            _field(writer, level, field, value, path)
-
-
-def _field(writer: Writer, level: int, field: str, value: Any, path: str) -> None:
-    label = smart_label(field)
-    if not isinstance(value, dict | list):
-        writer.field(level, label, go_value(value))
-        return
-    writer.line(level, f"{label}:")
-    if isinstance(value, dict):
-        _fields(writer, level + 1, value, path)
-        return
-    for child in value:
-        if isinstance(child, dict):
-            _fields(writer, level + 1, child, path)
-        else:
-            writer.line(level + 1, go_value(child))
+        path, label = f"{prefix}.{field}", smart_label(field)
+        if path in SKIPPED:
+            continue
+        if not isinstance(value, dict | list):
+            writer.field(level, label, go_value(value))
+            continue
+        writer.line(level, f"{label}:")
+        items: list[Any] = [value] if isinstance(value, dict) else value
+        for item in items:
+            if isinstance(item, dict):
+                _fields(writer, level + 1, item, path)
+            else:
+                writer.line(level + 1, go_value(item))
 
 
 def smart_label(field: str) -> str:
-    """``creationTimestamp`` → ``Creation Timestamp``, ``uid`` → ``UID``; names with other signs stay as they are."""
+    """Turn ``creationTimestamp`` into ``Creation Timestamp``, ``uid`` into ``UID``; other names stay as they are."""
     if not all(char.isalpha() or char == "-" for char in field):
         return field
-    return " ".join(_word(part) for part in PARTS.findall(field))
-
-
-def _word(part: str) -> str:
-    if part.upper() in ACRONYMS:
-        return part.upper()
-    return part.capitalize() if part.islower() else part
+    words = []
+    for part in PARTS.findall(field):
+        is_acronym = part.upper() in ACRONYMS
+        words.append(part.upper() if is_acronym else part.capitalize() if part.islower() else part)
+    return " ".join(words)

@@ -1,4 +1,4 @@
-"""A node, the pods on it and what they request."""
+"""Describe a node, the pods on it and their resource requests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.objects.pods import pod_limits, pod_requests
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import (
-    Surroundings,
-    Writer,
+    DescribeContext,
+    PrefixWriter,
     events,
     format_date,
     heading,
@@ -25,10 +25,10 @@ SYSTEM_INFO = (
     ("Kubelet Version", "kubeletVersion"),
 )
 ZERO = Quantity.parse("0")
-MOST_POOLS = 10
+MAX_POOLS = 10
 
 
-def node(writer: Writer, obj: Object, around: Surroundings) -> None:
+def node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     heading(writer, obj, namespaced=False)
     writer.field(0, "Roles", ",".join(roles(obj)) or "<none>")
@@ -37,7 +37,7 @@ def node(writer: Writer, obj: Object, around: Surroundings) -> None:
     taints = sorted(spec.get("taints") or [], key=lambda taint: f"{taint['effect']},{taint['key']}")
     writer.several(0, "Taints", (format_taint(taint) for taint in taints))
     writer.field(0, "Unschedulable", "true" if spec.get("unschedulable") else "false")
-    _lease(writer, obj, around)
+    _lease(writer, obj, context)
     _conditions(writer, status.get("conditions"))
     writer.line(0, "Addresses:")
     for address in status.get("addresses") or []:
@@ -47,49 +47,53 @@ def node(writer: Writer, obj: Object, around: Surroundings) -> None:
             writer.line(0, f"{name.capitalize()}:")
             for resource, amount in sorted(amounts.items()):
                 writer.field(1, resource, amount)
-    _slices(writer, obj, around)
+    _resource_slices(writer, obj, context)
     writer.line(0, "System Info:")
     for title, key in SYSTEM_INFO:
         writer.field(1, title, status.get("nodeInfo", {}).get(key, ""))
-    _network(writer, spec)
-    _resources(writer, obj, around)
-    events(writer, around)
+    for title, value in (("PodCIDR", spec.get("podCIDR")), ("PodCIDRs", ",".join(spec.get("podCIDRs") or [])),
+                         ("ProviderID", spec.get("providerID"))):
+        if value:
+            writer.field(0, title, value)
+    _resources(writer, obj, context)
+    events(writer, context)
 
 
-def _slices(writer: Writer, obj: Object, around: Surroundings) -> None:
-    """What each pool of devices of the node alone has, the first ten of them."""
+def _resource_slices(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+    """Write the slices and devices of each pool that only this node has, for the first ten pools."""
     pools: dict[tuple[str, str], list[Object]] = {}
-    for one in around.list("resourceslices.resource.k8s.io", None):
-        if one["spec"].get("nodeName") == name_of(obj):
-            pools.setdefault((one["spec"]["driver"], one["spec"]["pool"]["name"]), []).append(one)
+    for resource_slice in context.list("resourceslices.resource.k8s.io", None):
+        spec = resource_slice["spec"]
+        if spec.get("nodeName") == name_of(obj):
+            pools.setdefault((spec["driver"], spec["pool"]["name"]), []).append(spec)
     if not pools:
         return
-    shown = sorted(pools, key="/".join)
+    in_order = sorted(pools, key="/".join)
     writer.line(0, "Node-Local ResourceSlices:")
     writer.table(1, "Driver\tPool\tSlices\tDevices", (
-        [*pool, len(pools[pool]), sum(len(one["spec"].get("devices") or []) for one in pools[pool])]
-        for pool in shown[:MOST_POOLS]))
-    if len(shown) > MOST_POOLS:
-        writer.line(1, f"...and {len(shown) - MOST_POOLS} more pools")
+        [*pool, len(pools[pool]), sum(len(spec.get("devices") or []) for spec in pools[pool])]
+        for pool in in_order[:MAX_POOLS]))
+    if len(in_order) > MAX_POOLS:
+        writer.line(1, f"...and {len(in_order) - MAX_POOLS} more pools")
 
 
 def roles(obj: Object) -> list[str]:
-    found = obj["metadata"].get("labels") or {}
-    named = {key.removeprefix(ROLE_PREFIX) for key in found if key.startswith(ROLE_PREFIX)}
-    return sorted({*named, found.get(ROLE_LABEL, "")} - {""})
+    labels = obj["metadata"].get("labels") or {}
+    from_keys = {key.removeprefix(ROLE_PREFIX) for key in labels if key.startswith(ROLE_PREFIX)}
+    return sorted({*from_keys, labels.get(ROLE_LABEL, "")} - {""})
 
 
 def format_taint(taint: Object) -> str:
-    """``key=value:effect``; parts that are empty leave no sign (upstream ``Taint.ToString``)."""
+    """Format a taint as ``key=value:effect``, without its empty parts (upstream ``Taint.ToString``)."""
     text = taint["key"]
     if taint.get("value"):
         text += f"={taint['value']}"
     return f"{text}:{taint['effect']}" if taint.get("effect") else text
 
 
-def _lease(writer: Writer, obj: Object, around: Surroundings) -> None:
-    leases = around.list("leases.coordination.k8s.io", "kube-node-lease")
-    lease = next((one for one in leases if name_of(one) == name_of(obj)), None)
+def _lease(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+    leases = context.list("leases.coordination.k8s.io", "kube-node-lease")
+    lease = next((lease for lease in leases if name_of(lease) == name_of(obj)), None)
     if lease is None:
         writer.field(0, "Lease", f"Failed to get lease: leases.coordination.k8s.io {quote(name_of(obj))} not found")
         return
@@ -100,26 +104,19 @@ def _lease(writer: Writer, obj: Object, around: Surroundings) -> None:
         writer.field(1, title, format_date(spec[key]) if key in spec else "<unset>")
 
 
-def _conditions(writer: Writer, conditions: list[Object] | None) -> None:
+def _conditions(writer: PrefixWriter, conditions: list[Object] | None) -> None:
     if not conditions:
         return
     writer.line(0, "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage")
     writer.line(1, "----\t------\t-----------------\t------------------\t------\t-------")
-    for one in conditions:
-        times = [format_date(one.get("lastHeartbeatTime")), format_date(one.get("lastTransitionTime"))]
-        writer.line(1, " \t".join([one["type"], one["status"], *times, one.get("reason", ""), one.get("message", "")]))
+    for condition in conditions:
+        times = [format_date(condition.get("lastHeartbeatTime")), format_date(condition.get("lastTransitionTime"))]
+        writer.line(1, " \t".join([condition["type"], condition["status"], *times, condition.get("reason", ""),
+                                   condition.get("message", "")]))
 
 
-def _network(writer: Writer, spec: Object) -> None:
-    for title, key in (("PodCIDR", "podCIDR"), ("ProviderID", "providerID")):
-        if spec.get(key):
-            writer.field(0, title, spec[key])
-        if key == "podCIDR" and spec.get("podCIDRs"):
-            writer.field(0, "PodCIDRs", ",".join(spec["podCIDRs"]))
-
-
-def _resources(writer: Writer, obj: Object, around: Surroundings) -> None:
-    pods = [pod for pod in around.list("pods", None) if pod["spec"].get("nodeName") == name_of(obj)
+def _resources(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+    pods = [pod for pod in context.list("pods", None) if pod["spec"].get("nodeName") == name_of(obj)
             and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")]
     status = obj.get("status", {})
     amounts = status.get("allocatable") or status.get("capacity") or {}
@@ -130,39 +127,38 @@ def _resources(writer: Writer, obj: Object, around: Surroundings) -> None:
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
     for pod in pods:
-        requested, limited = pod_requests(pod), pod_limits(pod)
-        _add(requests, requested)
-        _add(limits, limited)
-        shares = [_share(resource, one.get(resource, ZERO), allocatable.get(resource, ZERO), NO_PERCENTAGE)
-                  for resource in ("cpu", "memory") for one in (requested, limited)]
-        age = since(pod["metadata"].get("creationTimestamp"), around.now)
+        per_pod = pod_requests(pod), pod_limits(pod)
+        for total, pod_amounts in zip((requests, limits), per_pod, strict=True):
+            for resource, amount in pod_amounts.items():
+                total[resource] = total.get(resource, ZERO) + amount
+        shares = [_share(resource, pod_amounts.get(resource, ZERO), allocatable.get(resource, ZERO), NO_PERCENTAGE)
+                  for resource in ("cpu", "memory") for pod_amounts in per_pod]
+        age = since(pod["metadata"].get("creationTimestamp"), context.now)
         writer.line(1, "\t".join([namespace_of(pod), name_of(pod), "", *shares, age]))
     _allocated(writer, requests, limits, allocatable)
 
 
-def _add(total: dict[str, Quantity], more: dict[str, Quantity]) -> None:
-    for resource, amount in more.items():
-        total[resource] = total.get(resource, ZERO) + amount
-
-
-NO_PERCENTAGE = -(1 << 63)  # what a machine of x86 makes an integer of that no integer can be, as of 0/0
+NO_PERCENTAGE = -(1 << 63)  # Go's int64(NaN), the percentage of nothing, on x86
 
 
 def _share(resource: str, amount: Quantity, whole: Quantity, none: int = 0) -> str:
-    """``100m (2%)``: the percentage is cut, not rounded; ``none``: what it is of nothing."""
-    has, all_ = (one.milli_value() if resource == "cpu" else one.value() for one in (amount, whole))
-    return f"{amount} ({int(has / all_ * 100) if all_ else none}%)"
+    """Return ``100m (2%)``; the percentage is truncated.
+
+    :param none: the percentage when the whole is zero.
+    """
+    part, total = (quantity.milli_value() if resource == "cpu" else quantity.value() for quantity in (amount, whole))
+    return f"{amount} ({int(part / total * 100) if total else none}%)"
 
 
-def _allocated(writer: Writer, requests: dict[str, Quantity], limits: dict[str, Quantity],
+def _allocated(writer: PrefixWriter, requests: dict[str, Quantity], limits: dict[str, Quantity],
                allocatable: dict[str, Quantity]) -> None:
     writer.line(0, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)")
     writer.line(1, "Resource\tRequests\tLimits")
     writer.line(1, "--------\t--------\t------")
-    huge = sorted(one for one in allocatable if one.startswith("hugepages-"))
-    for resource in ("cpu", "memory", "ephemeral-storage", *huge):
+    huge_pages = sorted(resource for resource in allocatable if resource.startswith("hugepages-"))
+    for resource in ("cpu", "memory", "ephemeral-storage", *huge_pages):
         whole = allocatable.get(resource, ZERO)
-        shares = [_share(resource, one.get(resource, ZERO), whole) for one in (requests, limits)]
+        shares = [_share(resource, amounts.get(resource, ZERO), whole) for amounts in (requests, limits)]
         writer.line(1, "\t".join([resource, *shares]))
-    for resource in sorted(set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge}):
+    for resource in sorted(set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge_pages}):
         writer.line(1, f"{resource}\t{requests.get(resource, ZERO)}\t{limits.get(resource, ZERO)}")

@@ -1,4 +1,4 @@
-"""A pod, and the pod template of a workload."""
+"""Describe a pod, and the pod template of a workload."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.cli.describers.containers import containers, resources
 from kubepy.cli.describers.volumes import volumes
 from kubepy.cli.describers.writer import (
-    Surroundings,
-    Writer,
+    DescribeContext,
+    PrefixWriter,
     annotation_block,
     controlled_by,
     events,
@@ -19,14 +19,18 @@ from kubepy.cli.describers.writer import (
     labels_and_annotations,
     since,
 )
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import selectors
 
 
-def pod(writer: Writer, obj: Object, around: Surroundings) -> None:
+def pod(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
     _placement(writer, obj)
     labels_and_annotations(writer, obj)
-    _status(writer, obj, around.now)
+    _status(writer, obj, context.now)
     writer.field(0, "IP", status.get("podIP", ""))
     if addresses := status.get("podIPs"):
         writer.line(0, "IPs:")
@@ -40,17 +44,22 @@ def pod(writer: Writer, obj: Object, around: Surroundings) -> None:
     if "resources" in spec:
         writer.line(0, "Resources:")
         resources(writer, spec["resources"], 1)
-    _all_containers(writer, obj)
+    for title, key, status_key in (("Init Containers", "initContainers", "initContainerStatuses"),
+                                   ("Containers", "containers", "containerStatuses"),
+                                   ("Ephemeral Containers", "ephemeralContainers", "ephemeralContainerStatuses")):
+        if spec.get(key) or key == "containers":
+            containers(writer, title, spec.get(key) or [], statuses=status.get(status_key),
+                       field_value=lambda path: field_value(obj, path))
     _gates_and_conditions(writer, spec, status)
     volumes(writer, spec.get("volumes"))
     writer.field(0, "QoS Class", status.get("qosClass", "BestEffort"))
     label_block(writer, "Node-Selectors", spec.get("nodeSelector"))
     tolerations(writer, spec.get("tolerations"))
     spread_constraints(writer, spec.get("topologySpreadConstraints"))
-    events(writer, around)
+    events(writer, context)
 
 
-def _placement(writer: Writer, obj: Object) -> None:
+def _placement(writer: PrefixWriter, obj: Object) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     if "priority" in spec:
         writer.field(0, "Priority", spec["priority"])
@@ -64,7 +73,7 @@ def _placement(writer: Writer, obj: Object) -> None:
         writer.field(0, "Start Time", format_date(status["startTime"]))
 
 
-def _status(writer: Writer, obj: Object, now: datetime) -> None:
+def _status(writer: PrefixWriter, obj: Object, now: datetime) -> None:
     metadata, status = obj["metadata"], obj.get("status", {})
     phase = status.get("phase", "")
     if metadata.get("deletionTimestamp") and phase not in ("Failed", "Succeeded"):
@@ -81,18 +90,8 @@ def _status(writer: Writer, obj: Object, now: datetime) -> None:
             writer.field(0, "LocalhostProfile", profile["localhostProfile"])
 
 
-def _all_containers(writer: Writer, obj: Object) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
-    for title, key, state in (("Init Containers", "initContainers", "initContainerStatuses"),
-                              ("Containers", "containers", "containerStatuses"),
-                              ("Ephemeral Containers", "ephemeralContainers", "ephemeralContainerStatuses")):
-        if spec.get(key) or key == "containers":
-            containers(writer, title, spec.get(key) or [], statuses=status.get(state),
-                       field_value=lambda path: field_value(obj, path))
-
-
-def _gates_and_conditions(writer: Writer, spec: Object, status: Object) -> None:
-    conditions = {one["type"]: one["status"] for one in status.get("conditions") or []}
+def _gates_and_conditions(writer: PrefixWriter, spec: Object, status: Object) -> None:
+    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions") or []}
     if gates := spec.get("readinessGates"):
         writer.line(0, "Readiness Gates:\n  Type\tStatus")
         for gate in gates:
@@ -104,13 +103,13 @@ def _gates_and_conditions(writer: Writer, spec: Object, status: Object) -> None:
 
 
 def field_value(obj: Object, path: str) -> str:
-    """A field of a pod that an environment variable names; kubectl knows only what all kinds have."""
+    """Return a field of a pod that an environment variable refers to; kubectl knows these two."""
     return {"metadata.name": name_of(obj), "metadata.namespace": namespace_of(obj)}.get(path, "")
 
 
-def template(writer: Writer, found: Object) -> None:
-    """``Pod Template:`` and everything in it."""
-    metadata, spec = found.get("metadata", {}), found.get("spec", {})
+def template(writer: PrefixWriter, pod_template: Object) -> None:
+    """Write ``Pod Template:`` and everything in it."""
+    metadata, spec = pod_template.get("metadata", {}), pod_template.get("spec", {})
     writer.line(0, "Pod Template:")
     label_block(writer, "  Labels", metadata.get("labels"))
     if metadata.get("annotations"):
@@ -128,27 +127,30 @@ def template(writer: Writer, found: Object) -> None:
     tolerations(writer, spec.get("tolerations"), "  Tolerations")
 
 
-def tolerations(writer: Writer, found: list[Object] | None, title: str = "Tolerations") -> None:
-    writer.several(0, title, (_toleration(one) for one in sorted(found or [], key=lambda one: one.get("key", ""))))
+def tolerations(writer: PrefixWriter, tolerations: list[Object] | None, title: str = "Tolerations") -> None:
+    in_order = sorted(tolerations or [], key=lambda toleration: toleration.get("key", ""))
+    writer.several(0, title, (_toleration_text(toleration) for toleration in in_order))
 
 
-def _toleration(one: Object) -> str:
-    text = one.get("key", "")
-    if one.get("value"):
-        text += f"={one['value']}"
-    if one.get("effect"):
-        text += f":{one['effect']}"
-    if one.get("operator") == "Exists" and not one.get("value"):
-        text += " op=Exists" if one.get("key") or one.get("effect") else "op=Exists"
-    return f"{text} for {one['tolerationSeconds']}s" if "tolerationSeconds" in one else text
+def _toleration_text(toleration: Object) -> str:
+    text = toleration.get("key", "")
+    if toleration.get("value"):
+        text += f"={toleration['value']}"
+    if toleration.get("effect"):
+        text += f":{toleration['effect']}"
+    if toleration.get("operator") == "Exists" and not toleration.get("value"):
+        text += " op=Exists" if toleration.get("key") or toleration.get("effect") else "op=Exists"
+    return f"{text} for {toleration['tolerationSeconds']}s" if "tolerationSeconds" in toleration else text
 
 
-def spread_constraints(writer: Writer, found: list[Object] | None, indent: str = "") -> None:
-    from kubepy.api.selectors import format_label_selector
-
-    if not found:
+def spread_constraints(writer: PrefixWriter, constraints: list[Object] | None, indent: str = "") -> None:
+    if not constraints:
         return
-    writer.several(0, f"{indent}Topology Spread Constraints", (
-        f"{one['topologyKey']}:{one['whenUnsatisfiable']} when max skew {one['maxSkew']} is exceeded"
-        + (f" for selector {format_label_selector(one['labelSelector'])}" if "labelSelector" in one else "")
-        for one in sorted(found, key=lambda one: one["topologyKey"])))
+    lines = []
+    for constraint in sorted(constraints, key=lambda constraint: constraint["topologyKey"]):
+        line = (f"{constraint['topologyKey']}:{constraint['whenUnsatisfiable']} when max skew {constraint['maxSkew']} "
+                "is exceeded")
+        if "labelSelector" in constraint:
+            line += f" for selector {selectors.format_label_selector(constraint['labelSelector'])}"
+        lines.append(line)
+    writer.several(0, f"{indent}Topology Spread Constraints", lines)

@@ -1,33 +1,33 @@
-"""PersistentVolume, StorageClass, VolumeAttributesClass and CSINode."""
+"""Describe PersistentVolumes, PersistentVolumeClaims, StorageClasses, VolumeAttributesClasses and CSINodes."""
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.api.selectors import format_labels
-from kubepy.cli.describers.claims import phase
-from kubepy.cli.describers.volumes import volume_source
+from kubepy.cli.describers.volumes import claimed_volume, volume_source
 from kubepy.cli.describers.writer import (
-    Surroundings,
-    Writer,
+    DescribeContext,
+    PrefixWriter,
     events,
     format_date,
     go_value,
     heading,
     labels_and_annotations,
+    since,
     true_or_false,
 )
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
-def volume(writer: Writer, obj: Object, around: Surroundings) -> None:
+def volume(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec = obj["spec"]
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.field(0, "Finalizers", go_value(obj["metadata"].get("finalizers") or []))
     writer.field(0, "StorageClass", class_of(obj))
-    writer.field(0, "Status", phase(obj, around))
+    writer.field(0, "Status", phase(obj, context))
     reference = spec.get("claimRef")
     writer.field(0, "Claim", f"{reference.get('namespace', '')}/{reference.get('name', '')}" if reference else "")
     writer.field(0, "Reclaim Policy", spec.get("persistentVolumeReclaimPolicy", ""))
@@ -39,10 +39,10 @@ def volume(writer: Writer, obj: Object, around: Surroundings) -> None:
     writer.field(0, "Message", obj.get("status", {}).get("message", ""))
     writer.line(0, "Source:")
     volume_source(writer, spec, persistent=True)
-    events(writer, around)
+    events(writer, context)
 
 
-def _node_affinity(writer: Writer, affinity: Object | None) -> None:
+def _node_affinity(writer: PrefixWriter, affinity: Object | None) -> None:
     required = (affinity or {}).get("required")
     if required is None:
         writer.line(0, "Node Affinity:\t<none>")
@@ -51,15 +51,14 @@ def _node_affinity(writer: Writer, affinity: Object | None) -> None:
     writer.line(0, "Node Affinity:\t")
     writer.line(1, "Required Terms:\t" + ("" if terms else "<none>"))
     for index, term in enumerate(terms):
-        writer.several(2, f"Term {index}", (_requirement(one) for one in term.get("matchExpressions") or []))
+        requirements = []
+        for expression in term.get("matchExpressions") or []:
+            values = f" [{', '.join(expression['values'])}]" if expression.get("values") else ""
+            requirements.append(f"{expression['key']} {expression['operator'].lower()}{values}")
+        writer.several(2, f"Term {index}", requirements)
 
 
-def _requirement(one: Object) -> str:
-    text = f"{one['key']} {one['operator'].lower()}"
-    return f"{text} [{', '.join(one['values'])}]" if one.get("values") else text
-
-
-def storage_class(writer: Writer, obj: Object, around: Surroundings) -> None:
+def storage_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     annotations = obj["metadata"].get("annotations") or {}
     heading(writer, obj, namespaced=False)
     writer.field(0, "IsDefaultClass", "Yes" if annotations.get(DEFAULT_CLASS) == "true" else "No")
@@ -74,27 +73,24 @@ def storage_class(writer: Writer, obj: Object, around: Surroundings) -> None:
     for name, key in (("ReclaimPolicy", "reclaimPolicy"), ("VolumeBindingMode", "volumeBindingMode")):
         if key in obj:
             writer.field(0, name, obj[key])
-    _allowed_topologies(writer, obj.get("allowedTopologies"))
-    events(writer, around)
+    topologies = obj.get("allowedTopologies")
+    if topologies is not None:
+        writer.line(0, "AllowedTopologies:\t" + ("" if topologies else "<none>"))
+    for index, term in enumerate(topologies or []):
+        writer.several(1, f"Term {index}", (f"{expression['key']} in [{', '.join(expression['values'])}]"
+                                            for expression in term.get("matchLabelExpressions") or []))
+    events(writer, context)
 
 
-def _allowed_topologies(writer: Writer, terms: list[Object] | None) -> None:
-    if terms is not None:
-        writer.line(0, "AllowedTopologies:\t" + ("" if terms else "<none>"))
-    for index, term in enumerate(terms or []):
-        writer.several(1, f"Term {index}", (
-            f"{one['key']} in [{', '.join(one['values'])}]" for one in term.get("matchLabelExpressions") or []))
-
-
-def volume_attributes_class(writer: Writer, obj: Object, around: Surroundings) -> None:
+def volume_attributes_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     writer.field(0, "Annotations", format_labels(obj["metadata"].get("annotations")))
     writer.field(0, "DriverName", obj.get("driverName", ""))
     writer.field(0, "Parameters", format_labels(obj.get("parameters")))
-    events(writer, around)
+    events(writer, context)
 
 
-def csi_node(writer: Writer, obj: Object, around: Surroundings) -> None:
+def csi_node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.field(0, "CreationTimestamp", format_date(obj["metadata"].get("creationTimestamp")))
@@ -110,4 +106,44 @@ def csi_node(writer: Writer, obj: Object, around: Surroundings) -> None:
             writer.field(4, "Count", count)
         if driver.get("topologyKeys") is not None:
             writer.field(3, "Topology Keys", go_value(driver["topologyKeys"]))
-    events(writer, around)
+    events(writer, context)
+
+
+def claim(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+    spec = obj["spec"]
+    heading(writer, obj)
+    writer.field(0, "StorageClass", class_of(obj))
+    writer.field(0, "Status", phase(obj, context))
+    writer.field(0, "Volume", spec.get("volumeName", ""))
+    labels_and_annotations(writer, obj)
+    writer.field(0, "Finalizers", go_value(obj["metadata"].get("finalizers") or []))
+    claimed_volume(writer, 0, obj)
+    writer.several(0, "Used By",
+                   (name_of(pod) for pod in context.list("pods", namespace_of(obj)) if _mounts_claim(pod, obj)))
+    conditions = obj.get("status", {}).get("conditions") or []
+    if conditions:
+        writer.line(0, "Conditions:")
+        writer.line(1, "Type\tStatus\tLastProbeTime\tLastTransitionTime\tReason\tMessage")
+        writer.line(1, "----\t------\t-----------------\t------------------\t------\t-------")
+    for condition in conditions:
+        times = [format_date(condition.get("lastProbeTime")), format_date(condition.get("lastTransitionTime"))]
+        cells = [condition["type"], condition["status"], *times, condition.get("reason", ""),
+                 condition.get("message", "")]
+        writer.line(1, " \t".join(cells))
+    events(writer, context)
+
+
+def phase(obj: Object, context: DescribeContext) -> str:
+    if deleted := obj["metadata"].get("deletionTimestamp"):
+        return f"Terminating (lasts {since(deleted, context.now)})"
+    return str(obj.get("status", {}).get("phase", ""))
+
+
+def _mounts_claim(pod: Object, obj: Object) -> bool:
+    """Return whether a pod mounts the claim, by name or as an ephemeral volume."""
+    for volume in pod["spec"].get("volumes") or []:
+        if volume.get("persistentVolumeClaim", {}).get("claimName") == name_of(obj):
+            return True
+        if "ephemeral" in volume and f"{name_of(pod)}-{volume['name']}" == name_of(obj):
+            return True
+    return False

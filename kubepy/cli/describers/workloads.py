@@ -1,32 +1,40 @@
-"""DaemonSet, Deployment, ReplicaSet, ReplicationController and StatefulSet."""
+"""Describe DaemonSets, Deployments, ReplicaSets, ReplicationControllers, StatefulSets, Jobs and CronJobs."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, is_controlled_by, labels_of, name_of, namespace_of
 from kubepy.api.objects.deployments import new_replica_set, old_replica_sets
 from kubepy.api.selectors import (
-    LabelSelector,
     format_label_selector,
     format_labels,
     from_label_selector,
 )
 from kubepy.cli.describers.pods import template
 from kubepy.cli.describers.writer import (
-    Surroundings,
-    Writer,
+    DescribeContext,
+    PrefixWriter,
     conditions_table,
     controlled_by,
     events,
+    format_date,
     go_value,
     heading,
     label_block,
     labels_and_annotations,
+    true_or_false,
 )
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.printers import duration
+
+SHOWN_INDEXES = 50  # characters
 
 
-def daemon_set(writer: Writer, obj: Object, around: Surroundings) -> None:
+def daemon_set(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
@@ -38,55 +46,49 @@ def daemon_set(writer: Writer, obj: Object, around: Surroundings) -> None:
                       ("Number of Nodes Scheduled with Available Pods", "numberAvailable"),
                       ("Number of Nodes Misscheduled", "numberMisscheduled")):
         writer.line(0, f"{text}: {status.get(key, 0)}")
-    writer.field(0, "Pods Status", pods_status(obj, around))
+    writer.field(0, "Pods Status", pods_status(obj, context))
     template(writer, spec["template"])
-    events(writer, around)
+    events(writer, context)
 
 
-def pods_status(obj: Object, around: Surroundings) -> str:
-    """How many pods of a controller are in which phase."""
-    selector = _selector(obj)
+def pods_status(obj: Object, context: DescribeContext) -> str:
+    """Count the pods of a controller by phase."""
+    labels = obj["spec"]["selector"]  # of a ReplicationController
+    selector = from_label_selector({"matchLabels": labels} if obj["kind"] == "ReplicationController" else labels)
     phases = Counter(
         pod.get("status", {}).get("phase")
-        for pod in around.list("pods", namespace_of(obj))
+        for pod in context.list("pods", namespace_of(obj))
         if is_controlled_by(pod, obj) and selector.matches(labels_of(pod))
     )
     return (f"{phases['Running']} Running / {phases['Pending']} Waiting / {phases['Succeeded']} Succeeded"
             f" / {phases['Failed']} Failed")
 
 
-def _selector(obj: Object) -> LabelSelector:
-    """A ReplicationController's is a mere map of labels."""
-    source = obj["spec"]["selector"]
-    return from_label_selector({"matchLabels": source} if obj["kind"] == "ReplicationController" else source)
-
-
-def replication_controller(writer: Writer, obj: Object, around: Surroundings) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+def replication_controller(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj)
-    writer.field(0, "Selector", format_labels(spec["selector"]))
+    writer.field(0, "Selector", format_labels(obj["spec"]["selector"]))
     labels_and_annotations(writer, obj)
-    _pods_and_conditions(writer, obj, around, spec, status)
+    _pods_and_conditions(writer, obj, context)
 
 
-def replica_set(writer: Writer, obj: Object, around: Surroundings) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
+def replica_set(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     heading(writer, obj)
-    writer.field(0, "Selector", format_label_selector(spec["selector"]))
+    writer.field(0, "Selector", format_label_selector(obj["spec"]["selector"]))
     labels_and_annotations(writer, obj)
     controlled_by(writer, obj)
-    _pods_and_conditions(writer, obj, around, spec, status)
+    _pods_and_conditions(writer, obj, context)
 
 
-def _pods_and_conditions(writer: Writer, obj: Object, around: Surroundings, spec: Object, status: Object) -> None:
+def _pods_and_conditions(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+    spec, status = obj["spec"], obj.get("status", {})
     writer.field(0, "Replicas", f"{status.get('replicas', 0)} current / {spec.get('replicas', 0)} desired")
-    writer.field(0, "Pods Status", pods_status(obj, around))
+    writer.field(0, "Pods Status", pods_status(obj, context))
     template(writer, spec["template"])
     conditions_table(writer, status.get("conditions"))
-    events(writer, around)
+    events(writer, context)
 
 
-def deployment(writer: Writer, obj: Object, around: Surroundings) -> None:
+def deployment(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj, created=True)
     labels_and_annotations(writer, obj)
@@ -102,25 +104,18 @@ def deployment(writer: Writer, obj: Object, around: Surroundings) -> None:
                      f"{rolling['maxUnavailable']} max unavailable, {rolling['maxSurge']} max surge")
     template(writer, spec["template"])
     conditions_table(writer, status.get("conditions"))
-    _replica_sets(writer, obj, around)
-    events(writer, around)
-
-
-def _replica_sets(writer: Writer, obj: Object, around: Surroundings) -> None:
-    owned = [one for one in around.list("replicasets.apps", namespace_of(obj)) if is_controlled_by(one, obj)]
+    owned = [replica_set for replica_set in context.list("replicasets.apps", namespace_of(obj))
+             if is_controlled_by(replica_set, obj)]
     newest, old = new_replica_set(obj, owned), old_replica_sets(obj, owned)
     if newest is not None or old:
-        writer.field(0, "OldReplicaSets", _created(old))
-        writer.field(0, "NewReplicaSet", _created([newest] if newest else []))
+        for name, replica_sets in (("OldReplicaSets", old), ("NewReplicaSet", [newest] if newest else [])):
+            texts = (f"{name_of(replica_set)} ({replica_set.get('status', {}).get('replicas', 0)}/"
+                     f"{replica_set['spec'].get('replicas', 0)} replicas created)" for replica_set in replica_sets)
+            writer.field(0, name, ", ".join(texts) or "<none>")
+    events(writer, context)
 
 
-def _created(replica_sets: list[Object]) -> str:
-    return ", ".join(
-        f"{name_of(one)} ({one.get('status', {}).get('replicas', 0)}/{one['spec'].get('replicas', 0)} replicas created)"
-        for one in replica_sets) or "<none>"
-
-
-def stateful_set(writer: Writer, obj: Object, around: Surroundings) -> None:
+def stateful_set(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj, created=True)
     writer.field(0, "Selector", format_label_selector(spec["selector"]))
@@ -133,20 +128,77 @@ def stateful_set(writer: Writer, obj: Object, around: Surroundings) -> None:
         writer.field(1, "Partition", rolling["partition"])
         if "maxUnavailable" in rolling:
             writer.field(1, "MaxUnavailable", rolling["maxUnavailable"])
-    writer.field(0, "Pods Status", pods_status(obj, around))
+    writer.field(0, "Pods Status", pods_status(obj, context))
     template(writer, spec["template"])
-    _claim_templates(writer, spec.get("volumeClaimTemplates"))
-    events(writer, around)
-
-
-def _claim_templates(writer: Writer, templates: list[Object] | None) -> None:
+    templates = spec.get("volumeClaimTemplates") or []
     writer.line(0, "Volume Claims:" + ("" if templates else "\t<none>"))
-    for claim in templates or []:
-        metadata, spec = claim["metadata"], claim["spec"]
-        requested = spec.get("resources", {}).get("requests", {}).get("storage", "<default>")
+    for claim in templates:
+        metadata, claim_spec = claim["metadata"], claim["spec"]
         writer.field(1, "Name", metadata["name"])
-        writer.field(1, "StorageClass", spec.get("storageClassName", ""))
+        writer.field(1, "StorageClass", claim_spec.get("storageClassName", ""))
         label_block(writer, "  Labels", metadata.get("labels"))
         label_block(writer, "  Annotations", metadata.get("annotations"))
-        writer.field(1, "Capacity", requested)
-        writer.field(1, "Access Modes", go_value(spec.get("accessModes") or []))
+        requests = claim_spec.get("resources", {}).get("requests", {})
+        writer.field(1, "Capacity", requests.get("storage", "<default>"))
+        writer.field(1, "Access Modes", go_value(claim_spec.get("accessModes") or []))
+    events(writer, context)
+
+
+def job(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+    spec, status = obj["spec"], obj.get("status", {})
+    heading(writer, obj)
+    writer.field(0, "Selector", format_label_selector(spec.get("selector") or {}))
+    labels_and_annotations(writer, obj)
+    controlled_by(writer, obj)
+    if "parallelism" in spec:
+        writer.field(0, "Parallelism", spec["parallelism"])
+    writer.field(0, "Completions", spec.get("completions", "<unset>"))
+    for name, key in (("Completion Mode", "completionMode"), ("Suspend", "suspend"), ("Backoff Limit", "backoffLimit"),
+                      ("TTL Seconds After Finished", "ttlSecondsAfterFinished")):
+        if key in spec:
+            writer.field(0, name, go_value(spec[key]))
+    started, completed = status.get("startTime"), status.get("completionTime")
+    if started:
+        writer.field(0, "Start Time", format_date(started))
+    if completed:
+        writer.field(0, "Completed At", format_date(completed))
+    if started and completed:
+        seconds = (parse_time(completed) - parse_time(started)).total_seconds()
+        writer.field(0, "Duration", duration.human_duration(seconds))
+    if "activeDeadlineSeconds" in spec:
+        writer.field(0, "Active Deadline Seconds", f"{spec['activeDeadlineSeconds']}s")
+    ready = f" ({status['ready']} Ready)" if "ready" in status else ""
+    writer.field(0, "Pods Statuses", f"{status.get('active', 0)} Active{ready} / {status.get('succeeded', 0)} Succeeded"
+                                     f" / {status.get('failed', 0)} Failed")
+    if spec.get("completionMode") == "Indexed":
+        indexes = status.get("completedIndexes", "")
+        comma = indexes.find(",", SHOWN_INDEXES)  # a longer list is cut after that comma
+        writer.field(0, "Completed Indexes", (indexes if comma < 0 else indexes[:comma + 1] + "...") or "<none>")
+    template(writer, spec["template"])
+    events(writer, context)
+
+
+def cron_job(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+    spec, status = obj["spec"], obj.get("status", {})
+    heading(writer, obj)
+    labels_and_annotations(writer, obj)
+    writer.field(0, "Schedule", spec["schedule"])
+    writer.field(0, "Concurrency Policy", spec.get("concurrencyPolicy", ""))
+    writer.field(0, "Suspend", true_or_false(spec.get("suspend")))
+    for name, key in (("Time Zone", "timeZone"), ("Successful Job History Limit", "successfulJobsHistoryLimit"),
+                      ("Failed Job History Limit", "failedJobsHistoryLimit")):
+        writer.field(0, name, spec.get(key, "<unset>"))
+    deadline = spec.get("startingDeadlineSeconds")
+    writer.field(0, "Starting Deadline Seconds", "<unset>" if deadline is None else f"{deadline}s")
+    job_spec = spec["jobTemplate"].get("spec", {})
+    selector = job_spec.get("selector")
+    writer.field(0, "Selector", "<unset>" if selector is None else format_label_selector(selector))
+    writer.field(0, "Parallelism", job_spec.get("parallelism", "<unset>"))
+    writer.field(0, "Completions", job_spec.get("completions", "<unset>"))
+    if "activeDeadlineSeconds" in job_spec:
+        writer.field(0, "Active Deadline Seconds", f"{job_spec['activeDeadlineSeconds']}s")
+    template(writer, job_spec["template"])
+    last = status.get("lastScheduleTime")
+    writer.field(0, "Last Schedule Time", format_date(last) if last else "<unset>")
+    writer.field(0, "Active Jobs", ", ".join(reference["name"] for reference in status.get("active") or []) or "<none>")
+    events(writer, context)

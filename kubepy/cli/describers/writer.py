@@ -1,4 +1,4 @@
-"""Lines with levels of indentation and tab-separated cells, and the blocks that several kinds share."""
+"""Write lines with indentation and tab-separated cells, and the blocks that several kinds share."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from typing import Any, NamedTuple
 
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, controller_of
-from kubepy.api.values.gosort import go_sorted
-from kubepy.cli.runtime.tables import escaped
-from kubepy.cli.runtime.tabwriter import Layout, align
+from kubepy.cli.runtime.tables import Layout, align, escaped
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.printers import duration
 
 
-class Surroundings(NamedTuple):
-    """What a describer may look at beside its object."""
+class DescribeContext(NamedTuple):
+    """The information that a describer uses beside its object.
+
+    :param events: those about the object; None: they are not to be printed.
+    :param list: lists the objects of a resource in a namespace (None: in all namespaces).
+    """
 
     now: datetime
-    events: list[Object] | None  # about the object; None: not to be shown
-    list: Callable[[str, str | None], list[Object]]  # resource, namespace (None: all)
+    events: list[Object] | None
+    list: Callable[[str, str | None], list[Object]]
 
 
 PADDING = 2
@@ -27,7 +33,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 HIDDEN_ANNOTATIONS = {LAST_APPLIED}
 
 
-class Writer:
+class PrefixWriter:
     """Collects lines; ``text`` aligns their cells as kubectl's tab writer does."""
 
     def __init__(self) -> None:
@@ -40,20 +46,20 @@ class Writer:
         self.line(level, f"{name}:\t{value}")
 
     def several(self, level: int, name: str, values: Iterable[str]) -> None:
-        """``name:`` with one value a line, each under the first; ``<none>`` where there is none."""
+        """Write ``name:`` with one value a line, each under the first; ``<none>`` when there are no values."""
         first, *rest = list(values) or ["<none>"]
         self.line(level, f"{name}:\t{first}")
         for value in rest:
             self.lines.append("  " * level + f"\t{value}")
 
     def several_nested(self, level: int, name: str, values: Iterable[str], none: str = "<none>") -> None:
-        """The same, with every value as far in as the name, and the second one's place twice as far."""
-        pad, found = "  " * level, list(values)
-        self.lines.append(f"{pad}{name}:\t" + (pad + found[0] if found else none))
-        self.lines.extend(f"{pad}{pad}\t{pad}{value}" for value in found[1:])
+        """Write the same with upstream's indentation of nested lists, which grows from the second value on."""
+        pad, items = "  " * level, list(values)
+        self.lines.append(f"{pad}{name}:\t" + (pad + items[0] if items else none))
+        self.lines.extend(f"{pad}{pad}\t{pad}{value}" for value in items[1:])
 
     def table(self, level: int, headers: str, rows: Iterable[Iterable[object]]) -> None:
-        """Headers (with tabs between them), a line of dashes under each, and the rows."""
+        """Write headers (with tabs between them), a line of dashes under each, and the rows."""
         self.line(level, headers)
         self.line(level, "\t".join("-" * len(header) for header in headers.split("\t")))
         for row in rows:
@@ -63,19 +69,22 @@ class Writer:
         return align([escaped(line) for line in self.lines], Layout(PADDING))
 
     def raw(self) -> str:
-        """The lines with their tabs, as `rollout history --revision` prints them."""
+        """Return the lines with their tabs, as `rollout history --revision` prints them."""
         return "".join(escaped(line) + "\n" for line in self.lines)
 
 
 def format_date(text: str | None) -> str:
-    """RFC 1123 with a numeric zone, the local one: ``Fri, 20 Nov 2026 10:45:20 +0000``; Go's zero time for None."""
+    """Format a time as RFC 1123 in the local zone: ``Fri, 20 Nov 2026 10:45:20 +0000``.
+
+    None becomes Go's zero time.
+    """
     moment = _moment(text)
     day, month = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()], MONTHS[moment.month - 1]
     return f"{day}, {moment.day:02} {month} {moment.year:04} {moment:%H:%M:%S %z}"
 
 
 def format_time(text: str | None) -> str:
-    """A time as Go prints it where nothing else is asked for: ``2026-11-20 10:45:20 +0000 UTC``."""
+    """Format a time as Go prints it by default: ``2026-11-20 10:45:20 +0000 UTC``."""
     moment = _moment(text)
     return f"{moment.year:04}-{moment:%m-%d %H:%M:%S %z %Z}"
 
@@ -87,34 +96,36 @@ def _moment(text: str | None) -> datetime:
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 
-def label_block(writer: Writer, name: str, values: Mapping[str, str] | None) -> None:
+def label_block(writer: PrefixWriter, name: str, values: Mapping[str, str] | None) -> None:
     writer.several(0, name, (f"{key}={value}" for key, value in sorted((values or {}).items())))
 
 
-def annotation_block(writer: Writer, name: str, values: Mapping[str, str] | None) -> None:
+def annotation_block(writer: PrefixWriter, name: str, values: Mapping[str, str] | None) -> None:
     writer.several(0, name, annotation_lines(values or {}))
 
 
 def annotation_lines(values: Mapping[str, str]) -> list[str]:
-    """Each annotation on a line, or, if it is long or has several, on those below its key."""
-    return [line for key, value in sorted(values.items()) if key not in HIDDEN_ANNOTATIONS
-            for line in _annotation_lines(key, value.removesuffix("\n"))]
-
-
-def _annotation_lines(key: str, value: str) -> list[str]:
-    if len(value.encode()) + len(key) + 2 <= MAX_ANNOTATION and "\n" not in value:
-        return [f"{key}: {value}"]
-    return [f"{key}:", *(f"  {shorten(line, MAX_ANNOTATION - 2)}" for line in value.split("\n"))]
+    """Return a line for each annotation; the lines of a long one stand below its key."""
+    lines = []
+    for key, annotation in sorted(values.items()):
+        value = annotation.removesuffix("\n")
+        if key in HIDDEN_ANNOTATIONS:
+            continue
+        if len(value.encode()) + len(key) + 2 <= MAX_ANNOTATION and "\n" not in value:
+            lines.append(f"{key}: {value}")
+        else:
+            lines += [f"{key}:", *(f"  {shorten(line, MAX_ANNOTATION - 2)}" for line in value.split("\n"))]
+    return lines
 
 
 def shorten(text: str, length: int = MAX_ANNOTATION) -> str:
-    """At most so many bytes of a text; a character that is cut through is left out."""
+    """Cut a text to at most so many bytes, before a character that would be cut through."""
     data = text.encode()
     return text if len(data) <= length else data[:length].decode(errors="ignore") + "..."
 
 
-def heading(writer: Writer, obj: Object, *, created: bool = False, namespaced: bool = True) -> None:
-    """Name, Namespace and, for the kinds that show it, CreationTimestamp."""
+def heading(writer: PrefixWriter, obj: Object, *, created: bool = False, namespaced: bool = True) -> None:
+    """Write Name, Namespace and, for the kinds that show it, CreationTimestamp."""
     metadata = obj["metadata"]
     writer.field(0, "Name", metadata["name"])
     if namespaced:
@@ -123,39 +134,43 @@ def heading(writer: Writer, obj: Object, *, created: bool = False, namespaced: b
         writer.field(0, "CreationTimestamp", format_date(metadata.get("creationTimestamp")))
 
 
-def labels_and_annotations(writer: Writer, obj: Object) -> None:
+def labels_and_annotations(writer: PrefixWriter, obj: Object) -> None:
     label_block(writer, "Labels", obj["metadata"].get("labels"))
     annotation_block(writer, "Annotations", obj["metadata"].get("annotations"))
 
 
-def controlled_by(writer: Writer, obj: Object) -> None:
+def controlled_by(writer: PrefixWriter, obj: Object) -> None:
     if (controller := controller_of(obj)) is not None:
         writer.field(0, "Controlled By", f"{controller['kind']}/{controller['name']}")
 
 
-def events(writer: Writer, around: Surroundings) -> None:
-    """The Events table, unless it is not to be shown (``--show-events=false``)."""
-    found, now = around.events, around.now
-    if found is None:
+def events(writer: PrefixWriter, context: DescribeContext) -> None:
+    """Write the Events table, unless ``--show-events=false``."""
+    if context.events is None:
         return
-    if not found:
+    if not context.events:
         writer.line(0, "Events:\t<none>")
         return
     writer.line(0, "Events:")
-    in_order = go_sorted(found, lambda one, other: _last(one) < _last(other))
+    in_order = sorted(context.events, key=_last_seen)
     writer.line(1, "Type\tReason\tAge\tFrom\tMessage")
-    writer.line(1, "----\t------\t----\t----\t-------")  # one more than Age has letters, as kubectl has it
+    writer.line(1, "----\t------\t----\t----\t-------")  # kubectl has one dash more than Age has letters
     for event in in_order:
-        writer.line(1, "\t".join(_event_cells(event, now)))
+        source = event.get("source", {}).get("component") or event.get("reportingComponent", "")
+        message = event.get("message", "").strip()
+        if field_path := event.get("involvedObject", {}).get("fieldPath"):
+            message = f"{field_path}: {message}"
+        cells = [event.get("type", ""), event.get("reason", ""), event_age(event, context.now), source, message]
+        writer.line(1, "\t".join(cells))
 
 
-def _last(event: Object) -> str:
-    """When it was last seen; "", before all others, for those that tell only an eventTime, as the scheduler's do."""
+def _last_seen(event: Object) -> str:
+    """Return when an event was last seen; "" for those with an eventTime only, as the scheduler's."""
     return event.get("lastTimestamp") or ""
 
 
 def event_age(event: Object, now: datetime) -> str:
-    """How long ago an event was: ``5s``, ``5s (x3 over 2m)``."""
+    """Return the age of an event: ``5s``, ``5s (x3 over 2m)``."""
     first = since(event.get("eventTime") or event.get("firstTimestamp"), now)
     if series := event.get("series"):
         return f"{since(series.get('lastObservedTime'), now)} (x{series.get('count', 0)} over {first})"
@@ -164,48 +179,37 @@ def event_age(event: Object, now: datetime) -> str:
     return first
 
 
-def _event_cells(event: Object, now: datetime) -> list[str]:
-    age = event_age(event, now)
-    source = event.get("source", {}).get("component") or event.get("reportingComponent", "")
-    message = event.get("message", "").strip()
-    if field_path := event.get("involvedObject", {}).get("fieldPath"):
-        message = f"{field_path}: {message}"
-    return [event.get("type", ""), event.get("reason", ""), age, source, message]
-
-
 def since(text: str | None, now: datetime) -> str:
-    """The time since a timestamp in kubectl's short form; ``<unknown>`` without one."""
-    from kubepy.apiserver.printers.duration import human_duration
-
-    return human_duration((now - parse_time(text)).total_seconds()) if text else "<unknown>"
+    """Return the time since a timestamp in kubectl's short form; ``<unknown>`` without one."""
+    return duration.human_duration((now - parse_time(text)).total_seconds()) if text else "<unknown>"
 
 
-def conditions_table(writer: Writer, conditions: list[Object] | None) -> None:
-    """Conditions of a Deployment or ReplicaSet: type, status, reason."""
+def conditions_table(writer: PrefixWriter, conditions: list[Object] | None) -> None:
+    """Write the conditions of a Deployment or ReplicaSet: type, status, reason."""
     if conditions:
         writer.line(0, "Conditions:")
         writer.table(1, "Type\tStatus\tReason", (
-            [f"{one['type']} ", one["status"], one.get("reason", "")] for one in conditions))
+            [f"{condition['type']} ", condition["status"], condition.get("reason", "")] for condition in conditions))
 
 
-def dated_conditions(writer: Writer, conditions: Iterable[Object]) -> None:
-    """Conditions with the time since when they have been so, and why."""
+def dated_conditions(writer: PrefixWriter, conditions: Iterable[Object]) -> None:
+    """Write conditions with their last transition, reason and message."""
     writer.line(0, "Conditions:")
     writer.table(1, "Type\tStatus\tLastTransitionTime\tReason\tMessage", (
-        [one["type"], one["status"], format_date(one.get("lastTransitionTime")), one.get("reason", ""),
-         one.get("message", "")] for one in conditions))
+        [condition["type"], condition["status"], format_date(condition.get("lastTransitionTime")),
+         condition.get("reason", ""), condition.get("message", "")] for condition in conditions))
 
 
 def go_value(value: Any) -> str:
-    """A value as Go's ``%v`` prints it: ``true``, ``<nil>``, ``[a b]``, ``map[a:b]``."""
+    """Format a value as Go's ``%v`` does: ``true``, ``<nil>``, ``[a b]``, ``map[a:b]``."""
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
-        return f"[{' '.join(go_value(one) for one in value)}]"
+        return f"[{' '.join(go_value(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{go_value(one)}' for key, one in sorted(value.items()))}]"
+        return f"map[{' '.join(f'{key}:{go_value(item)}' for key, item in sorted(value.items()))}]"
     return str(value)
 
 

@@ -1,4 +1,8 @@
-"""What a PKCS #10 certificate request asks for: just enough of DER for its subject and alternative names."""
+"""Read the subject and the alternative names of a PKCS #10 certificate request, which `describe csr` prints.
+
+This is a parser of our own because it is small: it reads DER, and knows the attributes and kinds of names that kubectl
+prints. It verifies nothing. docs/decisions/x509.md compares it with libraries.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,23 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 _PEM = re.compile(rb"-----BEGIN CERTIFICATE REQUEST-----\s(.*?)-----END CERTIFICATE REQUEST-----", re.DOTALL)
-# The names of object identifiers, by their DER.
+# The attributes of names that kubectl prints, by the last number of their object identifiers (2.5.4.n).
 _SUBJECT = {3: "Common Name", 5: "Serial Number", 6: "Country", 7: "Locality", 8: "Province", 9: "StreetAddress",
             10: "Organization", 11: "Organizational Unit", 17: "PostalCode"}
-_X520 = b"\x55\x04"  # 2.5.4, what names are made of
+# Object identifiers, in DER.
+_X520 = b"\x55\x04"  # 2.5.4
 _EXTENSION_REQUEST = bytes.fromhex("2a864886f70d01090e")  # 1.2.840.113549.1.9.14
 _ALTERNATIVE_NAMES = b"\x55\x1d\x11"  # 2.5.29.17
 _GENERAL_NAMES = {0x82: "DNS Names", 0x81: "Email Addresses", 0x86: "URIs", 0x87: "IP Addresses"}
+_IP_ADDRESS = 0x87
 
 
 class CertificateError(Exception):
-    """What is no certificate request."""
+    """A text is not a certificate request."""
 
 
-class Request(NamedTuple):
-    """The values of each field of the subject, and the alternative names of each kind."""
+class CertificateRequest(NamedTuple):
+    """The values of each attribute of the subject, and the alternative names of each kind."""
 
     subject: dict[str, list[str]]
     names: dict[str, list[str]]
@@ -35,55 +41,58 @@ class _Element(NamedTuple):
     content: bytes
 
 
-def parse_request(pem: bytes) -> Request:
-    """Raises CertificateError."""
-    found = _PEM.search(pem)
-    if found is None:
+def parse_request(pem: bytes) -> CertificateRequest:
+    """Parse a certificate request. Raises CertificateError."""
+    block = _PEM.search(pem)
+    if block is None:
         raise CertificateError("PEM block type must be CERTIFICATE REQUEST")
     try:
-        [whole] = _elements(b64decode(found[1]))
-        info = next(_elements(whole.content))
-        _version, subject, _key, *rest = _elements(info.content)
-        return Request(_subject(subject), _alternative_names(rest))
+        [request] = _elements(b64decode(block[1]))
+        info = next(_elements(request.content))
+        _version, subject, _key, *attributes = _elements(info.content)
+        names: dict[str, list[str]] = {title: [] for title in _GENERAL_NAMES.values()}
+        for name in _alternative_names(attributes):
+            if title := _GENERAL_NAMES.get(name.tag):
+                is_ip = name.tag == _IP_ADDRESS
+                names[title].append(str(ip_address(name.content)) if is_ip else name.content.decode())
+        return CertificateRequest(_subject_values(subject), names)
     except (ValueError, IndexError, StopIteration, binascii.Error):
         raise CertificateError("x509: malformed certificate request") from None
 
 
 def _elements(data: bytes) -> Iterator[_Element]:
-    at = 0
-    while at < len(data):
-        tag, length, at = data[at], data[at + 1], at + 2
+    """Yield the elements of DER data one after the other, without looking into them."""
+    position = 0
+    while position < len(data):
+        tag, length, position = data[position], data[position + 1], position + 2
         if length & 0x80:
             size = length & 0x7F
-            length, at = int.from_bytes(data[at:at + size], "big"), at + size
-        if at + length > len(data):
+            length, position = int.from_bytes(data[position:position + size], "big"), position + size
+        if position + length > len(data):
             raise ValueError("data truncated")
-        yield _Element(tag, data[at:at + length])
-        at += length
+        yield _Element(tag, data[position:position + length])
+        position += length
 
 
-def _subject(name: _Element) -> dict[str, list[str]]:
+def _grandchildren(element: _Element) -> Iterator[_Element]:
+    for child in _elements(element.content):
+        yield from _elements(child.content)
+
+
+def _subject_values(subject: _Element) -> dict[str, list[str]]:
     values: dict[str, list[str]] = {}
-    for one in (pair for group in _elements(name.content) for pair in _elements(group.content)):
-        kind, value = _elements(one.content)
-        if kind.content[:2] == _X520 and kind.content[2] in _SUBJECT:
-            values.setdefault(_SUBJECT[kind.content[2]], []).append(value.content.decode(errors="replace"))
+    for attribute in _grandchildren(subject):
+        identifier, value = _elements(attribute.content)
+        if identifier.content[:2] == _X520 and identifier.content[2] in _SUBJECT:
+            values.setdefault(_SUBJECT[identifier.content[2]], []).append(value.content.decode(errors="replace"))
     return values
 
 
-def _alternative_names(attributes: list[_Element]) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {title: [] for title in _GENERAL_NAMES.values()}
-    for name in _general_names(attributes):
-        if title := _GENERAL_NAMES.get(name.tag):
-            names[title].append(str(ip_address(name.content)) if name.tag == 0x87 else name.content.decode())
-    return names
-
-
-def _general_names(attributes: list[_Element]) -> Iterator[_Element]:
-    for attribute in (one for every in attributes for one in _elements(every.content)):
-        kind, values = _elements(attribute.content)
-        if kind.content == _EXTENSION_REQUEST:
-            for extension in (one for every in _elements(values.content) for one in _elements(every.content)):
-                identifier, *_critical, value = _elements(extension.content)
-                if identifier.content == _ALTERNATIVE_NAMES:
+def _alternative_names(attribute_sets: list[_Element]) -> Iterator[_Element]:
+    for attribute in (attribute for attributes in attribute_sets for attribute in _elements(attributes.content)):
+        identifier, values = _elements(attribute.content)
+        if identifier.content == _EXTENSION_REQUEST:
+            for extension in _grandchildren(values):
+                extension_id, *_critical, value = _elements(extension.content)
+                if extension_id.content == _ALTERNATIVE_NAMES:
                     yield from _elements(next(_elements(value.content)).content)

@@ -1,4 +1,4 @@
-"""The file of an object as git hands it over: its place, its kind, its text."""
+"""Read and write the file of an object as git hands it over."""
 
 from __future__ import annotations
 
@@ -7,25 +7,38 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.threeway.objects import Kind
-from kubepy.storage.folder import MANAGED
-from kubepy.storage.keys import CLUSTER, NAMESPACES, SUFFIX, Key, decode, path_of
-from kubepy.storage.manifest import ContentError, parse
+from kubepy.lazy import lazy_imports
+from kubepy.storage import Key
+from kubepy.storage.folder.files import MANAGED
+from kubepy.storage.folder.manifest import ContentError, parse
+from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, path_of
+
+with lazy_imports():
+    from kubepy.api import scheme
+    from kubepy.api.schema import openapi
+    from kubepy.apiserver import strategies
+    from kubepy.apiserver.strategies import custom
+    from kubepy.storage import yaml
+    from kubepy.storage.yaml import roundtrip
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _SHAPES = {"annotations": dict, "finalizers": list, "labels": dict, "ownerReferences": list}
 
 
-class Place(NamedTuple):
-    """The place of a file: the state folder as the path names it, the resource, and if it is the file of managers
-    beside an object's own."""
+class ObjectFile(NamedTuple):
+    """The place of an object's file.
+
+    :param state: the state folder, as the path names it.
+    :param is_managers: whether it is the file of managers beside the object's own.
+    """
 
     state: str
     resource: str
     is_managers: bool
 
 
-def place_of(path: str) -> Place | None:
-    """The place of an object's file by its path; None for any other file."""
+def object_file_at(path: str) -> ObjectFile | None:
+    """Return the place of an object's file by its path; None for any other file."""
     parts = path.split("/")
     if not parts.pop().endswith(SUFFIX):
         return None
@@ -38,11 +51,11 @@ def place_of(path: str) -> Place | None:
         parts = parts[:-1]
     else:
         return None
-    return Place("/".join(parts), resource, is_managers) if resource else None
+    return ObjectFile("/".join(parts), resource, is_managers) if resource else None
 
 
 def read_object(text: bytes) -> Object:
-    """The object in the text of a file. Raises ContentError for what is none."""
+    """Read the object in the text of a file. Raises ContentError for a text that holds none."""
     content = parse(text)
     metadata = content.object.get("metadata")
     if not isinstance(metadata, dict):
@@ -55,37 +68,27 @@ def read_object(text: bytes) -> Object:
     return content.object
 
 
-def kind_of(obj: Object, place: Place | None) -> Kind:
-    """The kind of an object; a custom one as its definition in the same state folder describes it."""
-    from kubepy.api.schema.openapi import schema_for
-    from kubepy.api.scheme import Scheme
-    from kubepy.apiserver.strategies import strategy_for
-
+def kind_of(obj: Object, file: ObjectFile | None) -> Kind:
+    """Return the kind of an object; a custom one as its definition in the same state folder describes it."""
     api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
-    resource = Scheme().for_kind(api_version, kind)
-    if resource is None:
-        return _custom_kind(api_version.rpartition("/")[2], place)
-    return Kind(strategy_for(resource, lambda resource: {}), schema_for(api_version, kind))
-
-
-def _custom_kind(version: str, place: Place | None) -> Kind:
-    from kubepy.api.schema.openapi import Schema
-    from kubepy.apiserver.requests.field_schemas import with_metadata
-
-    served = _served_version(version, place) if place else None
+    resource = scheme.Scheme().for_kind(api_version, kind)
+    if resource is not None:
+        return Kind(strategies.strategy_for(resource, lambda resource: {}), openapi.schema_for(api_version, kind))
+    served = _served_version(api_version.rpartition("/")[2], file) if file else None
     if served is None:
-        return Kind(None, Schema(with_metadata({})))
+        return Kind(None, openapi.Schema(custom.with_metadata({})))
     node = _map_at(served, "schema", "openAPIV3Schema")
-    return Kind(None, Schema(with_metadata(node)), has_status="status" in _map_at(served, "subresources"))
+    has_status = "status" in _map_at(served, "subresources")
+    return Kind(None, openapi.Schema(custom.with_metadata(node)), has_status=has_status)
 
 
-def _served_version(version: str, place: Place) -> Object | None:
-    """The version of the CustomResourceDefinition in the working tree; None where it cannot be read."""
-    path = os.path.join(place.state, path_of(Key(_DEFINITIONS, "", place.resource)))
+def _served_version(version: str, object_file: ObjectFile) -> Object | None:
+    """Return the version in the CustomResourceDefinition of the working tree; None when that cannot be read."""
+    path = os.path.join(object_file.state, path_of(Key(_DEFINITIONS, "", object_file.resource)))
     try:
         with open(path, "rb") as file:
             definition = parse(file.read()).object
-    except (OSError, ContentError):  # then nothing is known of the kind, as where there is no definition
+    except (OSError, ContentError):  # the kind is unknown then, as if it had no definition
         return None
     versions = _map_at(definition, "spec").get("versions")
     entries = versions if isinstance(versions, list) else []
@@ -99,21 +102,13 @@ def _map_at(value: Any, *names: str) -> Object:
 
 
 def render(text: bytes, obj: Object) -> bytes:
-    """The text of an object's file, made from the text of another version of it; comments in that stay.
+    """Return the text of an object's file, made from the text of another version, whose comments it keeps.
 
     Raises ContentError for a text that holds no object.
     """
-    from kubepy.storage.yaml import dump
-
-    if not is_handmade(text, read_object(text)):
-        return dump(obj).encode()
-    from kubepy.storage.yaml.roundtrip import merge
-
-    return merge(text, obj)
+    return roundtrip.merge(text, obj) if is_handmade(text, read_object(text)) else yaml.dump(obj).encode()
 
 
 def is_handmade(text: bytes, obj: Object) -> bool:
-    """True if the text of an object is not as kubepy writes it: with comments, or in another order."""
-    from kubepy.storage.yaml import dump
-
-    return dump(obj).encode() != text
+    """Return whether the text of an object differs from what kubepy writes: it has comments, or another order."""
+    return yaml.dump(obj).encode() != text

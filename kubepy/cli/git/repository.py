@@ -1,4 +1,4 @@
-"""Running git, and the attributes and ignore files that it reads in a state folder."""
+"""Run git, and edit the attributes and ignore files that it reads in a state folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_GIT = "git is not installed, or not on the PATH"
 
 
 class Repository:
-    """The repository that a state folder lies in. Raises CliError where there is none, or no git."""
+    """The repository that a state folder lies in. Raises CliError when there is none, or no git."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -23,19 +23,21 @@ class Repository:
             raise CliError(f'"{folder}" is not in the working tree of a git repository')
 
     def run(self, *words: str, expected: Collection[int] = (0,), stdin: str = "") -> str:
-        """The output of a git command run in the state folder. Raises CliError in git's words."""
-        done = run_git(["-C", self.folder, *words], stdin)
-        if done.returncode not in expected:
-            raise CliError(_complaint(done.stderr) or f"git {words[0]} failed with exit status {done.returncode}")
-        return os.fsdecode(done.stdout)
+        """Run a git command in the state folder, and return its output. Raises CliError with git's message."""
+        completed = run_git(["-C", self.folder, *words], stdin)
+        if completed.returncode not in expected:
+            lines = os.fsdecode(completed.stderr).splitlines()
+            problem = lines[0].removeprefix("fatal: ").removeprefix("error: ") if lines else ""
+            raise CliError(problem or f"git {words[0]} failed with exit status {completed.returncode}")
+        return os.fsdecode(completed.stdout)
 
     def configuration_file(self) -> str:
-        """The path of the repository's own configuration, which all of its linked worktrees share."""
+        """Return the path of the repository's own configuration, which its linked worktrees share."""
         common = self.run("rev-parse", "--path-format=absolute", "--git-common-dir").rstrip("\n")
         return os.path.join(common, "config")
 
     def setting(self, name: str) -> str | None:
-        """A value of the repository's own configuration."""
+        """Return a value of the repository's own configuration."""
         value = self.run("config", "--local", "--get", name, expected=(0, 1))
         return value.removesuffix("\n") if value else None
 
@@ -43,12 +45,12 @@ class Repository:
         self.run("config", "--local", name, value)
 
     def unset(self, name: str) -> None:
-        """Remove a setting; one that is not there is as good."""
+        """Remove a setting, if it is there."""
         self.run("config", "--local", "--unset-all", name, expected=(0, 5))
 
 
 def is_git_at_work(folder: str) -> bool:
-    """Tell whether git is changing files of the working tree that a folder lies in: it holds the lock of its index."""
+    """Return whether git is changing the working tree around a folder: it holds the lock of its index."""
     directory = _git_directory(os.path.realpath(folder))
     if directory is None:
         return False
@@ -59,7 +61,7 @@ def is_git_at_work(folder: str) -> bool:
 
 
 def _git_directory(folder: str) -> str | None:
-    """The directory with the index of the working tree around a folder, without running git; None: none."""
+    """Return the directory with the index of the working tree around a folder, without running git."""
     path = os.path.join(folder, ".git")
     if not os.path.lexists(path):
         parent = os.path.dirname(folder)
@@ -74,33 +76,35 @@ def _git_directory(folder: str) -> str | None:
 
 
 def run_git(words: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[bytes]:
-    """Raises CliError when there is no git."""
+    """Run git. Raises CliError when there is none."""
     try:
         return subprocess.run(["git", *words], input=os.fsencode(stdin), capture_output=True, check=False)
     except FileNotFoundError:
         raise CliError(NO_GIT) from None
 
 
-def _complaint(stderr: bytes) -> str:
-    lines = os.fsdecode(stderr).splitlines()
-    return lines[0].removeprefix("fatal: ").removeprefix("error: ") if lines else ""
+def write_lines(path: str, lines: Sequence[str], own: Collection[str]) -> bool:
+    """Make a file hold ``lines``, and none of the other lines in ``own``, which this program wrote before.
 
-
-def write_lines(path: str, wanted: Sequence[str], own: Collection[str]) -> bool:
-    """Bring a file of lines to hold ``wanted`` and no others of ``own``, which are lines that this program writes.
-
-    The lines of others stay as they are. Returns whether the file changed; one that would be empty is removed.
+    All other lines of the file stay. An empty file is removed. Return whether the file changed.
     """
     old = _read_lines(path)
-    kept = [line for line in old if line.rstrip("\r\n") not in own or line.rstrip("\r\n") in wanted]
+    kept = [line for line in old if line.rstrip("\r\n") not in own or line.rstrip("\r\n") in lines]
     present = {line.rstrip("\r\n") for line in kept}
-    missing = [f"{line}\n" for line in wanted if line not in present]
+    missing = [f"{line}\n" for line in lines if line not in present]
     if missing and kept and not kept[-1].endswith("\n"):
         kept[-1] += "\n"
     new = kept + missing
-    if new != old:
-        _write(path, "".join(new))
-    return new != old
+    if new == old:
+        return False
+    if not new:
+        os.unlink(path)
+        return True
+    temporary = f"{path}.{os.getpid()}.tmp"
+    with open(temporary, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        file.write("".join(new))
+    os.replace(temporary, path)
+    return True
 
 
 def _read_lines(path: str) -> list[str]:
@@ -111,13 +115,3 @@ def _read_lines(path: str) -> list[str]:
             return file.read().splitlines(keepends=True)
     except FileNotFoundError:
         return []
-
-
-def _write(path: str, text: str) -> None:
-    if not text:
-        os.unlink(path)
-        return
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        file.write(text)
-    os.replace(temporary, path)

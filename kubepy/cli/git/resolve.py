@@ -1,7 +1,7 @@
-"""``kubepy git resolve``: conflicts that git shows to no merge driver.
+"""``kubepy git resolve``: settle conflicts that git shows to no merge driver.
 
-Where one side removed a file and the other changed it, git asks. It need not where a controller made the object and
-will make it again if it is wanted, or where only the system wrote to it.
+Where one side removed a file and the other changed it, git asks what to do. The answer is known when a controller made
+the object and makes it again if it is needed, or when only the system wrote to it.
 """
 
 from __future__ import annotations
@@ -12,91 +12,99 @@ from typing import NamedTuple
 from kubepy.api.meta import controller_of
 from kubepy.apiserver.threeway.written import intent_of, is_made_by_controller
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.git.files import kind_of, place_of, read_object
+from kubepy.cli.git.files import kind_of, object_file_at, read_object
 from kubepy.cli.git.repository import Repository
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
-from kubepy.storage.folder import MANAGED
-from kubepy.storage.manifest import ContentError
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.options import Options
+from kubepy.storage.folder.files import MANAGED
+from kubepy.storage.folder.manifest import ContentError
 
 BASE, OURS, THEIRS = "1", "2", "3"
 
 
-class Unmerged(NamedTuple):
+class UnmergedPath(NamedTuple):
     """A path in conflict, with the blobs of its stages: the ancestor's, ours, theirs."""
 
     path: str
     stages: dict[str, str]
 
 
-class Decision(NamedTuple):
-    """The stage whose file stays ("" for none: the file is removed), and the reason."""
+class Resolution(NamedTuple):
+    """The stage whose file stays ("": the file is removed), and the reason."""
 
     stage: str
     reason: str
 
 
-@verb("resolve", "resolve", examples="""
+@command("resolve", Options, examples="""
 # After a merge that stopped: settle what needs nobody's decision, and go on
 kubepy git resolve && git commit --no-edit
 
 # In the midst of a rebase
 kubepy git resolve && git rebase --continue
 """)
-def resolve(session: Session, given: Invocation) -> None:
+def resolve(factory: Factory, options: Options) -> None:
     """Settle the conflicts of a merge, rebase or cherry-pick in which one side removed an object's file.
 
     An object that a controller made is removed: the controllers make it again if it is wanted. So is one that the other
     side changed in nothing but what the system writes. What is left for somebody to decide is listed, and the exit
     status is 1."""
-    if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
-    session.require_cluster()
-    repository = Repository(session.folder)
+    options.require_no_args()
+    factory.require_cluster()
+    repository = Repository(factory.folder)
     unmerged = unmerged_paths(repository)
     if not unmerged:
-        session.print("nothing to resolve")
+        factory.print("nothing to resolve")
         return
-    left = [conflict for conflict in unmerged if not _settle(session, repository, conflict)]
+    left = [conflict for conflict in unmerged if not _settle(factory, repository, conflict)]
     for conflict in left:
-        session.say(f"{conflict.path}: {_complaint(conflict)}")
+        if {OURS, THEIRS} <= conflict.stages.keys():
+            advice = "both sides changed it: edit it, then `git add`"
+        else:
+            changed, removed = ("ours", "theirs") if OURS in conflict.stages else ("theirs", "ours")
+            advice = f"{changed} changed it, {removed} removed it: `git add` keeps it, `git rm` removes it"
+        factory.say(f"{conflict.path}: {advice}")
     if left:
         raise SilentExit(1)
 
 
-def unmerged_paths(repository: Repository) -> list[Unmerged]:
-    """The paths in conflict below the state folder, relative to the repository's root; managers after objects."""
+def unmerged_paths(repository: Repository) -> list[UnmergedPath]:
+    """Return the paths in conflict below the state folder, from the repository's root; managers last."""
     stages: dict[str, dict[str, str]] = {}
     output = repository.run("ls-files", "-u", "-z", "--full-name", "--", ".")
     for entry in filter(None, output.split("\0")):
         description, path = entry.split("\t", 1)
         _, blob, stage = description.split(" ")
         stages.setdefault(path, {})[stage] = blob
-    return [Unmerged(path, stages[path]) for path in sorted(stages, key=lambda path: (f"/{MANAGED}/" in path, path))]
+    paths = sorted(stages, key=lambda path: (f"/{MANAGED}/" in path, path))
+    return [UnmergedPath(path, stages[path]) for path in paths]
 
 
-def _settle(session: Session, repository: Repository, unmerged: Unmerged) -> bool:
-    decision = _decide(repository, unmerged)
-    if decision is None:
+def _settle(factory: Factory, repository: Repository, unmerged: UnmergedPath) -> bool:
+    """Settle a conflict. Return False when somebody has to decide."""
+    resolution = _decide(repository, unmerged)
+    if resolution is None:
         return False
     path = _pathspec(unmerged.path)
-    if decision.stage:
-        repository.run("checkout", "-q", _commit_of(repository, decision.stage), "--", path)
+    if resolution.stage:
+        repository.run("checkout", "-q", _commit_of(repository, resolution.stage), "--", path)
     else:
         repository.run("rm", "-q", "-f", "--", path)
-    session.print(f"{unmerged.path}: {'kept' if decision.stage else 'removed'}: {decision.reason}")
+    factory.print(f"{unmerged.path}: {'kept' if resolution.stage else 'removed'}: {resolution.reason}")
     return True
 
 
 def _pathspec(path: str) -> str:
-    """A path below the repository's root for commands that run in the state folder."""
+    """Return a path below the repository's root for commands that run in the state folder."""
     return f":(top,literal){path}"
 
 
 def _commit_of(repository: Repository, side: str) -> str:
-    """The commit whose files are that side's.
+    """Return the commit with the files of a side.
 
-    Not what git has put into the index: where it took two new files for one old one renamed, it has merged them."""
+    The index will not do: where git took two new files for a renamed old one, it has merged them there.
+    """
     if side == OURS:
         return "HEAD"
     for name in ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD"):
@@ -105,40 +113,33 @@ def _commit_of(repository: Repository, side: str) -> str:
     raise CliError("no merge, rebase, cherry-pick or revert is under way")
 
 
-def _decide(repository: Repository, unmerged: Unmerged) -> Decision | None:
+def _decide(repository: Repository, unmerged: UnmergedPath) -> Resolution | None:
     stages = unmerged.stages
-    place = place_of(unmerged.path)
-    if place is None or {OURS, THEIRS} <= stages.keys():
+    file = object_file_at(unmerged.path)
+    if file is None or {OURS, THEIRS} <= stages.keys():
         return None
     survivor = OURS if OURS in stages else THEIRS if THEIRS in stages else ""
     if not survivor:
-        return Decision("", "both sides removed it")
+        return Resolution("", "both sides removed it")
     if BASE not in stages:
-        return Decision(survivor, "one side added it")
-    if place.is_managers:
-        of_object = unmerged.path.replace(f"/{MANAGED}/", "/")
-        has_object = bool(repository.run("ls-files", "-z", "--", _pathspec(of_object)))
-        return Decision(survivor if has_object else "", "as the object it belongs to")
+        return Resolution(survivor, "one side added it")
+    if file.is_managers:
+        object_path = unmerged.path.replace(f"/{MANAGED}/", "/")
+        has_object = bool(repository.run("ls-files", "-z", "--", _pathspec(object_path)))
+        return Resolution(survivor if has_object else "", "as the object it belongs to")
     return _decide_by_content(repository, unmerged, survivor)
 
 
-def _decide_by_content(repository: Repository, unmerged: Unmerged, survivor: str) -> Decision | None:
+def _decide_by_content(repository: Repository, unmerged: UnmergedPath, survivor: str) -> Resolution | None:
     try:
         blobs = (repository.run("cat-file", "blob", unmerged.stages[stage]) for stage in (BASE, survivor))
         old, new = (read_object(os.fsencode(blob)) for blob in blobs)
-    except ContentError:  # what cannot be read is somebody's to decide
+    except ContentError:  # a person has to look at a file that cannot be read
         return None
     if is_made_by_controller(new):
         owner = controller_of(new) or {"kind": "a", "name": "controller"}
-        return Decision("", f"made by {owner.get('kind')} {owner.get('name')}, which makes it again if it is wanted")
-    has_status = kind_of(new, place_of(unmerged.path)).has_status
+        return Resolution("", f"made by {owner.get('kind')} {owner.get('name')}, which makes it again if it is wanted")
+    has_status = kind_of(new, object_file_at(unmerged.path)).has_status
     if intent_of(old, has_status=has_status) == intent_of(new, has_status=has_status):
-        return Decision("", "changed in nothing but what the system writes")
+        return Resolution("", "changed in nothing but what the system writes")
     return None
-
-
-def _complaint(unmerged: Unmerged) -> str:
-    if {OURS, THEIRS} <= unmerged.stages.keys():
-        return "both sides changed it: edit it, then `git add`"
-    changed, removed = ("ours", "theirs") if OURS in unmerged.stages else ("theirs", "ours")
-    return f"{changed} changed it, {removed} removed it: `git add` keeps it, `git rm` removes it"

@@ -1,66 +1,64 @@
-"""``kubepy git diff-text``: an object as text in which each line tells the whole path of its field."""
+"""``kubepy git diff-text``: print an object with the whole path of each field."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.fieldpath import Path, field, path_text
 from kubepy.apiserver.managedfields.typed import TypedError, child, elements, is_atomic
-from kubepy.cli.git.files import kind_of, place_of, read_object
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.session import Session
-from kubepy.storage.manifest import ContentError
+from kubepy.cli.git.files import kind_of, object_file_at, read_object
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.options import Options
+from kubepy.lazy import lazy_imports
+from kubepy.storage.folder.manifest import ContentError
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 
-@verb("diff-text", "diff-text FILE", examples="""
+@command("diff-text FILE", Options, examples="""
 # As git calls it (diff.kubepy.textconv)
 kubepy git diff-text state/namespaces/default/deployments.apps/web.yaml
 
 # Two files, field by field
 diff <(kubepy git diff-text old.yaml) <(kubepy git diff-text new.yaml)
 """)
-def diff_text(session: Session, given: Invocation) -> None:
+def diff_text(factory: Factory, options: Options) -> None:
     """Print the object in a file with a line for each field: its path, and its value.
 
     A file that is no object is printed as it is."""
-    if len(given.args) != 1:
-        given.usage_error("exactly one FILE is required")
-    with open(given.args[0], "rb") as file:
+    if len(options.args) != 1:
+        options.usage_error("exactly one FILE is required")
+    with open(options.args[0], "rb") as file:
         data = file.read()
     try:
         obj = read_object(data)
     except ContentError:
-        session.print(data.decode(errors="replace"), end="")
+        factory.print(data.decode(errors="replace"), end="")
         return
-    place = place_of(os.path.relpath(given.args[0]))
-    session.print("\n".join(lines_of(obj, kind_of(obj, place).schema)))
+    object_file = object_file_at(os.path.relpath(options.args[0]))
+    factory.print("\n".join(lines_of(obj, kind_of(obj, object_file).schema)))
 
 
 def lines_of(value: Any, schema: Schema | None, path: Path = ()) -> Iterator[str]:
-    """The lines of a value; items of lists that have keys are told by them, others by their position."""
-    from kubepy.storage.yaml import dump
-
+    """Yield the lines of a value; items of lists are named by their keys, without keys by their position."""
     if isinstance(value, dict) and value:
         for name in sorted(value):
             yield from lines_of(value[name], child(schema, name), (*path, field(name)))
     elif isinstance(value, list) and value:
-        for element, item in zip(_elements(schema, value, path), value, strict=True):
-            yield from lines_of(item, schema and schema.items(), (*path, element))
+        names = [f"i:{index}" for index in range(len(value))]
+        if schema is not None and not is_atomic(schema, value):
+            with suppress(TypedError):
+                names = elements(schema, value, path)
+        for name, item in zip(names, value, strict=True):
+            yield from lines_of(item, schema and schema.items(), (*path, name))
     else:
-        place = path_text(path).removeprefix(".")
-        first, *more = dump(value).splitlines()
-        yield f"{place}: {first}"
-        yield from (f"{place}| {line.removeprefix('  ')}" for line in more)
-
-
-def _elements(schema: Schema | None, values: list[Any], path: Path) -> list[str]:
-    positions = [f"i:{index}" for index in range(len(values))]
-    if schema is None or is_atomic(schema, values):
-        return positions
-    try:
-        return elements(schema, values, path)
-    except TypedError:
-        return positions
+        field_path = path_text(path).removeprefix(".")
+        first, *more = yaml.dump(value).splitlines()
+        yield f"{field_path}: {first}"
+        yield from (f"{field_path}| {line.removeprefix('  ')}" for line in more)

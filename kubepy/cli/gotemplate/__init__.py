@@ -1,42 +1,87 @@
 """Go's ``text/template``, which ``-o go-template`` is written in, with kubectl's ``exists`` and ``base64decode``.
 
 A text becomes tokens (``lexer``), a tree (``parser``, ``nodes``), and is run over an object (``run``) with the built-in
-functions (``functions``, ``printf``). What comes out, and every error, is what kubectl prints. Upstream: Go's
+functions (``functions``, ``printf``). The output, and every error, is what kubectl prints. Upstream: Go's
 ``text/template`` and ``cli-runtime/pkg/printers/template.go``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kubepy.api.values.goformat import format_value, quote
-from kubepy.cli.gotemplate.nodes import TemplateError
-from kubepy.cli.gotemplate.parser import Parser
+from kubepy.cli.gotemplate.nodes import (
+    ActionNode,
+    BranchNode,
+    ChainNode,
+    DotNode,
+    FieldNode,
+    LiteralNode,
+    PipeNode,
+    TemplateError,
+    TemplateNode,
+    VariableNode,
+)
+from kubepy.cli.gotemplate.parser import TemplateParser
 from kubepy.cli.gotemplate.run import ExecutionError, Run
 
 __all__ = ["ExecutionError", "Template", "TemplateError"]
 
 
 class Template:
-    """A template that has been read."""
+    """A parsed template."""
 
     def __init__(self, text: str) -> None:
         """Raises TemplateError."""
         self.text = text
-        self.templates = Parser("output", text).parse()
+        self.templates = TemplateParser("output", text).parse()
 
     def render(self, obj: Any, *, missing_ok: bool = True) -> str:
-        """The template filled in. Raises ExecutionError, which holds what was printed before."""
+        """Return the template's output for an object. Raises ExecutionError, which holds the output before it."""
         run = Run("output", self.text, self.templates, missing_ok)
         run.execute(obj)
         return "".join(run.written)
 
     def explain(self, obj: Any, error: ExecutionError, raw: str) -> tuple[str, str]:
-        """What kubectl prints when the template does not fit: to standard output, and as its error.
+        """Return what kubectl prints to standard output when rendering fails, and its error message.
 
-        ``raw``: the object as JSON.
+        :param raw: the object as JSON.
         """
-        told = (f"{error.written}Error executing template: {error}. Printing more information for debugging the "
-                f"template:\n\ttemplate was:\n\t\t{self.text}\n\traw data was:\n\t\t{raw}\n"
-                f"\tobject given to template engine was:\n\t\t{format_value(obj)}\n\n")
-        return told, f"error executing template {quote(self.text)}: {error}"
+        details = (f"{error.written}Error executing template: {error}. Printing more information for debugging the "
+                   f"template:\n\ttemplate was:\n\t\t{self.text}\n\traw data was:\n\t\t{raw}\n"
+                   f"\tobject given to template engine was:\n\t\t{format_value(obj)}\n\n")
+        return details, f"error executing template {quote(self.text)}: {error}"
+
+    def may_print(self, path: Sequence[str]) -> bool:
+        """Return whether the template may print a field of an object, or of the items of a list. In doubt: True."""
+        return any(path[-1] in names or names == tuple(path[:len(names)])
+                   for nodes in self.templates.values() for names in _paths_in_nodes(nodes))
+
+
+def _paths_in_nodes(nodes: Iterable[Any]) -> Iterator[tuple[str, ...]]:
+    for node in nodes:
+        match node:
+            case ActionNode() | TemplateNode():
+                yield from _paths_in_operand(node.pipe)
+            case BranchNode():
+                commands = node.pipe.commands
+                # A field alone is not printed: it is a condition, or becomes the dot.
+                if len(commands) > 1 or len(commands[0].words) > 1:
+                    yield from _paths_in_operand(node.pipe)
+                yield from _paths_in_nodes([*node.body, *(node.otherwise or ())])
+
+
+def _paths_in_operand(operand: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the field names below the operand's start; strings too, which ``index`` takes for names."""
+    match operand:
+        case PipeNode():
+            for command in operand.commands:
+                for word in command.words:
+                    yield from _paths_in_operand(word)
+        case DotNode():
+            yield ()
+        case LiteralNode(value=str(text)):
+            yield (text, "")
+        case FieldNode() | VariableNode() | ChainNode():
+            yield operand.names[1:] if operand.names[:1] == ("items",) else operand.names

@@ -1,6 +1,7 @@
-"""The functions of templates: Go's own (``text/template/funcs.go``) and kubectl's ``exists`` and ``base64decode``.
+"""The functions of templates: Go's own (``text/template/funcs.go``), and ``exists`` and ``base64decode``.
 
-Values are those of JSON, ``None`` for a null (a nil interface) and ``NOTHING`` for what is not there at all.
+Values are those of JSON, ``None`` for a null (a nil interface), ``NOTHING`` for a missing value. The last two functions
+are kubectl's.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from typing import Any, NamedTuple
 
 from kubepy.cli.gotemplate.nodes import Byte, Int
 from kubepy.cli.gotemplate.printf import format_one, sprint, sprintf, sprintln, type_name
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from urllib import parse
 
 
 class _Nothing:
@@ -22,18 +27,21 @@ NOTHING = _Nothing()
 
 
 class FunctionError(Exception):
-    """What a function says of its arguments."""
+    """A function refuses its arguments; the message is Go's."""
 
 
 class NoFunctionError(FunctionError):
-    """``call`` of something else; how that is written, only the run knows."""
+    """``call`` of a value that is no function. Only the run knows how the template writes that value."""
 
 
 class Function(NamedTuple):
-    """``least`` arguments, and with ``more`` any number besides. ``texts``: which of them must be strings.
+    """A function of templates.
 
-    ``absent``: whether it tells what is not there from null. ``boxes``: whether it sees, past the first argument, what
-    a list or map holds as something that may be anything, and so refuses it.
+    :param least: the number of arguments.
+    :param more: any number of arguments may follow.
+    :param texts: the positions of arguments that must be strings.
+    :param absent: it distinguishes a missing value from null.
+    :param boxes: arguments after the first that come out of a list or map reach it as ``Boxed``, and it refuses them.
     """
 
     call: Callable[..., Any]
@@ -49,7 +57,7 @@ def exists(name: str) -> bool:
 
 
 def truth(value: Any) -> bool:
-    """Not nothing, null, false, zero or empty."""
+    """Return False for a missing value, null, false, zero and what is empty."""
     return value is not NOTHING and bool(value)
 
 
@@ -57,7 +65,7 @@ def truth(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """The basic kind of a value that can be ordered, or ""."""
+    """Return the basic kind of a value that can be ordered, or ""."""
     if isinstance(value, bool):
         return "bool"
     return next((kind for type_, kind in ((int, "int"), (float, "float"), (str, "string")) if isinstance(value, type_)),
@@ -130,29 +138,21 @@ def _index(item: Any, *indices: Any) -> Any:
         if item is None:
             raise FunctionError("index of nil pointer")
         if isinstance(item, dict):
-            item = item.get(_key(index))
+            if _is_nil(index):
+                raise FunctionError("value is nil; should be of type string")
+            if not isinstance(index, str):
+                raise FunctionError(f"value has type {type_name(index)}; should be string")
+            item = item.get(index)
         elif isinstance(item, (list, str)):
-            item = _element(item, index)
+            elements = [Byte(byte) for byte in item.encode()] if isinstance(item, str) else item
+            number = _number(index, len(elements))
+            if number == len(elements):
+                kind = "string" if isinstance(item, str) else "slice"
+                raise FunctionError(f"reflect: {kind} index out of range")
+            item = elements[number]
         else:
             raise FunctionError(f"can't index item of type {type_name(item)}")
     return item
-
-
-def _key(index: Any) -> str:
-    if _is_nil(index):
-        raise FunctionError("value is nil; should be of type string")
-    if not isinstance(index, str):
-        raise FunctionError(f"value has type {type_name(index)}; should be string")
-    return index
-
-
-def _element(item: list[Any] | str, index: Any) -> Any:
-    elements = [Byte(byte) for byte in item.encode()] if isinstance(item, str) else item
-    number = _number(index, len(elements))
-    if number == len(elements):
-        kind = "string" if isinstance(item, str) else "slice"
-        raise FunctionError(f"reflect: {kind} index out of range")
-    return elements[number]
 
 
 def _number(index: Any, most: int) -> int:
@@ -184,7 +184,7 @@ def _slice(item: Any, *indices: Any) -> Any:
 
 
 def _exists(item: Any, *indices: Any) -> bool:
-    """kubectl's: whether ``index`` would find something; it always does without indices."""
+    """Return whether ``index`` would find something; it always does without indices. (kubectl's.)"""
     for index in indices:
         if isinstance(item, dict):
             item = item.get(index) if isinstance(index, str) else None
@@ -212,13 +212,12 @@ def _html(*values: Any) -> str:
 
 
 def _js(*values: Any) -> str:
-    return "".join(_JS.get(one) or (one if one.isprintable() else f"\\u{ord(one):04X}") for one in _text(values))
+    return "".join(_JS.get(character) or (character if character.isprintable() else f"\\u{ord(character):04X}")
+                   for character in _text(values))
 
 
 def _urlquery(*values: Any) -> str:
-    from urllib.parse import quote_plus
-
-    return quote_plus(_text(values))
+    return parse.quote_plus(_text(values))
 
 
 def _base64decode(text: str) -> str:
@@ -226,17 +225,12 @@ def _base64decode(text: str) -> str:
 
     try:
         return base64.b64decode(text.replace("\r", "").replace("\n", ""), validate=True).decode(errors="replace")
-    except ValueError:  # binascii's among them
-        raise FunctionError("base64 decode failed: illegal base64 data at input byte "
-                            f"{_first_illegal(text)}") from None
-
-
-def _first_illegal(text: str) -> int:
-    """Where Go's decoder stops: at the first character that is no digit of base 64, or at the end of what is there."""
-    for index, character in enumerate(text):
-        if not (character.isascii() and character.isalnum()) and character not in "+/\r\n":
-            return index
-    return len(text) - len(text) % 4
+    except ValueError:  # binascii.Error is one
+        # Go's decoder stops at the first character that is no digit of base 64, or where the last group is incomplete.
+        position = next((index for index, character in enumerate(text)
+                         if not (character.isascii() and character.isalnum()) and character not in "+/\r\n"),
+                        len(text) - len(text) % 4)
+        raise FunctionError(f"base64 decode failed: illegal base64 data at input byte {position}") from None
 
 
 def _call(function: Any, *_arguments: Any) -> Any:
@@ -245,12 +239,8 @@ def _call(function: Any, *_arguments: Any) -> Any:
     raise NoFunctionError(f"of type {type_name(function)}")
 
 
-def _printf(form: str, *values: Any) -> str:
-    return sprintf(form, values)
-
-
 FUNCTIONS = {
-    "and": Function(lambda *values: values[-1], 1, more=True),  # run evaluates as few as it needs
+    "and": Function(lambda *values: values[-1], 1, more=True),  # `Run` evaluates no more arguments than it needs
     "or": Function(lambda *values: values[-1], 1, more=True),
     "not": Function(lambda value: not truth(value), 1, absent=True),
     "len": Function(_len, 1, absent=True),
@@ -264,7 +254,7 @@ FUNCTIONS = {
     "ge": Function(_ordered(operator.ge), 2, absent=True),
     "print": Function(lambda *values: sprint(values), 0, more=True),
     "println": Function(lambda *values: sprintln(values), 0, more=True),
-    "printf": Function(_printf, 1, more=True, texts=(0,)),
+    "printf": Function(lambda template, *values: sprintf(template, values), 1, more=True, texts=(0,)),
     "html": Function(_html, 0, more=True),
     "js": Function(_js, 0, more=True),
     "urlquery": Function(_urlquery, 0, more=True),

@@ -1,4 +1,4 @@
-"""A template's text as tokens (Go's ``text/template/parse/lex.go``)."""
+"""Split a template's text into tokens (Go's ``text/template/parse/lex.go``)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ SPACE = " \t\r\n"
 KEYWORDS = frozenset(("block", "break", "continue", "define", "else", "end", "if", "range", "nil", "template", "with"))
 
 
-class Token(NamedTuple):
-    """``kind``: text, left, right, space, eof, error, a keyword, or field, variable, identifier, dot, bool, number,
-    char-constant, string, assign (``=``), declare (``:=``), pipe, ``(``, ``)`` and char for any other character."""
+class TemplateToken(NamedTuple):
+    """A token of a template.
+
+    :param kind: text, left, right, space, eof, error, a keyword, field, variable, identifier, dot, bool, number,
+        char-constant, string, assign (``=``), declare (``:=``), pipe, ``(``, ``)``, or char for any other character.
+    """
 
     kind: str
     value: str
@@ -30,12 +33,12 @@ class Token(NamedTuple):
         return quote(self.value[:10]) + "..." if len(self.value) > 10 else quote(self.value)
 
 
-class _Refused(Exception):
+class _LexError(Exception):
     pass
 
 
 class Lexer:
-    """Reads tokens off a text; the first error is the last token."""
+    """Splits a text into tokens; the first error is the last token."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -43,29 +46,25 @@ class Lexer:
         self.start = 0
         self.depth = 0  # of parentheses
 
-    def tokens(self) -> Iterator[Token]:
+    def tokens(self) -> Iterator[TemplateToken]:
         try:
             yield from self._tokens()
-        except _Refused as refused:
-            yield Token("error", str(refused), self._bytes(self.start), self._line(self.start))
+        except _LexError as error:
+            yield TemplateToken("error", str(error), self._bytes(self.start), self._line(self.start))
 
-    def _tokens(self) -> Iterator[Token]:
+    def _tokens(self) -> Iterator[TemplateToken]:
         while self.at < len(self.text):
-            found = self.text.find(LEFT, self.at)
-            self.at = len(self.text) if found < 0 else found
-            yield from self._literal()
-            if found >= 0:
+            left = self.text.find(LEFT, self.at)
+            self.at = len(self.text) if left < 0 else left
+            text = self.text[self.start:self.at]
+            if self._trims_left():
+                text = text.rstrip(SPACE)
+            if text:
+                yield TemplateToken("text", text, self._bytes(self.start), self._line(self.start))
+            self.start = self.at
+            if left >= 0:
                 yield from self._inside()
         yield self._token("eof")
-
-    def _literal(self) -> Iterator[Token]:
-        """The text up to here, less the blanks that the action after it trims."""
-        text = self.text[self.start:self.at]
-        if self._trims_left():
-            text = text.rstrip(SPACE)
-        if text:
-            yield Token("text", text, self._bytes(self.start), self._line(self.start))
-        self.start = self.at
 
     def _trims_left(self) -> bool:
         return self.text.startswith(f"{LEFT}-", self.at) and self.text[self.at + 3:self.at + 4] in tuple(SPACE)
@@ -73,8 +72,8 @@ class Lexer:
     def _trims_right(self) -> bool:
         return (self.text[self.at:self.at + 1] in tuple(SPACE) and self.text.startswith("-" + RIGHT, self.at + 1))
 
-    def _inside(self) -> Iterator[Token]:
-        """What is between the braces, the braces included; nothing for a comment."""
+    def _inside(self) -> Iterator[TemplateToken]:
+        """Yield the tokens of an action, its braces included; nothing for a comment."""
         after = self.at + len(LEFT) + (2 if self._trims_left() else 0)
         if self.text.startswith(OPEN_COMMENT, after):
             self._comment(after)
@@ -85,17 +84,13 @@ class Lexer:
         while not (self._trims_right() or self.text.startswith(RIGHT, self.at)):
             yield self._next()
         if self.depth:
-            raise _Refused("unclosed left paren")
-        yield self._close()
-
-    def _close(self) -> Token:
+            raise _LexError("unclosed left paren")
         trims = self._trims_right()
         self.at += 2 * trims
         self.start = self.at
         self.at += len(RIGHT)
-        token = self._token("right")
+        yield self._token("right")
         self._skip_trimmed(trims)
-        return token
 
     def _skip_trimmed(self, trims: bool) -> None:
         while trims and self.text[self.at:self.at + 1] in tuple(SPACE):
@@ -106,88 +101,78 @@ class Lexer:
         self.start = after
         end = self.text.find(CLOSE_COMMENT, after + len(OPEN_COMMENT))
         if end < 0:
-            raise _Refused("unclosed comment")
+            raise _LexError("unclosed comment")
         self.at = end + len(CLOSE_COMMENT)
         trims = self._trims_right()
         if not trims and not self.text.startswith(RIGHT, self.at):
-            raise _Refused("comment ends before closing delimiter")
+            raise _LexError("comment ends before closing delimiter")
         self.at += 2 * trims + len(RIGHT)
         self._skip_trimmed(trims)
 
-    def _next(self) -> Token:
-        """The next token of an action."""
+    def _next(self) -> TemplateToken:
+        """Return the next token of an action."""
         character = self._take()
         if not character:
-            raise _Refused("unclosed action")
+            raise _LexError("unclosed action")
         if character in SPACE:
-            return self._space()
+            self.at -= 1
+            # The last space stays if it belongs to a closing brace that trims.
+            while self._peek() in tuple(SPACE) and not self._trims_right():
+                self.at += 1
+            return self._token("space")
         if character in _MARKS:
             return self._mark(character)
         if character in _QUOTES:
             return self._quoted(character)
         if character == "$" or (character == "." and not self._peek().isdecimal()):
-            return self._name("variable" if character == "$" else "field")
+            kind = "variable" if character == "$" else "field"
+            if self._ends_word():
+                return self._token("dot" if kind == "field" else kind)
+            self._skip_word()
+            return self._token(kind)
         if character in ".+-" or character in "0123456789":
             return self._number()
         if _is_word(character):
-            return self._word()
+            self._skip_word()
+            word = self.text[self.start:self.at]
+            kind = "bool" if word in ("true", "false") else "identifier"
+            return self._token(word if word in KEYWORDS else kind)
         if character.isascii() and character.isprintable():
             return self._token("char")
-        raise _Refused(f"unrecognized character in action: {code_point(character)}")
+        raise _LexError(f"unrecognized character in action: {code_point(character)}")
 
-    def _space(self) -> Token:
-        """Blanks; the last one stays if it belongs to a closing brace that trims."""
-        self.at -= 1
-        while self._peek() in tuple(SPACE) and not self._trims_right():
-            self.at += 1
-        return self._token("space")
-
-    def _mark(self, character: str) -> Token:
+    def _mark(self, character: str) -> TemplateToken:
         if character == ":":
             if self._take() != "=":
-                raise _Refused("expected :=")
+                raise _LexError("expected :=")
             return self._token("declare")
         self.depth += {"(": 1, ")": -1}.get(character, 0)
         if self.depth < 0:
-            raise _Refused("unexpected right paren")
+            raise _LexError("unexpected right paren")
         return self._token(_MARKS[character])
 
-    def _quoted(self, quote_character: str) -> Token:
-        kind, what = _QUOTES[quote_character]
+    def _quoted(self, quote_character: str) -> TemplateToken:
+        kind, noun = _QUOTES[quote_character]
         raw = quote_character == "`"
         while (character := self._take()) != quote_character:
             if character == "\\" and not raw:
                 character = self._take()
             if not character or (character == "\n" and not raw):
-                raise _Refused(f"unterminated {what}")
+                raise _LexError(f"unterminated {noun}")
         return self._token(kind)
-
-    def _name(self, kind: str) -> Token:
-        """``.field`` or ``$variable``; a dot or a dollar alone."""
-        if self._ends_word():
-            return self._token("dot" if kind == "field" else "variable")
-        self._skip_word()
-        return self._token(kind)
-
-    def _word(self) -> Token:
-        self._skip_word()
-        word = self.text[self.start:self.at]
-        if word in KEYWORDS:
-            return self._token(word)
-        return self._token("bool" if word in ("true", "false") else "identifier")
 
     def _skip_word(self) -> None:
         while _is_word(self._peek()):
             self.at += 1
         if not self._ends_word():
             self.at += 1
-            raise _Refused(f"bad character {code_point(self.text[self.at - 1])}")
+            raise _LexError(f"bad character {code_point(self.text[self.at - 1])}")
 
     def _ends_word(self) -> bool:
         following = self._peek()
         return following in ("", *SPACE, *".,|:()") or self.text.startswith(RIGHT, self.at)
 
-    def _number(self) -> Token:
+    def _number(self) -> TemplateToken:
         self.at -= 1
         self._scan_number()
         joined = self._peek() in ("+", "-")
@@ -197,12 +182,19 @@ class Lexer:
             self.at += 1
             joined = True
         if joined:
-            raise _Refused(f"bad number syntax: {quote(self.text[self.start:self.at])}")
+            raise _LexError(f"bad number syntax: {quote(self.text[self.start:self.at])}")
         return self._token("number")
 
     def _scan_number(self) -> None:
         self._accept("+-")
-        digits, exponent = self._digits()
+        digits, exponent = "0123456789_", "eE"
+        if self._accept("0"):
+            if self._accept("xX"):
+                digits, exponent = "0123456789abcdefABCDEF_", "pP"
+            elif self._accept("oO"):
+                digits, exponent = "01234567_", ""
+            elif self._accept("bB"):
+                digits, exponent = "01_", ""
         self._run(digits)
         if self._accept("."):
             self._run(digits)
@@ -210,20 +202,10 @@ class Lexer:
             self._accept("+-")
             self._run("0123456789_")
 
-    def _digits(self) -> tuple[str, str]:
-        """The digits of the number that begins here, and the letters of its exponent."""
-        if not self._accept("0"):
-            return "0123456789_", "eE"
-        if self._accept("xX"):
-            return "0123456789abcdefABCDEF_", "pP"
-        if self._accept("oO"):
-            return "01234567_", ""
-        return ("01_", "") if self._accept("bB") else ("0123456789_", "eE")
-
     def _accept(self, characters: str) -> bool:
-        found = self._peek() in tuple(characters)
-        self.at += found
-        return found
+        accepted = self._peek() in tuple(characters)
+        self.at += accepted
+        return accepted
 
     def _run(self, characters: str) -> None:
         while self._accept(characters):
@@ -237,8 +219,8 @@ class Lexer:
     def _peek(self) -> str:
         return self.text[self.at:self.at + 1]
 
-    def _token(self, kind: str) -> Token:
-        token = Token(kind, self.text[self.start:self.at], self._bytes(self.start), self._line(self.start))
+    def _token(self, kind: str) -> TemplateToken:
+        token = TemplateToken(kind, self.text[self.start:self.at], self._bytes(self.start), self._line(self.start))
         self.start = self.at
         return token
 

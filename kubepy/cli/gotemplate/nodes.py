@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 
 class TemplateError(Exception):
-    """A template that cannot be read, in Go's words."""
+    """A template that cannot be parsed; the message is Go's."""
 
 
 class Int(int):
-    """Go's ``int``: what literals and lengths are. Numbers of objects are plain ints, Go's ``int64``."""
+    """Go's ``int``, the type of literals and lengths. Numbers of objects are plain ints: Go's ``int64``."""
 
 
 class Byte(Int):
@@ -21,27 +21,27 @@ class Byte(Int):
 
 
 class Boxed:
-    """Go's ``interface {}`` around a value, where a function looks at that and not into it."""
+    """Go's ``interface {}`` around a value, for functions that look at the interface and not into it."""
 
 
 # --- operands -----------------------------------------------------------------------------------------------------
 
 
-class Dot(NamedTuple):
+class DotNode(NamedTuple):
     position: int
 
     def __str__(self) -> str:
         return "."
 
 
-class Nil(NamedTuple):
+class NilNode(NamedTuple):
     position: int
 
     def __str__(self) -> str:
         return "nil"
 
 
-class Literal(NamedTuple):
+class LiteralNode(NamedTuple):
     """A number, string, character or boolean."""
 
     position: int
@@ -52,8 +52,8 @@ class Literal(NamedTuple):
         return self.source
 
 
-class Name(NamedTuple):
-    """A function."""
+class IdentifierNode(NamedTuple):
+    """The name of a function."""
 
     position: int
     name: str
@@ -62,7 +62,7 @@ class Name(NamedTuple):
         return self.name
 
 
-class Field(NamedTuple):
+class FieldNode(NamedTuple):
     """``.a.b`` of the dot."""
 
     position: int
@@ -72,7 +72,7 @@ class Field(NamedTuple):
         return "".join(f".{name}" for name in self.names)
 
 
-class Variable(NamedTuple):
+class VariableNode(NamedTuple):
     """``$x.a.b``."""
 
     position: int
@@ -83,7 +83,7 @@ class Variable(NamedTuple):
         return ".".join((self.name, *self.names))
 
 
-class Chain(NamedTuple):
+class ChainNode(NamedTuple):
     """``(…).a.b``, or of a function without arguments."""
 
     position: int
@@ -91,79 +91,82 @@ class Chain(NamedTuple):
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        base = f"({self.base})" if isinstance(self.base, Pipe) else str(self.base)
+        base = f"({self.base})" if isinstance(self.base, PipeNode) else str(self.base)
         return base + "".join(f".{name}" for name in self.names)
 
 
-class Command(NamedTuple):
+class CommandNode(NamedTuple):
     """A function, field or value, with its arguments."""
 
     position: int
     words: list[Any]
 
     def __str__(self) -> str:
-        return " ".join(f"({word})" if isinstance(word, Pipe) else str(word) for word in self.words)
+        return " ".join(f"({word})" if isinstance(word, PipeNode) else str(word) for word in self.words)
 
 
-class Pipe(NamedTuple):
-    """Commands, each given what the one before made; the last one's value goes to the variables, if there are any."""
+class PipeNode(NamedTuple):
+    """Commands, each with the value of the one before as its last argument.
+
+    The last value is assigned to the variables, if there are any.
+    """
 
     position: int
     variables: list[str]
     assigns: bool
-    commands: list[Command]
+    commands: list[CommandNode]
 
     def __str__(self) -> str:
         commands = " | ".join(map(str, self.commands))
         return f"{', '.join(self.variables)} {'=' if self.assigns else ':='} {commands}" if self.variables else commands
 
 
-# --- what a template is made of -----------------------------------------------------------------------------------
+# --- nodes --------------------------------------------------------------------------------------------------------
 
 
-class Text(NamedTuple):
+class TextNode(NamedTuple):
     text: str
 
 
-class Action(NamedTuple):
+class ActionNode(NamedTuple):
     """``{{pipeline}}``."""
 
     position: int
-    pipe: Pipe
+    pipe: PipeNode
 
     def __str__(self) -> str:
         return f"{{{{{self.pipe}}}}}"
 
 
-class Control(NamedTuple):
+class BranchNode(NamedTuple):
     """``if``, ``range`` and ``with``."""
 
     position: int
     kind: str
-    pipe: Pipe
+    pipe: PipeNode
     body: list[Any]
     otherwise: list[Any] | None
 
 
-class Call(NamedTuple):
+class TemplateNode(NamedTuple):
     """``{{template "name" pipeline}}``."""
 
     position: int
     name: str
-    pipe: Pipe | None
+    pipe: PipeNode | None
 
     def __str__(self) -> str:
         pipe = f" {self.pipe}" if self.pipe else ""
         return f'{{{{template "{self.name}"{pipe}}}}}'
 
 
-class Jump(NamedTuple):
+class JumpNode(NamedTuple):
     """``break`` or ``continue``."""
 
     kind: str
 
 
-class Mark(NamedTuple):
+class EndNode(NamedTuple):
     """``end`` or ``else``, which close a list of nodes."""
 
     kind: str

@@ -1,4 +1,4 @@
-"""A template's tokens as a tree (Go's ``text/template/parse/parse.go``)."""
+"""Parse a template's tokens into a tree (Go's ``text/template/parse/parse.go``)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import Any, NoReturn
 
 from kubepy.api.values.goformat import quote
 from kubepy.cli.gotemplate import functions, literals
-from kubepy.cli.gotemplate.lexer import Lexer, Token
+from kubepy.cli.gotemplate.lexer import Lexer, TemplateToken
 from kubepy.cli.gotemplate.nodes import (
-    Action,
-    Call,
-    Chain,
-    Command,
-    Control,
-    Dot,
-    Field,
+    ActionNode,
+    BranchNode,
+    ChainNode,
+    CommandNode,
+    DotNode,
+    EndNode,
+    FieldNode,
+    IdentifierNode,
     Int,
-    Jump,
-    Literal,
-    Mark,
-    Name,
-    Nil,
-    Pipe,
+    JumpNode,
+    LiteralNode,
+    NilNode,
+    PipeNode,
     TemplateError,
-    Text,
-    Variable,
+    TemplateNode,
+    TextNode,
+    VariableNode,
 )
 
 Nodes = list[Any]
@@ -32,29 +32,29 @@ _OPERANDS = frozenset(("bool", "char-constant", "dot", "field", "identifier", "n
                        "("))
 
 
-class Parser:
-    """Reads the templates of one text: the one that it is, and those that it defines."""
+class TemplateParser:
+    """Parses the templates of a text: the text itself, and those that it defines."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.tokens = list(Lexer(text).tokens())
         self.at = 0
-        self.read = 0  # where the last token that was read stands
-        self.token = self.tokens[0]  # the last one looked at, for the line of an error
+        self.read = 0  # the position of the last token that was read
+        self.token = self.tokens[0]  # the last token that was looked at, for the line of an error
         self.action_line = 0
         self.range_depth = 0
         self.variables = ["$"]
         self.templates: dict[str, Nodes] = {}
 
     def parse(self) -> dict[str, Nodes]:
-        """The templates by name. Raises TemplateError."""
+        """Return the templates by name. Raises TemplateError."""
         nodes: Nodes = []
         while self.peek().kind != "eof":
             if self.peek().kind == "left" and self.following().kind == "define":
                 self.definition()
                 continue
             node = self.text_or_action()
-            if isinstance(node, Mark):
+            if isinstance(node, EndNode):
                 self.error(f"unexpected {node}")
             nodes.append(node)
         self.add(self.name, nodes)
@@ -62,37 +62,37 @@ class Parser:
 
     # --- tokens -------------------------------------------------------------------------------------------------
 
-    def next(self) -> Token:
+    def next(self) -> TemplateToken:
         self.token = self.tokens[self.at]
         self.read = self.at
         self.at = min(self.at + 1, len(self.tokens) - 1)
         return self.token
 
     def back(self) -> None:
-        """Read the last token once more."""
+        """Step back, to read the last token once more."""
         self.at = self.read
 
-    def peek(self) -> Token:
+    def peek(self) -> TemplateToken:
         self.token = self.tokens[self.at]
         return self.token
 
-    def next_word(self) -> Token:
-        """The next token that is no space."""
+    def next_word(self) -> TemplateToken:
+        """Return the next token that is no space."""
         while self.next().kind == "space":
             pass
         return self.token
 
-    def peek_word(self) -> Token:
+    def peek_word(self) -> TemplateToken:
         while self.peek().kind == "space":
             self.next()
         return self.token
 
-    def following(self) -> Token:
-        """The token after the next one, spaces left out."""
+    def following(self) -> TemplateToken:
+        """Return the token after the next one, without counting spaces."""
         rest = (token for token in self.tokens[self.at + 1:] if token.kind != "space")
         return next(rest, self.tokens[-1])
 
-    def expect(self, kind: str, context: str) -> Token:
+    def expect(self, kind: str, context: str) -> TemplateToken:
         token = self.next_word()
         if token.kind != kind:
             self.unexpected(token, context)
@@ -101,7 +101,7 @@ class Parser:
     def error(self, message: str) -> NoReturn:
         raise TemplateError(f"template: {self.name}:{self.token.line}: {message}")
 
-    def unexpected(self, token: Token, context: str) -> NoReturn:
+    def unexpected(self, token: TemplateToken, context: str) -> NoReturn:
         if token.kind != "error":
             self.error(f"unexpected {token} in {context}")
         where = ""
@@ -126,7 +126,7 @@ class Parser:
         self.body_of(name, "define clause")
 
     def body_of(self, name: str, context: str) -> None:
-        """Read a template of its own: it knows no variables and no range of the text around it."""
+        """Parse a template's body, which sees no variables and no range of the text around it."""
         outer, depth = self.variables, self.range_depth
         self.variables, self.range_depth = ["$"], 0
         nodes, end = self.list_of_nodes()
@@ -135,26 +135,26 @@ class Parser:
         self.add(name, nodes)
         self.variables, self.range_depth = outer, depth
 
-    def template_name(self, token: Token, context: str) -> str:
+    def template_name(self, token: TemplateToken, context: str) -> str:
         if token.kind != "string":
             self.unexpected(token, context)
         return self.unquoted(token)
 
-    def list_of_nodes(self) -> tuple[Nodes, Mark]:
-        """The nodes up to ``end`` or ``else``."""
+    def list_of_nodes(self) -> tuple[Nodes, EndNode]:
+        """Parse nodes up to ``end`` or ``else``."""
         nodes: Nodes = []
         while True:
             if self.peek_word().kind == "eof":
                 self.error("unexpected EOF")
             node = self.text_or_action()
-            if isinstance(node, Mark):
+            if isinstance(node, EndNode):
                 return nodes, node
             nodes.append(node)
 
     def text_or_action(self) -> Any:
         token = self.next_word()
         if token.kind == "text":
-            return Text(token.value)
+            return TextNode(token.value)
         if token.kind != "left":
             self.unexpected(token, "input")
         self.action_line = token.line
@@ -173,29 +173,29 @@ class Parser:
                 return self.otherwise()
             case "end":
                 self.expect("right", "end")
-                return Mark("end")
+                return EndNode("end")
             case "template":
                 return self.call()
             case "block":
                 return self.block()
         self.back()
-        return Action(self.peek().position, self.pipeline("command", "right"))
+        return ActionNode(self.peek().position, self.pipeline("command", "right"))
 
-    def jump(self, kind: str) -> Jump:
+    def jump(self, kind: str) -> JumpNode:
         token = self.next_word()
         if token.kind != "right":
             self.unexpected(token, f"{{{{{kind}}}}}")
         if not self.range_depth:
             self.error(f"{{{{{kind}}}}} outside {{{{range}}}}")
-        return Jump(kind)
+        return JumpNode(kind)
 
-    def otherwise(self) -> Mark:
-        """``else``; one that an ``if`` or ``with`` follows leaves that to be read as the next action."""
+    def otherwise(self) -> EndNode:
+        """Parse ``else``; an ``if`` or ``with`` after it is left to be read as the next action."""
         if self.peek_word().kind not in ("if", "with"):
             self.expect("right", "else")
-        return Mark("else")
+        return EndNode("else")
 
-    def control(self, kind: str) -> Control:
+    def control(self, kind: str) -> BranchNode:
         known = len(self.variables)
         pipe = self.pipeline(kind, "right")
         self.range_depth += kind == "range"
@@ -203,7 +203,7 @@ class Parser:
         self.range_depth -= kind == "range"
         alternative = self.alternative(kind) if mark.kind == "else" else None
         del self.variables[known:]
-        return Control(pipe.position, kind, pipe, body, alternative)
+        return BranchNode(pipe.position, kind, pipe, body, alternative)
 
     def alternative(self, kind: str) -> Nodes:
         if kind in ("if", "with") and self.peek().kind == kind:
@@ -214,65 +214,65 @@ class Parser:
             self.error(f"expected end; found {mark}")
         return nodes
 
-    def call(self) -> Call:
+    def call(self) -> TemplateNode:
         token = self.next_word()
         name = self.template_name(token, "template clause")
         if self.peek_word().kind == "right":
             self.next()
-            return Call(token.position, name, None)
-        return Call(token.position, name, self.pipeline("template clause", "right"))
+            return TemplateNode(token.position, name, None)
+        return TemplateNode(token.position, name, self.pipeline("template clause", "right"))
 
-    def block(self) -> Call:
+    def block(self) -> TemplateNode:
         token = self.next_word()
         name = self.template_name(token, "block clause")
         pipe = self.pipeline("block clause", "right")
         self.body_of(name, "block clause")
-        return Call(token.position, name, pipe)
+        return TemplateNode(token.position, name, pipe)
 
     # --- pipelines ----------------------------------------------------------------------------------------------
 
-    def pipeline(self, context: str, end: str) -> Pipe:
+    def pipeline(self, context: str, end: str) -> PipeNode:
         position = self.peek_word().position
         variables, assigns = self.declarations(context)
-        commands: list[Command] = []
+        commands: list[CommandNode] = []
         while (token := self.next_word()).kind != end:
             if token.kind not in _OPERANDS:
                 self.unexpected(token, context)
             self.back()
             commands.append(self.command())
         self.check(commands, context)
-        return Pipe(position, variables, assigns, commands)
+        return PipeNode(position, variables, assigns, commands)
 
-    def check(self, commands: list[Command], context: str) -> None:
+    def check(self, commands: list[CommandNode], context: str) -> None:
         if not commands:
             self.error(f"missing value for {context}")
         for stage, command in enumerate(commands[1:], 2):
-            if isinstance(command.words[0], (Dot, Nil, Literal)):
+            if isinstance(command.words[0], (DotNode, NilNode, LiteralNode)):
                 self.error(f"non executable command in pipeline stage {stage}")
 
     def declarations(self, context: str) -> tuple[list[str], bool]:
-        """``$x :=``, ``$x =``, or ``$i, $x :=`` of a range."""
-        found: list[str] = []
+        """Parse ``$x :=``, ``$x =``, or ``$i, $x :=`` of a range."""
+        names: list[str] = []
         while self.peek_word().kind == "variable":
             name, after = self.token.value, self.following()
             if after.kind in ("assign", "declare"):
                 self.next_word()
                 self.next_word()
                 self.variables.append(name)
-                return [*found, name], after.kind == "assign"
+                return [*names, name], after.kind == "assign"
             if after.value != ",":
                 break
             self.next_word()
             self.next_word()
-            found.append(name)
+            names.append(name)
             self.variables.append(name)
-            if context != "range" or len(found) > 1:
+            if context != "range" or len(names) > 1:
                 self.error(f"too many declarations in {context}")
             if self.peek_word().kind not in ("variable", "right", ")"):
                 self.error("range can only initialize variables")
-        return found, False
+        return names, False
 
-    def command(self) -> Command:
+    def command(self) -> CommandNode:
         words: list[Any] = []
         position = self.peek_word().position
         while True:
@@ -290,10 +290,10 @@ class Parser:
             break
         if not words:
             self.error("empty command")
-        return Command(position, words)
+        return CommandNode(position, words)
 
     def operand(self) -> Any:
-        """A value with the fields that follow it, or None."""
+        """Parse a value with the fields that follow it; None when there is no value."""
         node = self.term()
         if node is None or self.peek().kind != "field":
             return node
@@ -301,13 +301,13 @@ class Parser:
         while self.peek().kind == "field":
             names.append(self.next().value[1:])
         match node:
-            case Field():
-                return Field(position, (*node.names, *names))
-            case Variable():
-                return Variable(position, node.name, (*node.names, *names))
-            case Literal() | Nil() | Dot():
+            case FieldNode():
+                return FieldNode(position, (*node.names, *names))
+            case VariableNode():
+                return VariableNode(position, node.name, (*node.names, *names))
+            case LiteralNode() | NilNode() | DotNode():
                 self.error(f"unexpected . after term {quote(str(node))}")
-        return Chain(position, node, tuple(names))
+        return ChainNode(position, node, tuple(names))
 
     def term(self) -> Any:
         token = self.next_word()
@@ -315,25 +315,25 @@ class Parser:
             case "identifier":
                 if not functions.exists(token.value):
                     self.error(f"function {quote(token.value)} not defined")
-                return Name(token.position, token.value)
+                return IdentifierNode(token.position, token.value)
             case "dot":
-                return Dot(token.position)
+                return DotNode(token.position)
             case "nil":
-                return Nil(token.position)
+                return NilNode(token.position)
             case "field":
-                return Field(token.position, (token.value[1:],))
+                return FieldNode(token.position, (token.value[1:],))
             case "variable":
                 if token.value not in self.variables:
                     self.error(f"undefined variable {quote(token.value)}")
-                return Variable(token.position, token.value, ())
+                return VariableNode(token.position, token.value, ())
             case "(":
                 return self.pipeline("parenthesized pipeline", ")")
             case "bool" | "number" | "char-constant" | "string":
-                return Literal(token.position, token.value, self.literal(token))
+                return LiteralNode(token.position, token.value, self.literal(token))
         self.back()
         return None
 
-    def literal(self, token: Token) -> bool | Int | float | str:
+    def literal(self, token: TemplateToken) -> bool | Int | float | str:
         try:
             match token.kind:
                 case "bool":
@@ -346,7 +346,7 @@ class Parser:
         except ValueError as error:
             self.error(str(error))
 
-    def unquoted(self, token: Token) -> str:
+    def unquoted(self, token: TemplateToken) -> str:
         try:
             return literals.unquote(token.value)
         except ValueError as error:
@@ -354,4 +354,4 @@ class Parser:
 
 
 def _is_empty(nodes: Nodes) -> bool:
-    return all(isinstance(node, Text) and not node.text.strip() for node in nodes)
+    return all(isinstance(node, TextNode) and not node.text.strip() for node in nodes)

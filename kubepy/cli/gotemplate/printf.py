@@ -1,4 +1,4 @@
-"""Go's ``fmt.Sprintf``, ``Sprint`` and ``Sprintln`` over JSON values (``fmt/print.go``, ``fmt/format.go``)."""
+"""Format JSON values as Go's ``Sprintf``, ``Sprint`` and ``Sprintln`` do (``fmt/print.go``, ``fmt/format.go``)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kubepy.cli.gotemplate.nodes import Boxed, Byte, Int
 
 
 def type_name(value: Any) -> str:
-    """``%T``."""
+    """Return the type as ``%T`` prints it."""
     return {Int: "int", Byte: "uint8", Boxed: "interface {}"}.get(type(value)) or goformat.type_name(value)
 
 
 def sprint(values: Sequence[Any]) -> str:
-    """With a blank between two that are both no strings."""
+    """Concatenate values, with a space between two of which neither is a string."""
     text, before = "", ""
     for index, value in enumerate(values):
         if index and not isinstance(value, str) and not isinstance(before, str):
@@ -31,8 +31,8 @@ def sprintln(values: Sequence[Any]) -> str:
     return " ".join(map(format_value, values)) + "\n"
 
 
-class Style(NamedTuple):
-    """What stands between ``%`` and the verb."""
+class FormatSpec(NamedTuple):
+    """The flags, width and precision between ``%`` and the verb."""
 
     flags: str = ""
     width: int = 0
@@ -47,9 +47,9 @@ class Style(NamedTuple):
         return text.rjust(self.width)
 
 
-def sprintf(form: str, values: Sequence[Any]) -> str:
-    """Values in a format. What is wrong shows in the text, as ``%!d(string=x)``."""
-    return _Format(form, values).run()
+def sprintf(template: str, values: Sequence[Any]) -> str:
+    """Format values by a template. Mistakes show in the text, as ``%!d(string=x)``."""
+    return _Formatter(template, values).run()
 
 
 TOO_LARGE = 1_000_000  # of a width or precision (``tooLarge``)
@@ -57,76 +57,73 @@ DIGITS = tuple("0123456789")
 
 
 def _small(digits: str) -> int | None:
-    """A number of a format; None for what is none, and for one that goes on after it has become too large
-    (``parsenum``)."""
+    """Return a number of a template (``parsenum``); None for other text, and for one that grows too large."""
     if not digits.isascii() or not digits.isdecimal():
         return None
     significant = digits.lstrip("0")[:len(str(TOO_LARGE)) + 2] or "0"
     return int(significant) if int(significant[:-1] or 0) <= TOO_LARGE else None
 
 
-class _Format:
-    def __init__(self, form: str, values: Sequence[Any]) -> None:
-        self.form = form
+class _Formatter:
+    def __init__(self, template: str, values: Sequence[Any]) -> None:
+        self.template = template
         self.values = values
         self.at = 0
         self.number = 0  # of the next value
         self.reordered = False
-        self.good = True  # whether the index of the argument, if any, was
-        self.troubles = ""
+        self.good = True  # whether the argument's index, if there is one, is valid
+        self.problems = ""
 
     def run(self) -> str:
         text = ""
-        while self.at < len(self.form):
-            percent = self.form.find("%", self.at)
-            end = len(self.form) if percent < 0 else percent
-            text += self.form[self.at:end]
+        while self.at < len(self.template):
+            percent = self.template.find("%", self.at)
+            end = len(self.template) if percent < 0 else percent
+            text += self.template[self.at:end]
             self.at = end
             if percent >= 0:
                 text += self.directive()
-        return text + self.extra()
-
-    def extra(self) -> str:
         rest = self.values[self.number:]
         if self.reordered or not rest:
-            return ""
-        return "%!(EXTRA " + ", ".join("<nil>" if one is None else f"{type_name(one)}={format_value(one)}"
-                                       for one in rest) + ")"
+            return text
+        extra = ("<nil>" if value is None else f"{type_name(value)}={format_value(value)}" for value in rest)
+        return f"{text}%!(EXTRA {', '.join(extra)})"
 
     def directive(self) -> str:
+        """Format one directive: ``%``, flags, width, precision and verb."""
         self.at += 1
-        self.good, self.troubles = True, ""
+        self.good, self.problems = True, ""
         flags = self.flags()
         indexed = self.index()
         width, indexed = self.size(indexed, "%!(BADWIDTH)")
         if width < 0:
             flags, width = flags.replace("0", "") + "-", -width
         precision = -1
-        if self.form[self.at:self.at + 1] == ".":
+        if self.template[self.at:self.at + 1] == ".":
             self.at += 1
             self.good = self.good and not indexed
             indexed = self.index()
-            starred = self.form[self.at:self.at + 1] == "*"
+            starred = self.template[self.at:self.at + 1] == "*"
             precision, indexed = self.size(indexed, "%!(BADPREC)")
-            self.troubles += "%!(BADPREC)" if starred and precision < 0 and not self.troubles else ""
+            self.problems += "%!(BADPREC)" if starred and precision < 0 and not self.problems else ""
         if not indexed:
             self.index()
-        return self.troubles + self.verb(Style(flags, width, precision))
+        return self.problems + self.verb(FormatSpec(flags, width, precision))
 
     def flags(self) -> str:
         start = self.at
-        while self.form[self.at:self.at + 1] in tuple("#0+- "):
+        while self.template[self.at:self.at + 1] in tuple("#0+- "):
             self.at += 1
-        flags = self.form[start:self.at]
+        flags = self.template[start:self.at]
         return flags.replace("0", "") if "-" in flags else flags
 
     def index(self) -> bool:
-        """``[n]``: the number of the next value."""
-        if self.form[self.at:self.at + 1] != "[":
+        """Read ``[n]``, the number of the next value. Return whether there was a valid one."""
+        if self.template[self.at:self.at + 1] != "[":
             return False
         self.reordered = True
-        end = self.form.find("]", self.at)
-        digits = self.form[self.at + 1:end] if end >= 0 else ""
+        end = self.template.find("]", self.at)
+        digits = self.template[self.at + 1:end] if end >= 0 else ""
         self.at = end + 1 if end >= 0 else self.at + 1
         number = _small(digits)
         self.good = number is not None and 1 <= number <= len(self.values)
@@ -134,30 +131,30 @@ class _Format:
             self.number = number - 1
         return self.good
 
-    def size(self, indexed: bool, trouble: str) -> tuple[int, bool]:
-        """A width or precision, of the format or (``*``) of the values; whether an index still waits for its verb."""
-        if self.form[self.at:self.at + 1] == "*":
+    def size(self, indexed: bool, problem: str) -> tuple[int, bool]:
+        """Return a width or precision, of the template or (``*``) of a value, and whether an index is still unused."""
+        if self.template[self.at:self.at + 1] == "*":
             self.at += 1
             value = self.values[self.number] if self.number < len(self.values) else None
             self.number += 1
             if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= TOO_LARGE:
                 return int(value), False
-            self.troubles += trouble
+            self.problems += problem
             return 0, False
         start = self.at
-        while self.form[self.at:self.at + 1] in DIGITS:
+        while self.template[self.at:self.at + 1] in DIGITS:
             self.at += 1
-        digits = self.form[start:self.at]
+        digits = self.template[start:self.at]
         self.good = self.good and not (digits and indexed)
         size = _small(digits or "0")
         if size is None:  # "crazy long" to Go, which reads no further
-            self.at = len(self.form)
+            self.at = len(self.template)
         return size or 0, indexed
 
-    def verb(self, style: Style) -> str:
-        if self.at >= len(self.form):
+    def verb(self, spec: FormatSpec) -> str:
+        if self.at >= len(self.template):
             return "%!(NOVERB)"
-        verb = self.form[self.at]
+        verb = self.template[self.at]
         self.at += 1
         if verb == "%":
             return "%"
@@ -166,153 +163,134 @@ class _Format:
         if self.number >= len(self.values):
             return f"%!{verb}(MISSING)"
         self.number += 1
-        return format_one(verb, self.values[self.number - 1], style)
+        return format_one(verb, self.values[self.number - 1], spec)
 
 
-PLAIN = Style()
+PLAIN = FormatSpec()
 
 
-def format_one(verb: str, value: Any, style: Style = PLAIN) -> str:
-    """One value with one verb."""
+def format_one(verb: str, value: Any, spec: FormatSpec = PLAIN) -> str:
+    """Format a value with a verb."""
     if verb == "v":
-        style = style._replace(flags=style.flags.replace("+", ""))  # %+v names the fields of structs
+        spec = spec._replace(flags=spec.flags.replace("+", ""))  # %+v names the fields of structs
     if verb == "T":
-        return style.pad(type_name(value) if value is not None else "<nil>")
-    if verb == "v" and "#" in style.flags:
+        return spec.pad(type_name(value) if value is not None else "<nil>")
+    if verb == "v" and "#" in spec.flags:
         return go_syntax(value) if value is not None else "<nil>"
     if value is None:
-        return style.pad("<nil>", zeros=True) if verb == "v" else f"%!{verb}(<nil>)"
-    return _formed(verb, value, style)
+        return spec.pad("<nil>", zeros=True) if verb == "v" else f"%!{verb}(<nil>)"
+    return _format_plain(verb, value, spec)
 
 
-def _formed(verb: str, value: Any, style: Style) -> str:
+def _format_plain(verb: str, value: Any, spec: FormatSpec) -> str:
     if value is None:
         return "<nil>"
-    form = next((form for kind, form in _FORMS.items() if isinstance(value, kind)), _compound)
-    return form(verb, value, style)
+    formatter = next((formatter for kind, formatter in _FORMATTERS.items() if isinstance(value, kind)), _compound)
+    return formatter(verb, value, spec)
 
 
-def bad(verb: str, value: Any, style: Style) -> str:
-    """A verb that does not fit: what the value is without one, padded all the same."""
-    return f"%!{verb}({type_name(value)}={_formed('v', value, style)})"
+def bad(verb: str, value: Any, spec: FormatSpec) -> str:
+    """Format a value whose type does not fit its verb; the value is padded all the same."""
+    return f"%!{verb}({type_name(value)}={_format_plain('v', value, spec)})"
 
 
-def _bool(verb: str, value: bool, style: Style) -> str:
-    return style.pad("true" if value else "false", zeros=True) if verb in "tv" else bad(verb, value, style)
+def _bool(verb: str, value: bool, spec: FormatSpec) -> str:
+    return spec.pad("true" if value else "false", zeros=True) if verb in "tv" else bad(verb, value, spec)
 
 
-def _compound(verb: str, value: Any, style: Style) -> str:
-    """Lists and maps: each of their values with the verb."""
+def _compound(verb: str, value: Any, spec: FormatSpec) -> str:
+    """Format the values of a list or map with the verb."""
     if verb == "p":
-        return bad(verb, value, style)
+        return bad(verb, value, spec)
     if isinstance(value, dict):
-        pairs = (f"{_formed(verb, key, style)}:{_formed(verb, value[key], style)}" for key in sorted(value))
+        pairs = (f"{_format_plain(verb, key, spec)}:{_format_plain(verb, value[key], spec)}" for key in sorted(value))
         return f"map[{' '.join(pairs)}]"
-    return f"[{' '.join(_formed(verb, one, style) for one in value)}]"
+    return f"[{' '.join(_format_plain(verb, item, spec) for item in value)}]"
 
 
-def _string(verb: str, value: str, style: Style) -> str:
+def _string(verb: str, value: str, spec: FormatSpec) -> str:
     if verb in "xX":
-        data = value.encode() if style.precision < 0 else value.encode()[:style.precision]
+        data = value.encode() if spec.precision < 0 else value.encode()[:spec.precision]
         digits = [f"{byte:02x}" for byte in data]
-        prefix = "0x" if "#" in style.flags else ""
-        joined = f" {prefix}".join(digits) if " " in style.flags else "".join(digits)
+        prefix = "0x" if "#" in spec.flags else ""
+        joined = f" {prefix}".join(digits) if " " in spec.flags else "".join(digits)
         text = prefix + joined if digits else ""
-        return style.pad(text.upper() if verb == "X" else text)
+        return spec.pad(text.upper() if verb == "X" else text)
     if verb not in "svq":
-        return bad(verb, value, style)
-    if style.precision >= 0:
-        value = value[:style.precision]
+        return bad(verb, value, spec)
+    text = value[:spec.precision] if spec.precision >= 0 else value
     if verb == "q":
-        value = _quoted(value, style)
-    return style.pad(value, zeros=True)
-
-
-def _quoted(value: str, style: Style) -> str:
-    if "#" in style.flags and "`" not in value and (value.isprintable() or value.replace("\t", "").isprintable()):
-        return f"`{value}`"
-    text = goformat.quote(value)
-    return _ascii(text) if "+" in style.flags else text
+        is_raw = "#" in spec.flags and "`" not in text and (text.isprintable() or text.replace("\t", "").isprintable())
+        quoted = goformat.quote(text)
+        text = f"`{text}`" if is_raw else _ascii(quoted) if "+" in spec.flags else quoted
+    return spec.pad(text, zeros=True)
 
 
 def _ascii(text: str) -> str:
-    return "".join(one if one.isascii() else f"\\u{ord(one):04x}" if ord(one) < 0x10000 else f"\\U{ord(one):08x}"
-                   for one in text)
+    return "".join(character if character.isascii()
+                   else f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
+                   for character in text)
 
 
 _BASES = {"d": ("d", ""), "v": ("d", ""), "b": ("b", "0b"), "o": ("o", "0"), "O": ("o", "0o"), "x": ("x", "0x"),
           "X": ("X", "0X")}
 
 
-def _integer(verb: str, value: int, style: Style) -> str:
+def _integer(verb: str, value: int, spec: FormatSpec) -> str:
     if verb == "c":
-        return style.pad(chr(value) if 0 <= value < 0x110000 else "\ufffd")
+        return spec.pad(chr(value) if 0 <= value < 0x110000 else "\ufffd")
     if verb == "q":
         character = chr(value) if 0 <= value < 0x110000 else "\ufffd"
         inner = goformat.quote(character)[1:-1].replace('\\"', '"').replace("'", "\\'")
-        return style.pad(f"'{_ascii(inner) if '+' in style.flags else inner}'")
+        return spec.pad(f"'{_ascii(inner) if '+' in spec.flags else inner}'")
     if verb == "U":
-        return style.pad(_code_point(value, sharp="#" in style.flags))
+        is_character = "#" in spec.flags and 0 <= value < 0x110000
+        return spec.pad(goformat.code_point(chr(value)) if is_character else f"U+{value % 2**64:04X}")
     if verb not in _BASES:
-        return bad(verb, value, style)
+        return bad(verb, value, spec)
     letter, prefix = _BASES[verb]
     digits = format(abs(value), letter)
-    if style.precision >= 0:
-        digits = "" if style.precision == 0 and value == 0 else digits.rjust(style.precision, "0")
-    if verb == "O" or "#" in style.flags:
+    if spec.precision >= 0:
+        digits = "" if spec.precision == 0 and value == 0 else digits.rjust(spec.precision, "0")
+    if verb == "O" or "#" in spec.flags:
         digits = prefix + digits
-    return style.pad(_sign(value < 0, style) + digits, zeros=style.precision < 0)
+    return spec.pad(_sign(value < 0, spec) + digits, zeros=spec.precision < 0)
 
 
-def _code_point(value: int, *, sharp: bool) -> str:
-    if sharp and 0 <= value < 0x110000:
-        return goformat.code_point(chr(value))
-    return f"U+{value % 2**64:04X}"
-
-
-def _sign(negative: bool, style: Style) -> str:
+def _sign(negative: bool, spec: FormatSpec) -> str:
     if negative:
         return "-"
-    return "+" if "+" in style.flags else " " if " " in style.flags else ""
+    return "+" if "+" in spec.flags else " " if " " in spec.flags else ""
 
 
-def _float(verb: str, value: float, style: Style) -> str:
-    sharp = "#" if "#" in style.flags else ""
-    if verb in "vgG" and style.precision < 0:
+def _float(verb: str, value: float, spec: FormatSpec) -> str:
+    sharp = "#" if "#" in spec.flags else ""
+    if verb in "vgG" and spec.precision < 0:
         text = _six_digits(format_value(abs(value))) if sharp else format_value(abs(value))
         text = text.upper() if verb == "G" else text
     elif verb in "xX":
-        text = _hexadecimal(abs(value))
+        mantissa, _, exponent = abs(value).hex().partition("p")
+        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        text = f"{mantissa}p{exponent[0]}{exponent[1:]:0>2}"
         text = text.upper() if verb == "X" else text
-    elif verb == "b":
-        text = _power_of_two(abs(value))
+    elif verb == "b":  # all 53 bits as an integer: 4503599627370496p-52
+        fraction, power = frexp(abs(value))
+        text = f"{int(fraction * 2**53)}p{power - 53 if value else -1074:+d}"
     elif verb in "eEfFgGv":
-        precision = 6 if style.precision < 0 else style.precision
+        precision = 6 if spec.precision < 0 else spec.precision
         text = format(abs(value), f"{sharp}.{precision}{'g' if verb == 'v' else verb}")
     else:
-        return bad(verb, value, style)
-    return style.pad(_sign(value < 0, style) + text, zeros=True)
+        return bad(verb, value, spec)
+    return spec.pad(_sign(value < 0, spec) + text, zeros=True)
 
 
 def _six_digits(text: str) -> str:
-    """With a point, and zeros up to six digits (``#``)."""
+    """Add a point, and zeros up to six digits (``#``)."""
     mantissa, e, exponent = text.partition("e")
     digits = len(mantissa.replace(".", "").lstrip("0"))
     return mantissa + ("" if "." in mantissa else ".") + "0" * (6 - digits) + e + exponent
 
 
-def _power_of_two(value: float) -> str:
-    """``4503599627370496p-52``: all 53 bits as an integer."""
-    mantissa, exponent = frexp(value)
-    return f"{int(mantissa * 2**53)}p{exponent - 53 if value else -1074:+d}"
-
-
-def _hexadecimal(value: float) -> str:
-    mantissa, _, exponent = value.hex().partition("p")
-    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    return f"{mantissa}p{exponent[0]}{exponent[1:]:0>2}"
-
-
-# bool before int, which it is one of
-_FORMS: dict[type, Callable[[str, Any, Style], str]] = {bool: _bool, str: _string, int: _integer,
-                                                         float: _float}
+# bool stands before int, of which it is a subclass.
+_FORMATTERS: dict[type, Callable[[str, Any, FormatSpec], str]] = {bool: _bool, str: _string, int: _integer,
+                                                                  float: _float}

@@ -1,4 +1,4 @@
-"""Templates run over an object (Go's ``text/template/exec.go``)."""
+"""Run templates over an object (Go's ``text/template/exec.go``)."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from typing import Any, NamedTuple, NoReturn
 from kubepy.api.values.goformat import format_value, quote
 from kubepy.cli.gotemplate.functions import FUNCTIONS, NOTHING, FunctionError, NoFunctionError, truth
 from kubepy.cli.gotemplate.nodes import (
-    Action,
+    ActionNode,
     Boxed,
-    Call,
-    Chain,
-    Command,
-    Control,
-    Dot,
-    Field,
+    BranchNode,
+    ChainNode,
+    CommandNode,
+    DotNode,
+    FieldNode,
+    IdentifierNode,
     Int,
-    Jump,
-    Literal,
-    Name,
-    Nil,
-    Pipe,
+    JumpNode,
+    LiteralNode,
+    NilNode,
+    PipeNode,
     TemplateError,
-    Text,
-    Variable,
+    TemplateNode,
+    TextNode,
+    VariableNode,
 )
 from kubepy.cli.gotemplate.printf import type_name
 
-_NONE_GIVEN = object()  # no value comes down the pipeline
+_NO_VALUE = object()  # there is no value of an earlier command of the pipeline
 _TOO_DEEP = 100_000  # Go's limit; Python's own stack ends before
 
 
 class ExecutionError(TemplateError):
-    """A template that does not fit its object. ``written``: what it had printed by then."""
+    """The template cannot be run over its object. ``written`` is the output before the error."""
 
     def __init__(self, message: str, written: str) -> None:
         super().__init__(message)
         self.written = written
 
 
-class _Jump(Exception):
-    """Out of a range's body."""
+class _JumpSignal(Exception):
+    """``break`` or ``continue`` ends the body of a range."""
 
 
 class _Variable(NamedTuple):
-    """``boxed``: Go only knows the value to be something, as it does of what lists and maps hold."""
+    """A variable; ``boxed``: its static type is ``interface {}``, as of elements of lists and maps."""
 
     name: str
     value: Any
@@ -53,8 +53,10 @@ class _Variable(NamedTuple):
 
 
 class Run:
-    """One run. ``variables`` is a stack; ``node`` is what errors point at; ``boxed_dot`` tells whether the dot is the
-    element of a range."""
+    """The execution of a template.
+
+    ``variables`` is a stack, ``node`` is what errors point at, ``boxed_dot``: the dot is the element of a range.
+    """
 
     def __init__(self, name: str, text: str, templates: dict[str, list[Any]], missing_ok: bool) -> None:
         self.name = name  # of the text
@@ -90,7 +92,7 @@ class Run:
             self.walk(dot, node)
 
     def walk_inner(self, dot: Any, nodes: Iterable[Any], *, boxed: bool = False) -> None:
-        """What has a dot of its own."""
+        """Run nodes with a dot of their own."""
         outer, self.boxed_dot = self.boxed_dot, boxed
         try:
             self.walk_all(dot, nodes)
@@ -99,28 +101,28 @@ class Run:
 
     def walk(self, dot: Any, node: Any) -> None:
         match node:
-            case Text():
+            case TextNode():
                 self.written.append(node.text)
-            case Action():
+            case ActionNode():
                 value = self.pipeline(dot, node.pipe)
                 if not node.pipe.variables:
                     self.written.append("<no value>" if value is NOTHING else format_value(value))
-            case Control(kind="range"):
+            case BranchNode(kind="range"):
                 self.scoped(lambda: self.range(dot, node))
-            case Control():
+            case BranchNode():
                 self.scoped(lambda: self.choose(dot, node))
-            case Call():
+            case TemplateNode():
                 self.call(dot, node)
-            case Jump():
-                raise _Jump(node.kind)
+            case JumpNode():
+                raise _JumpSignal(node.kind)
 
     def scoped(self, step: Any) -> None:
-        """Variables made in the step are gone after it."""
+        """Run a step, and remove the variables that it declared."""
         known = len(self.variables)
         step()
         del self.variables[known:]
 
-    def choose(self, dot: Any, node: Control) -> None:
+    def choose(self, dot: Any, node: BranchNode) -> None:
         value = self.pipeline(dot, node.pipe)
         if truth(value) and node.kind == "with":
             self.walk_inner(value, node.body)
@@ -129,7 +131,7 @@ class Run:
         else:
             self.walk_all(dot, node.otherwise or ())
 
-    def range(self, dot: Any, node: Control) -> None:
+    def range(self, dot: Any, node: BranchNode) -> None:
         value = self.pipeline(dot, node.pipe)
         pairs, boxed = self.elements(value, node.pipe), isinstance(value, list | dict)
         known = len(self.variables)
@@ -137,7 +139,7 @@ class Run:
             self.bind(node.pipe, index, element, boxed)
             try:
                 self.walk_inner(element, node.body, boxed=boxed)
-            except _Jump as jump:
+            except _JumpSignal as jump:
                 if str(jump) == "break":
                     break
             finally:
@@ -145,7 +147,7 @@ class Run:
         if not pairs:
             self.walk_all(dot, node.otherwise or ())
 
-    def elements(self, value: Any, pipe: Pipe) -> Sequence[tuple[Any, Any]]:
+    def elements(self, value: Any, pipe: PipeNode) -> Sequence[tuple[Any, Any]]:
         if value is NOTHING:
             return ()
         if isinstance(value, list):
@@ -158,24 +160,24 @@ class Run:
             self.fail(f"can't use {value} to iterate over more than one variable")
         return [(NOTHING, type(value)(number)) for number in range(value)]
 
-    def bind(self, pipe: Pipe, index: Any, element: Any, boxed: bool) -> None:
-        """Set the range's one or two variables; the pipeline has made them already."""
+    def bind(self, pipe: PipeNode, index: Any, element: Any, boxed: bool) -> None:
+        """Set the range's one or two variables, which the pipeline has declared."""
         for name in pipe.variables[:-1]:
             self.set(pipe, _Variable(name, index))
         for name in pipe.variables[-1:]:
             self.set(pipe, _Variable(name, element, boxed))
 
-    def set(self, pipe: Pipe, variable: _Variable) -> None:
+    def set(self, pipe: PipeNode, variable: _Variable) -> None:
         if not pipe.assigns:
             self.variables.append(variable)
             return
-        for place in reversed(range(len(self.variables))):
-            if self.variables[place].name == variable.name:
-                self.variables[place] = variable
+        for position in reversed(range(len(self.variables))):
+            if self.variables[position].name == variable.name:
+                self.variables[position] = variable
                 return
         self.fail(f"undefined variable: {variable.name}")
 
-    def call(self, dot: Any, node: Call) -> None:
+    def call(self, dot: Any, node: TemplateNode) -> None:
         self.node = node
         if node.name not in self.templates:
             self.fail(f"template {quote(node.name)} not defined")
@@ -187,10 +189,10 @@ class Run:
 
     # --- pipelines ----------------------------------------------------------------------------------------------
 
-    def pipeline(self, dot: Any, pipe: Pipe) -> Any:
-        """The pipeline's value: a null counts as nothing from here on."""
+    def pipeline(self, dot: Any, pipe: PipeNode) -> Any:
+        """Return the pipeline's value. From here on a null counts as a missing value."""
         self.node = pipe
-        value: Any = _NONE_GIVEN
+        value: Any = _NO_VALUE
         for command in pipe.commands:
             value = self.command(dot, command, value)
             value = NOTHING if value is None else value
@@ -199,25 +201,25 @@ class Run:
         return value
 
     def lookup(self, name: str) -> _Variable:
-        found = [known for known in self.variables if known.name == name]
-        if not found:
+        variables = [known for known in self.variables if known.name == name]
+        if not variables:
             self.fail(f"undefined variable: {name}")
-        return found[-1]
+        return variables[-1]
 
-    def command(self, dot: Any, command: Command, final: Any) -> Any:
+    def command(self, dot: Any, command: CommandNode, final: Any) -> Any:
         first = command.words[0]
-        has_arguments = len(command.words) > 1 or final is not _NONE_GIVEN
+        has_arguments = len(command.words) > 1 or final is not _NO_VALUE
         match first:
-            case Field() | Variable() | Chain():
+            case FieldNode() | VariableNode() | ChainNode():
                 return self.reach(dot, first, has_arguments)
-            case Name():
+            case IdentifierNode():
                 return self.function(dot, first, command, command.words[1:], final)
-            case Pipe():
+            case PipeNode():
                 self.no_function(first, has_arguments)
                 return self.pipeline(dot, first)
         self.node = first
         self.no_function(first, has_arguments)
-        if isinstance(first, Nil):
+        if isinstance(first, NilNode):
             self.fail("nil is not a command")
         return self.plain(dot, first)
 
@@ -225,8 +227,8 @@ class Run:
         if has_arguments:
             self.fail(f"can't give argument to non-function {word}")
 
-    def plain(self, dot: Any, word: Dot | Literal) -> Any:
-        if isinstance(word, Dot):
+    def plain(self, dot: Any, word: DotNode | LiteralNode) -> Any:
+        if isinstance(word, DotNode):
             return dot
         if isinstance(word.value, Int) and word.value >= 2**63:
             self.fail(f"{word} overflows int")
@@ -234,15 +236,15 @@ class Run:
 
     # --- fields -------------------------------------------------------------------------------------------------
 
-    def reach(self, dot: Any, node: Field | Variable | Chain, has_arguments: bool) -> Any:
-        """A field of the dot, of a variable, or of what is in parentheses."""
+    def reach(self, dot: Any, node: FieldNode | VariableNode | ChainNode, has_arguments: bool) -> Any:
+        """Return a field of the dot, of a variable, or of what is in parentheses."""
         self.node = node
         value, boxed = dot, self.boxed_dot
-        if isinstance(node, Variable):
+        if isinstance(node, VariableNode):
             _, value, boxed = self.lookup(node.name)
             if not node.names:
                 self.no_function(node, has_arguments)
-        elif isinstance(node, Chain):
+        elif isinstance(node, ChainNode):
             value, boxed = self.argument(dot, node.base), False
         for place, name in enumerate(node.names, 1):
             value = self.field(value, name, boxed, has_arguments and place == len(node.names))
@@ -250,7 +252,7 @@ class Run:
         return value
 
     def field(self, value: Any, name: str, boxed: bool, has_arguments: bool) -> Any:
-        """One field. ``boxed``: the value comes out of a map, whose values Go only knows to be something."""
+        """Return one field. ``boxed``: the value's static type is ``interface {}``, as of values of maps."""
         if value is NOTHING:
             if not self.missing_ok:
                 self.fail(f"nil data; no entry for key {quote(name)}")
@@ -267,34 +269,35 @@ class Run:
 
     # --- functions ----------------------------------------------------------------------------------------------
 
-    def function(self, dot: Any, name: Name, whole: Any, words: Sequence[Any], final: Any) -> Any:
+    def function(self, dot: Any, name: IdentifierNode, whole: Any, words: Sequence[Any], final: Any) -> Any:
         self.node = name
         function = FUNCTIONS[name.name]
-        self.count(name.name, len(words), final is not _NONE_GIVEN)
+        self.count(name.name, len(words), final is not _NO_VALUE)
         if name.name in ("and", "or"):
             return self.short_circuit(dot, name.name, words, final)
-        values = [self.checked(name.name, place, self.argument(dot, word), word)
-                  for place, word in enumerate(words)]
+        values = [self.checked(name.name, position, self.argument(dot, word), word)
+                  for position, word in enumerate(words)]
         if function.boxes:
             values[1:] = [Boxed() if value is not NOTHING and self.is_boxed(word) else value
                           for word, value in zip(words[1:], values[1:], strict=True)]
-        if final is not _NONE_GIVEN:
+        if final is not _NO_VALUE:
             values.append(self.checked(name.name, len(values), final, None))
         try:
             return function.call(*values)
         except FunctionError as error:
             self.node = whole
             if isinstance(error, NoFunctionError):
-                self.fail(f"error calling {name.name}: non-function {words[0] if words else _shown(final)} {error}")
+                callee = words[0] if words else _reflect_text(final)
+                self.fail(f"error calling {name.name}: non-function {callee} {error}")
             self.fail(f"error calling {name.name}: {error}")
 
-    def count(self, name: str, given: int, piped: bool) -> None:
+    def count(self, name: str, count: int, piped: bool) -> None:
         """Check the number of arguments."""
         function = FUNCTIONS[name]
-        if function.more and given + piped < function.least:
-            self.fail(f"wrong number of args for {name}: want at least {function.least} got {given}")
-        if not function.more and given + piped != function.least:
-            self.fail(f"wrong number of args for {name}: want {function.least} got {given + piped}")
+        if function.more and count + piped < function.least:
+            self.fail(f"wrong number of args for {name}: want at least {function.least} got {count}")
+        if not function.more and count + piped != function.least:
+            self.fail(f"wrong number of args for {name}: want {function.least} got {count + piped}")
 
     def short_circuit(self, dot: Any, name: str, words: Sequence[Any], final: Any) -> Any:
         value: Any = NOTHING
@@ -302,55 +305,52 @@ class Run:
             value = self.argument(dot, word)
             if truth(value) is (name == "or"):
                 return value
-        return value if final is _NONE_GIVEN else final
+        return value if final is _NO_VALUE else final
 
-    def checked(self, name: str, place: int, value: Any, word: Any) -> Any:
-        """An argument as the function takes it."""
+    def checked(self, name: str, position: int, value: Any, word: Any) -> Any:
+        """Return an argument as the function takes it."""
         function = FUNCTIONS[name]
-        if place in function.texts:
-            return self.text_argument(value, word)
-        return value if function.absent or value is not NOTHING else None
-
-    def text_argument(self, value: Any, word: Any) -> str:
+        if position not in function.texts:
+            return value if function.absent or value is not NOTHING else None
         if not isinstance(value, str):
-            self.fail(_no_text(value, word))
+            self.fail(_text_error(value, word))
         return value
 
     def is_boxed(self, word: Any) -> bool:
-        """Whether Go only knows of an argument's value that it is something."""
+        """Return whether the static type of an argument is ``interface {}``."""
         match word:
-            case Field() | Chain():
+            case FieldNode() | ChainNode():
                 return True
-            case Variable():
+            case VariableNode():
                 return bool(word.names) or self.lookup(word.name).boxed
-            case Dot():
+            case DotNode():
                 return self.boxed_dot
         return False
 
     def argument(self, dot: Any, word: Any) -> Any:
         self.node = word
         match word:
-            case Nil():
+            case NilNode():
                 return NOTHING
-            case Field() | Variable() | Chain():
+            case FieldNode() | VariableNode() | ChainNode():
                 return self.reach(dot, word, False)
-            case Pipe():
+            case PipeNode():
                 return self.pipeline(dot, word)
-            case Name():
-                return self.function(dot, word, word, (), _NONE_GIVEN)
+            case IdentifierNode():
+                return self.function(dot, word, word, (), _NO_VALUE)
         return self.plain(dot, word)
 
 
-def _shown(value: Any) -> str:
-    """A ``reflect.Value`` as text."""
+def _reflect_text(value: Any) -> str:
+    """Return a ``reflect.Value`` as text."""
     return value if isinstance(value, str) else f"<{type_name(value)} Value>"
 
 
-def _no_text(value: Any, word: Any) -> str:
-    """Why an argument is no string."""
-    if isinstance(word, Literal):
+def _text_error(value: Any, word: Any) -> str:
+    """Return the message for an argument that is no string."""
+    if isinstance(word, LiteralNode):
         return f"expected string; found {word}"
-    if isinstance(word, Nil):
+    if isinstance(word, NilNode):
         return "cannot assign nil to string"
     if value is NOTHING:
         return "invalid value; expected string"

@@ -1,4 +1,4 @@
-"""Which fields the transformers of kustomize change, kind by kind.
+"""Fields that the transformers of kustomize change, kind by kind.
 
 Upstream: ``kustomize/api/internal/konfig/builtinpluginconsts``, ``api/filters/fieldspec``.
 """
@@ -8,25 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from kubepy.cli.kustomization.resources import Id, Resource, is_selected
+from kubepy.cli.kustomization.resources import KustomizedResource, ResId
 
 # Takes the map that holds a field, and the field's name.
-Change = Callable[[dict[str, Any], str], None]
+FieldFunction = Callable[[dict[str, Any], str], None]
 
 
 class FieldSpec(NamedTuple):
-    """A path (``spec/template/spec/containers[]/image``) of the kinds that it is for; ``create``: also if not there."""
+    """A path (``spec/template/spec/containers[]/image``) in objects of a kind; ``create``: add missing fields."""
 
     path: str
     kind: str = ""
     group: str = ""
     create: bool = False
 
-    def is_for(self, found: Id) -> bool:
-        return is_selected(found, self.group, "", self.kind)
+    def is_for(self, resource_id: ResId) -> bool:
+        return resource_id.is_selected(self.group, "", self.kind)
 
 
-# Where kinds keep the spec of pods.
+# The paths of pod specs, by kind.
 POD_SPECS = {
     "Pod": "spec",
     "PodTemplate": "template/spec",
@@ -73,8 +73,8 @@ SELECTOR_LABELS = [
                    "spec/egress/to/podSelector/matchLabels")),
 ]
 COMMON_LABELS = [*SELECTOR_LABELS, *METADATA_LABELS, *TEMPLATE_LABELS]
-COMMON_ANNOTATIONS = [one._replace(path=one.path.replace("/labels", "/annotations"))
-                      for one in (*METADATA_LABELS, *TEMPLATE_LABELS) if "Claim" not in one.path]
+COMMON_ANNOTATIONS = [spec._replace(path=spec.path.replace("/labels", "/annotations"))
+                      for spec in (*METADATA_LABELS, *TEMPLATE_LABELS) if "Claim" not in spec.path]
 
 # --- others -------------------------------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ _TEXTS_OF_CONTAINERS = [f"{containers}/{path}" for containers in ("containers", 
                         for path in ("args", "command", "env/value", "volumeMounts/mountPath")]
 _WITH_VARIABLES = {kind: path for kind, path in POD_SPECS.items() if kind != "PodTemplate"}
 _WITH_SERVERS = {kind: path for kind, path in _WITH_VARIABLES.items() if kind not in ("CronJob", "StatefulSet")}
-# Where ``$(NAME)`` stands for a variable.
+# The fields in which ``$(NAME)`` stands for a variable.
 VARIABLES = [
     *_in_pods(*_TEXTS_OF_CONTAINERS, specs=_WITH_VARIABLES),
     *_in_pods("volumes/nfs/server", specs=_WITH_SERVERS),
@@ -124,16 +124,13 @@ def _values(key: str, source: str) -> list[str]:
             for path in (f"env/valueFrom/{key}/name", f"envFrom/{source}/name")]
 
 
-def _scale_targets(kind: str, group: str) -> NameReference:
-    return NameReference(kind, group, [FieldSpec("spec/scaleTargetRef/name", "HorizontalPodAutoscaler")])
-
-
 def _annotations(*names: str) -> list[FieldSpec]:
     return [FieldSpec("metadata/annotations/" + name.replace("/", "\\/"), "Ingress") for name in names]
 
 
 NAME_REFERENCES = [
-    *(_scale_targets(kind, "") for kind in ("Deployment", "ReplicationController", "ReplicaSet", "StatefulSet")),
+    *(NameReference(kind, "", [FieldSpec("spec/scaleTargetRef/name", "HorizontalPodAutoscaler")])
+      for kind in ("Deployment", "ReplicationController", "ReplicaSet", "StatefulSet")),
     NameReference("ConfigMap", "", [
         *_in_pods("volumes/configMap/name", "volumes/projected/sources/configMap/name",
                   *_values("configMapKeyRef", "configMapRef")),
@@ -185,10 +182,10 @@ NAME_REFERENCES = [
 ]
 
 
-# --- going there --------------------------------------------------------------------------------------------------
+# --- visiting -----------------------------------------------------------------------------------------------------
 
 
-def apply(resource: Resource, specs: list[FieldSpec], change: Change) -> None:
+def apply(resource: KustomizedResource, specs: list[FieldSpec], change: FieldFunction) -> None:
     """Change the fields of a resource that the specs name."""
     for spec in specs:
         if spec.is_for(resource.id):
@@ -196,12 +193,12 @@ def apply(resource: Resource, specs: list[FieldSpec], change: Change) -> None:
 
 
 def split_path(path: str) -> list[str]:
-    r"""``a/b\/c/d`` → ["a", "b/c", "d"]."""
+    """Split a path at its slashes, but not at ``\\/``."""
     return [part.replace("\0", "/") for part in path.replace("\\/", "\0").split("/")]
 
 
-def visit(node: Any, parts: list[str], change: Change, *, create: bool = False) -> None:
-    """Go down a path, through all items of lists on the way; ``create`` makes the maps that are missing."""
+def visit(node: Any, parts: list[str], change: FieldFunction, *, create: bool = False) -> None:
+    """Follow a path, through all items of lists on the way; ``create`` adds the maps that are missing."""
     for holder in _holders(node, parts[:-1], create):
         name = parts[-1].removesuffix("[]")
         if name in holder or create:

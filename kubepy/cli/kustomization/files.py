@@ -1,4 +1,4 @@
-"""The files of a kustomization: nothing outside its folder is read, but for other kustomizations.
+"""Read the files of a kustomization, which must be in its folder; other kustomizations may be anywhere.
 
 Upstream: ``kustomize/api/internal/loader``.
 """
@@ -10,35 +10,48 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
-from kubepy.cli.reading import MAX_MANIFESTS, read_bytes
+from kubepy.cli.files import MAX_MANIFESTS, read_bytes
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.storage import yaml
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
-class Folder(NamedTuple):
-    """A folder (its real path), and those that led to it; ``restricted``: its files must be in it."""
+class FileLoader(NamedTuple):
+    """A kustomization's folder (its real path), and the folders that led to it.
+
+    :param restricted: files must be in the folder.
+    """
 
     root: str
     visited: tuple[str, ...] = ()
     restricted: bool = True
 
-    def folder(self, path: str) -> Folder:
-        """Another kustomization's folder. Raises CliError for what is none, and for cycles."""
+    def enter(self, path: str) -> FileLoader:
+        """Return the loader of another kustomization's folder. Raises CliError for what is none, and for cycles."""
         _refuse_remote(path)
-        root = _real(os.path.join(self.root, path), path)
+        absolute = os.path.normpath(os.path.join(self.root, path))
+        if not os.path.exists(absolute):
+            missing = _missing(absolute, absolute)
+            raise CliError(printable(f"must build at directory: not a valid directory: {missing}"))
+        root = os.path.realpath(absolute)
         if not os.path.isdir(root):
             raise CliError(printable(f"must build at directory: '{root}': file is not directory"))
         for visited in (*self.visited, self.root):
             if os.path.commonpath([root, visited]) == root:
                 raise CliError(f"cycle detected: candidate root '{root}' contains visited root '{visited}'")
-        return Folder(root, (*self.visited, self.root), self.restricted)
+        return FileLoader(root, (*self.visited, self.root), self.restricted)
 
     def read(self, path: str) -> bytes:
-        """The content of a file. Raises CliError."""
+        """Return the content of a file. Raises CliError."""
         _refuse_remote(path)
-        found = os.path.join(self.root, path)
-        real = _real_file(found)
+        absolute = os.path.normpath(os.path.join(self.root, path))
+        if not os.path.exists(absolute):
+            raise CliError(_missing(absolute, absolute))
+        real = os.path.realpath(absolute)
         if os.path.isdir(real):
             raise CliError(f"'{real}' must resolve to a file")
         if self.restricted and os.path.commonpath([real, self.root]) != self.root:
@@ -46,7 +59,7 @@ class Folder(NamedTuple):
         return read_bytes(real, MAX_MANIFESTS)
 
     def documents(self, path: str) -> list[Object]:
-        """The objects of a file; Lists are taken apart. Raises CliError."""
+        """Return the objects of a file, those of Lists one by one. Raises CliError."""
         text = self.read(path).decode(errors="replace")
         try:
             return parse(text)
@@ -54,35 +67,33 @@ class Folder(NamedTuple):
             raise CliError(f"MalformedYAMLError: {error} in File: {path}") from None
 
 
-def open_folder(path: str, *, restricted: bool = True) -> Folder:
-    """Where a build begins. Raises CliError."""
+def open_folder(path: str, *, restricted: bool = True) -> FileLoader:
+    """Return the loader of the folder where a build begins. Raises CliError."""
     _refuse_remote(path)
     if not os.path.lexists(path):
         missing = _missing(path, os.path.abspath(path))
         raise CliError(printable(f"must build at directory: not a valid directory: {missing}"))
     if not os.path.isdir(path):
         raise CliError(printable(f"must build at directory: '{path}': file is not directory"))
-    return Folder(os.path.realpath(path), (), restricted)
+    return FileLoader(os.path.realpath(path), (), restricted)
 
 
 def parse(text: str) -> list[Object]:
-    """The objects of a text. Raises CliError."""
-    found: list[Object] = []
+    """Return the objects of a text, those of Lists one by one. Raises CliError."""
+    objects: list[Object] = []
     for content in contents_of(text):
         if isinstance(content, dict) and str(content.get("kind", "")).endswith("List") and "items" in content:
-            found += content["items"] or []
+            objects += content["items"] or []
         elif content is not None:
-            found.append(content)
-    return found
+            objects.append(content)
+    return objects
 
 
 def contents_of(text: str, *, old_booleans: bool = False) -> list[Any]:
-    """The documents of a text, as kustomize reads objects. Raises CliError."""
-    from kubepy.storage.yaml import YamlError, load_all
-
+    """Return the documents of a text as kustomize reads objects. Raises CliError."""
     try:
-        return [document.object for document in load_all(text, old_booleans=old_booleans)]
-    except YamlError as error:
+        return [document.object for document in yaml.load_all(text, old_booleans=old_booleans)]
+    except yaml.YamlError as error:
         raise CliError(str(error).removeprefix("error converting YAML to JSON: ")) from None
 
 
@@ -95,26 +106,12 @@ def _missing(shown: str, path: str) -> str:
     return f"evalsymlink failure on '{shown}' : lstat {path}: no such file or directory"
 
 
-def _real(path: str, shown: str) -> str:
-    absolute = os.path.normpath(path)
-    if not os.path.exists(absolute):
-        raise CliError(printable(f"must build at directory: not a valid directory: {_missing(absolute, absolute)}"))
-    return os.path.realpath(absolute)
-
-
-def _real_file(path: str) -> str:
-    absolute = os.path.normpath(path)
-    if not os.path.exists(absolute):
-        raise CliError(_missing(absolute, absolute))
-    return os.path.realpath(absolute)
-
-
-def settings_file(folder: Folder) -> str:
-    """The text of the one kustomization file of a folder. Raises CliError."""
-    found = [name for name in NAMES if os.path.isfile(os.path.join(folder.root, name))]
-    if not found:
+def settings_file(loader: FileLoader) -> str:
+    """Return the text of the only kustomization file of a folder. Raises CliError."""
+    names = [name for name in NAMES if os.path.isfile(os.path.join(loader.root, name))]
+    if not names:
         raise CliError("unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in "
-                       f"directory '{folder.root}'")
-    if len(found) > 1:
-        raise CliError(f"Found multiple kustomization files under: {folder.root}\n")
-    return folder.read(found[0]).decode(errors="replace")
+                       f"directory '{loader.root}'")
+    if len(names) > 1:
+        raise CliError(f"Found multiple kustomization files under: {loader.root}\n")
+    return loader.read(names[0]).decode(errors="replace")

@@ -1,33 +1,41 @@
-"""configMapGenerator and secretGenerator. Upstream: ``kustomize/api/internal/generators``, ``api/kv``."""
+"""Generate ConfigMaps and Secrets. Upstream: ``kustomize/api/internal/generators``, ``api/kv``."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from kubepy.api.meta import Object
+from kubepy.api.values.goformat import to_json
 from kubepy.cli.errors import CliError
-from kubepy.cli.kustomization.files import Folder
-from kubepy.cli.kustomization.resources import Resource
+from kubepy.cli.kustomization.files import FileLoader
+from kubepy.cli.kustomization.resources import KustomizedResource
 from kubepy.quoting import quote
 
 LINE_LENGTH = 70  # of base64 in a Secret
 
 
-def generated(folder: Folder, settings: Object) -> Iterator[Resource]:
-    """The Secrets' and ConfigMaps' resources of a kustomization. Raises CliError."""
+def content_hash(content: Object) -> str:
+    """Return the suffix of a generated name: a hash of ten characters (``kubectl/pkg/util/hash``)."""
+    digest = hashlib.sha256(to_json(content).encode()).hexdigest()
+    return digest[:10].translate(str.maketrans("013ae", "ghkmt"))
+
+
+def generate(loader: FileLoader, settings: Object) -> Iterator[KustomizedResource]:
+    """Yield the ConfigMaps and Secrets that a kustomization generates. Raises CliError."""
     for args in settings.get("configMapGenerator") or ():
-        yield _resource(folder, settings, args, config_map(folder, args))
+        yield _resource(settings, args, config_map(loader, args))
     for args in settings.get("secretGenerator") or ():
-        yield _resource(folder, settings, args, secret(folder, args))
+        yield _resource(settings, args, secret(loader, args))
 
 
-def config_map(folder: Folder, args: Object) -> Object:
+def config_map(loader: FileLoader, args: Object) -> Object:
     data: dict[str, str] = {}
     binary: dict[str, str] = {}
-    for key, value in sorted(_values(folder, args).items()):
+    for key, value in sorted(_values(loader, args).items()):
         try:
             data[key] = value.decode()
         except UnicodeDecodeError:
@@ -36,8 +44,8 @@ def config_map(folder: Folder, args: Object) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _metadata(args), **content}
 
 
-def secret(folder: Folder, args: Object) -> Object:
-    data = {key: _encoded(value) for key, value in sorted(_values(folder, args).items())}
+def secret(loader: FileLoader, args: Object) -> Object:
+    data = {key: _encoded(value) for key, value in sorted(_values(loader, args).items())}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": _metadata(args), "type": args.get("type") or "Opaque",
             "data": data}
 
@@ -48,25 +56,20 @@ def _metadata(args: Object) -> Object:
     return {key: args[key] for key in ("name", "namespace") if args.get(key)}
 
 
-def _resource(folder: Folder, settings: Object, args: Object, obj: Object) -> Resource:
-    options = _options(settings.get("generatorOptions") or {}, args.get("options") or {})
+def _resource(settings: Object, args: Object, obj: Object) -> KustomizedResource:
+    """Apply a generator's options over those of all generators."""
+    general, own = settings.get("generatorOptions") or {}, args.get("options") or {}
     for name in ("labels", "annotations"):
-        if options.get(name):
-            obj["metadata"][name] = dict(options[name])
-    if options.get("immutable"):
+        if pairs := {**(general.get(name) or {}), **(own.get(name) or {})}:
+            obj["metadata"][name] = pairs
+    if general.get("immutable") or own.get("immutable"):
         obj["immutable"] = True
-    return Resource(obj, behavior=args.get("behavior", ""), needs_hash=not options.get("disableNameSuffixHash"))
-
-
-def _options(general: Object, own: Object) -> Object:
-    """A generator's options over those of all generators."""
-    maps = {name: {**(general.get(name) or {}), **(own.get(name) or {})} for name in ("labels", "annotations")}
-    flags = {name: bool(general.get(name) or own.get(name)) for name in ("disableNameSuffixHash", "immutable")}
-    return {**maps, **flags}
+    keeps_name = bool(general.get("disableNameSuffixHash") or own.get("disableNameSuffixHash"))
+    return KustomizedResource(obj, behavior=args.get("behavior", ""), needs_hash=not keeps_name)
 
 
 def _encoded(value: bytes) -> str:
-    """Base64, in lines if it is long."""
+    """Encode as base64, in lines when it is long."""
     text = base64.b64encode(value).decode()
     if len(text) < LINE_LENGTH:
         return text
@@ -76,45 +79,52 @@ def _encoded(value: bytes) -> str:
 # --- sources ------------------------------------------------------------------------------------------------------
 
 
-def _values(folder: Folder, args: Object) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for key, value in _pairs(folder, args):
+def _values(loader: FileLoader, args: Object) -> dict[str, bytes]:
+    values: dict[str, bytes] = {}
+    for key, value in _pairs(loader, args):
         if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
             raise CliError(f"{quote(key)} is not a valid key name")
-        if key in found:
+        if key in values:
             raise CliError(f"configmap {args.get('name')} illegally repeats the key `{key}`")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
-def _pairs(folder: Folder, args: Object) -> Iterator[tuple[str, bytes]]:
+def _pairs(loader: FileLoader, args: Object) -> Iterator[tuple[str, bytes]]:
+    """Yield the keys and values from a generator's env files, literals and files."""
     envs = [*(args.get("envs") or ()), *([args["env"]] if args.get("env") else [])]
     for path in envs:
-        yield from _env_pairs(_read(folder, path, "env source files", envs))
+        content = _read(loader, path, "env source files", envs)
+        for line in content.decode(errors="replace").removeprefix("\ufeff").splitlines():
+            text = line.lstrip()
+            if text and not text.startswith("#"):
+                key, _, value = text.partition("=")
+                yield key, value.encode()
     for literal in args.get("literals") or ():
         key, equals, value = literal.partition("=")
         if not key or not equals:
-            raise CliError(f"loading KV pairs: literal sources {_shown(args['literals'])}: invalid literal source "
+            raise CliError(f"loading KV pairs: literal sources {_go_list(args['literals'])}: invalid literal source "
                            f"{literal}, expected key=value")
-        yield key, _unquoted(value).encode()
+        is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+        yield key, (value[1:-1] if is_quoted else value).encode()
     for source in args.get("files") or ():
         key, path = file_source(source)
-        yield key, _read(folder, path, "file sources", args["files"])
+        yield key, _read(loader, path, "file sources", args["files"])
 
 
-def _read(folder: Folder, path: str, what: str, all_of_them: list[str]) -> bytes:
+def _read(loader: FileLoader, path: str, source_type: str, sources: list[str]) -> bytes:
     try:
-        return folder.read(path)
+        return loader.read(path)
     except CliError as error:
-        raise CliError(f"loading KV pairs: {what}: {_shown(all_of_them)}: {error}") from None
+        raise CliError(f"loading KV pairs: {source_type}: {_go_list(sources)}: {error}") from None
 
 
-def _shown(values: list[Any]) -> str:
+def _go_list(values: list[Any]) -> str:
     return f"[{' '.join(map(str, values))}]"
 
 
 def file_source(source: str) -> tuple[str, str]:
-    """``name=path`` or ``path``, whose last part is the name. Raises CliError."""
+    """Split ``name=path``, or ``path``, whose last part is the name. Raises CliError."""
     first, equals, rest = source.partition("=")
     if not equals:
         return source.rpartition("/")[2], source
@@ -125,16 +135,3 @@ def file_source(source: str) -> tuple[str, str]:
     if not rest:
         raise CliError(f"missing file path for key name {quote(first)} in source {quote(source)}")
     return first, rest
-
-
-def _unquoted(value: str) -> str:
-    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1] if quoted else value
-
-
-def _env_pairs(content: bytes) -> Iterator[tuple[str, bytes]]:
-    for line in content.decode(errors="replace").removeprefix("\ufeff").splitlines():
-        text = line.lstrip()
-        if text and not text.startswith("#"):
-            key, _, value = text.partition("=")
-            yield key, value.encode()

@@ -1,4 +1,4 @@
-"""Patches of a kustomization: strategic merge and JSON ones, inline or in files.
+"""Patches of a kustomization: strategic merge and JSON patches, inline or in files.
 
 Upstream: ``kustomize/api/internal/builtins/{PatchTransformer,PatchStrategicMergeTransformer}.go``.
 """
@@ -7,25 +7,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from kubepy.api.meta import Object, clone
 from kubepy.api.schema.openapi import schema_for
 from kubepy.cli.errors import CliError
-from kubepy.cli.kustomization.files import Folder, parse
-from kubepy.cli.kustomization.resources import Resource, Resources
+from kubepy.cli.kustomization.files import FileLoader, parse
+from kubepy.cli.kustomization.resources import KustomizedResource, ResMap
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 from kubepy.storage.yaml import dump
 
 with lazy_imports():
     from kubepy.api import errors as api_errors
+    from kubepy.api.patches import documents
 
 
-class Patch(NamedTuple):
-    """One patch: objects to merge, or JSON operations (then ``merges`` is empty); ``target`` {}: by its own name.
+@dataclass
+class PatchTransformer:
+    """A patch: objects to merge, or JSON operations (then ``merges`` is empty).
 
-    ``missing`` goes before what is told when there is no object of that name; it may hold that name as ``{}``.
+    :param source: the patch as messages name it.
+    :param target: selects the objects to patch; ``{}``: each patch selects the object of its own name.
+    :param missing: begins the message for an object that is not there; ``{}`` in it stands for its id.
     """
 
     source: str
@@ -35,71 +40,91 @@ class Patch(NamedTuple):
     options: Object
     missing: str = 'no resource matches strategic merge patch "{}": '
 
+    def transform(self, resources: ResMap) -> None:
+        """Apply the patch to the objects that it selects. Raises CliError."""
+        if self.operations:
+            if not self.target:
+                raise CliError(f"must specify a target for JSON patch {self.source}")
+            for resource in resources.select(self.target):
+                _apply_operations(resource, self.operations)
+            return
+        if self.target and len(self.merges) > 1:
+            raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set "
+                           f"`patches.target` field: {self.source}")
+        for change in self.merges:
+            patch_id = KustomizedResource(change).id
+            try:
+                selected = resources.select(self.target) if self.target else [resources.named(patch_id)]
+            except CliError as error:
+                missing = "" if self.target else self.missing.format(patch_id)
+                raise CliError(f"{missing}{error}") from None
+            for resource in selected:
+                if change.get("$patch") == "delete":
+                    resources.all.remove(resource)
+                else:
+                    _merge(resource, change, self.options)
 
-def apply_patches(resources: Resources, patches: Iterator[Patch]) -> None:
-    """Raises CliError."""
-    for patch in patches:
-        if patch.operations:
-            _apply_operations(resources, patch)
-        else:
-            _apply_merges(resources, patch)
 
-
-# --- reading ------------------------------------------------------------------------------------------------------
-
-
-def strategic_patches(folder: Folder, settings: Object) -> Iterator[Patch]:
-    """``patchesStrategicMerge``: paths, or objects inline."""
+def strategic_patches(loader: FileLoader, settings: Object) -> Iterator[PatchTransformer]:
+    """Read ``patchesStrategicMerge``: paths, or objects inline."""
     paths = settings.get("patchesStrategicMerge") or []
     for entry in paths:
         try:
-            yield Patch(entry, _inline(entry) or folder.documents(entry), [], {}, {}, missing="")
+            merges = _inline_objects(entry) or loader.documents(entry)
         except CliError as error:
-            raise _trouble("PatchStrategicMergeTransformer", {"paths": paths}, str(error)) from None
+            raise _configuration_error("PatchStrategicMergeTransformer", {"paths": paths}, str(error)) from None
+        yield PatchTransformer(entry, merges, [], {}, {}, missing="")
 
 
-def _inline(entry: str) -> list[Object]:
-    """The objects that a text holds; none if it is a path."""
+def _inline_objects(entry: str) -> list[Object]:
+    """Return the objects that a text holds; none when it is a path."""
     try:
-        found = parse(entry) if ":" in entry else []
+        objects = parse(entry) if ":" in entry else []
     except CliError:
         return []
-    return found if all(one.get("kind") and (one.get("metadata") or {}).get("name") for one in found) else []
+    return objects if all(obj.get("kind") and (obj.get("metadata") or {}).get("name") for obj in objects) else []
 
 
-def _trouble(transformer: str, config: Object, why: str) -> CliError:
-    return CliError(f"trouble configuring builtin {transformer} with config: `\n{dump(config)}`: {why}")
+def _configuration_error(transformer: str, config: Object, problem: str) -> CliError:
+    return CliError(f"trouble configuring builtin {transformer} with config: `\n{dump(config)}`: {problem}")
 
 
-def json_patches(folder: Folder, entries: list[Object]) -> Iterator[Patch]:
-    """``patchesJson6902``."""
+def json_patches(loader: FileLoader, entries: list[Object]) -> Iterator[PatchTransformer]:
+    """Read ``patchesJson6902``."""
     for entry in entries:
         try:
             if entry.get("path"):
-                folder.read(entry["path"])
+                loader.read(entry["path"])
             elif not entry.get("patch"):
                 raise CliError("empty file path and empty jsonOp")
         except CliError as error:
             config = {key: entry[key] for key in ("path", "target") if entry.get(key)}
-            raise _trouble("PatchJson6902Transformer", config, str(error)) from None
-    return general_patches(folder, entries)
+            raise _configuration_error("PatchJson6902Transformer", config, str(error)) from None
+    return general_patches(loader, entries)
 
 
-def general_patches(folder: Folder, entries: list[Object]) -> Iterator[Patch]:
-    """``patches``."""
+def general_patches(loader: FileLoader, entries: list[Object]) -> Iterator[PatchTransformer]:
+    """Read ``patches``."""
     for entry in entries:
         try:
-            text, source = _text_of(folder, entry)
+            text, source = _patch_text(loader, entry)
         except CliError as error:
-            raise _trouble("PatchTransformer", entry, str(error)) from None
-        contents = _contents(text, source)
-        target = {key: str(value) for key, value in (entry.get("target") or {}).items()}
+            raise _configuration_error("PatchTransformer", entry, str(error)) from None
+        try:
+            contents = [json.loads(text)] if text.startswith("[") else parse(text)
+        except (CliError, ValueError):
+            raise CliError(f"unable to parse SM or JSON patch from {source}") from None
         operations = contents[0] if contents and isinstance(contents[0], list) else []
-        merges = [] if operations else [_named(content, source) for content in contents]
-        yield Patch(source, merges, operations, target, entry.get("options") or {})
+        merges = [] if operations else contents
+        for change in merges:
+            if not (isinstance(change, dict) and change.get("kind") and isinstance(change.get("metadata"), dict)):
+                raise CliError(f"unable to parse SM or JSON patch from {source}")
+        target = {key: str(value) for key, value in (entry.get("target") or {}).items()}
+        yield PatchTransformer(source, merges, operations, target, entry.get("options") or {})
 
 
-def _text_of(folder: Folder, entry: Object) -> tuple[str, str]:
+def _patch_text(loader: FileLoader, entry: Object) -> tuple[str, str]:
+    """Return the text of a patch, and where it comes from as messages say it."""
     text, path = str(entry.get("patch") or "").strip(), entry.get("path") or ""
     if not text and not path:
         raise CliError(f"must specify one of patch and path in\n{dump(entry)}")
@@ -108,107 +133,54 @@ def _text_of(folder: Folder, entry: Object) -> tuple[str, str]:
     if text:
         return text, f"[patch: {text!r}]"
     try:
-        return folder.read(path).decode(errors="replace"), f"[path: {quote(path)}]"
+        return loader.read(path).decode(errors="replace"), f"[path: {quote(path)}]"
     except CliError as error:
         raise CliError(f"failed to get the patch file from path({path}): {error}") from None
 
 
-def _contents(text: str, source: str) -> list[Any]:
-    try:
-        return [json.loads(text)] if text.startswith("[") else parse(text)
-    except (CliError, ValueError):
-        raise CliError(f"unable to parse SM or JSON patch from {source}") from None
-
-
-def _named(content: Any, source: str) -> Object:
-    if not isinstance(content, dict) or not content.get("kind") or not isinstance(content.get("metadata"), dict):
-        raise CliError(f"unable to parse SM or JSON patch from {source}")
-    return content
-
-
-# --- applying -----------------------------------------------------------------------------------------------------
-
-
-def _apply_merges(resources: Resources, patch: Patch) -> None:
-    if patch.target and len(patch.merges) > 1:
-        raise CliError("Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set `patches.target` "
-                       f"field: {patch.source}")
-    for change in patch.merges:
-        for resource in resources.select(patch.target) if patch.target else [_meant(resources, change, patch)]:
-            if not _merge(resource, change, patch.options):
-                resources.all.remove(resource)
-
-
-def _meant(resources: Resources, change: Object, patch: Patch) -> Resource:
-    wanted = Resource(change).id
-    try:
-        return resources.named(wanted)
-    except CliError as error:
-        raise CliError(f"{patch.missing.format(wanted)}{error}") from None
-
-
-def _merge(resource: Resource, change: Object, options: Object) -> bool:
-    """Merge a patch into a resource; whether anything is left of it. Name, kind and namespace stay."""
-    before = resource.id
-    if change.get("$patch") == "delete":
-        return False
+def _merge(resource: KustomizedResource, change: Object, options: Object) -> None:
+    """Merge a patch into a resource: built-in kinds strategically, others as JSON. Name, kind and namespace stay."""
+    before, obj = resource.id, resource.object
     if options.get("allowNameChange") or options.get("allowKindChange"):
         resource.remember()
-    merged = _merged(resource.object, change)
+    if change.get("$patch") == "replace":
+        merged = {key: clone(value) for key, value in change.items() if key != "$patch"}
+    else:
+        schema = schema_for(obj["apiVersion"], obj["kind"])
+        try:
+            merged = (documents.merge_patch(obj, change) if schema is None
+                      else documents.strategic_merge_patch(obj, change, schema))
+        except Exception as error:
+            raise _patch_error(error) from None
     merged["metadata"] = {**(merged.get("metadata") or {})}
     if not options.get("allowNameChange"):
         merged["metadata"]["name"] = before.name
     if not options.get("allowKindChange"):
-        merged.update(kind=before.kind, apiVersion=resource.object["apiVersion"])
+        merged.update(kind=before.kind, apiVersion=obj["apiVersion"])
     if before.namespace:
         merged["metadata"]["namespace"] = before.namespace
     else:
         merged["metadata"].pop("namespace", None)
     resource.object = merged
-    return True
 
 
-def _merged(obj: Object, change: Object) -> Object:
-    """The kinds of Kubernetes are merged strategically, others as JSON."""
-    from kubepy.api.patches.documents import merge_patch, strategic_merge_patch
-
-    if change.get("$patch") == "replace":
-        return {key: clone(value) for key, value in change.items() if key != "$patch"}
-    schema = schema_for(obj["apiVersion"], obj["kind"])
-    try:
-        return merge_patch(obj, change) if schema is None else strategic_merge_patch(obj, change, schema)
-    except Exception as error:
-        raise _worded(error) from None
-
-
-def _apply_operations(resources: Resources, patch: Patch) -> None:
-    from kubepy.api.patches.documents import json_patch
-
-    if not patch.target:
-        raise CliError(f"must specify a target for JSON patch {patch.source}")
-    for resource in resources.select(patch.target):
-        resource.remember()
-        try:
-            patched = json_patch(_with_annotations(resource), patch.operations, strict=True)
-            resource.object = _without_empty_annotations(patched)
-        except Exception as error:
-            raise _worded(error) from None
-
-
-def _with_annotations(resource: Resource) -> Object:
-    """While it is patched, an object always has annotations: kustomize keeps notes of its own there."""
+def _apply_operations(resource: KustomizedResource, operations: list[Any]) -> None:
+    """Apply a JSON patch. The object has annotations meanwhile, as kustomize keeps notes of its own there."""
+    resource.remember()
     meta = resource.object["metadata"]
-    return {**resource.object, "metadata": {**meta, "annotations": meta.get("annotations") or {}}}
+    annotated = {**resource.object, "metadata": {**meta, "annotations": meta.get("annotations") or {}}}
+    try:
+        patched = documents.json_patch(annotated, operations, strict=True)
+    except Exception as error:
+        raise _patch_error(error) from None
+    patched_meta = patched.get("metadata")
+    if isinstance(patched_meta, dict) and patched_meta.get("annotations") == {}:
+        del patched_meta["annotations"]
+    resource.object = patched
 
 
-def _without_empty_annotations(obj: Object) -> Object:
-    meta = obj.get("metadata")
-    if isinstance(meta, dict) and meta.get("annotations") == {}:
-        del meta["annotations"]
-    return obj
-
-
-def _worded(error: Exception) -> Exception:
+def _patch_error(error: Exception) -> Exception:
+    """Return a CliError with the cause of an API error; other exceptions as they are."""
     if not isinstance(error, api_errors.Status):
         return error
     return CliError(str(error.__cause__ or f"a patch cannot be applied: {error}"))

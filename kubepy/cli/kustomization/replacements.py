@@ -1,4 +1,4 @@
-"""``replacements``: a value of one object, copied to others. Upstream: ``kustomize/api/filters/replacement``."""
+"""``replacements``: copy a value of one object to others. Upstream: ``kustomize/api/filters/replacement``."""
 
 from __future__ import annotations
 
@@ -9,76 +9,64 @@ from typing import Any
 from kubepy.api.meta import Object, clone
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.errors import CliError
-from kubepy.cli.kustomization.files import Folder, parse
-from kubepy.cli.kustomization.resources import Resource, Resources, is_selected, is_target
+from kubepy.cli.kustomization.files import FileLoader, parse
+from kubepy.cli.kustomization.resources import ResMap, is_target
 from kubepy.quoting import quote
 
 DEFAULT_PATH = "metadata.name"
 # Takes the container, its key or index.
-Set = Callable[[Any, Any], None]
+ValueFunction = Callable[[Any, Any], None]
 
 
-def replace_all(resources: Resources, folder: Folder, entries: list[Object]) -> None:
-    """Raises CliError."""
+def replace_all(resources: ResMap, loader: FileLoader, entries: list[Object]) -> None:
+    """Apply the entries of ``replacements``. Raises CliError."""
     for entry in entries:
-        for one in _loaded(folder, entry):
-            targets = one.get("targets")
-            if not targets or not (one.get("source") or one.get("sourceValue") is not None):
+        documents = parse(loader.read(entry["path"]).decode(errors="replace")) if entry.get("path") else [entry]
+        replacements = [replacement for document in documents
+                        for replacement in (document if isinstance(document, list) else [document])]
+        for replacement in replacements:
+            targets, value = replacement.get("targets"), replacement.get("sourceValue")
+            if not targets or not (replacement.get("source") or value is not None):
                 raise CliError("replacements must specify a source and at least one target")
-            value = _source_value(resources, one)
+            if value is None:
+                value = _source_value(resources, replacement["source"])
             for target in targets:
-                _fill(resources, target, value)
+                _fill_target(resources, target, value)
 
 
-def _loaded(folder: Folder, entry: Object) -> list[Object]:
-    if not entry.get("path"):
-        return [entry]
-    found = parse(folder.read(entry["path"]).decode(errors="replace"))
-    return [one for document in found for one in (document if isinstance(document, list) else [document])]
-
-
-# --- the value ----------------------------------------------------------------------------------------------------
-
-
-def _source_value(resources: Resources, entry: Object) -> Any:
-    if entry.get("sourceValue") is not None:
-        return entry["sourceValue"]
-    source = entry["source"]
-    found = [one for one in resources if _is_source(one, source)]
-    if len(found) != 1:
-        problem = "multiple matches for selector" if found else "nothing selected by"
-        raise CliError(f"{problem} {_told(source)}")
-    path = source.get("fieldPath") or DEFAULT_PATH
+def _source_value(resources: ResMap, source: Object) -> Any:
+    """Return the content of the field that a source names, or the part of it that ``options`` selects."""
+    options, path = source.get("options") or {}, source.get("fieldPath") or ""
+    group, version, kind = (source.get(field, "") for field in ("group", "version", "kind"))
+    matching = [resource for resource in resources
+                if any(resource_id.is_selected(group, version, kind)
+                       and source.get("name", "") in ("", resource_id.name)
+                       and source.get("namespace", "") in ("", resource_id.namespace)
+                       for resource_id in resource.ids)]
+    if len(matching) != 1:
+        parts = [_source_text(source), path]
+        if options.get("delimiter") or options.get("create"):
+            create = str(bool(options.get("create"))).lower()
+            parts.append(f"{options.get('delimiter') or ''}({options.get('index', 0)}), create={create}")
+        problem = "multiple matches for selector" if matching else "nothing selected by"
+        raise CliError(f"{problem} {':'.join(part for part in parts if part)}")
+    path = path or DEFAULT_PATH
     values: list[Any] = []
-    walk(found[0].object, split(path), lambda holder, key: values.append(holder[key]))
+    walk(matching[0].object, split(path), lambda holder, key: values.append(holder[key]))
     if not values or values[0] in (None, {}, []):
-        raise CliError(f"fieldPath `{path}` is missing for replacement source {_shown(source)}")
-    return _part(values[0], source.get("options") or {})
+        raise CliError(f"fieldPath `{path}` is missing for replacement source {_source_text(source)}")
+    return _select_part(values[0], options)
 
 
-def _is_source(resource: Resource, source: Object) -> bool:
-    return any(is_selected(one, source.get("group", ""), source.get("version", ""), source.get("kind", ""))
-               and source.get("name", "") in ("", one.name) and source.get("namespace", "") in ("", one.namespace)
-               for one in resource.ids)
+def _source_text(source: Object) -> str:
+    """Return a source as messages name it: ``Deployment.v1.apps/web.default``."""
+    fields = (("kind", "Kind"), ("version", "Ver"), ("group", "Grp"))
+    kind = ".".join(str(source.get(key) or f"[no{missing}]") for key, missing in fields)
+    return f"{kind}/{source.get('name') or '[noName]'}.{source.get('namespace') or '[noNs]'}"
 
 
-def _shown(source: Object) -> str:
-    return ".".join(str(source.get(key) or f"[no{word}]") for key, word in (
-        ("kind", "Kind"), ("version", "Ver"), ("group", "Grp"))) + f"/{source.get('name') or '[noName]'}." + \
-        str(source.get("namespace") or "[noNs]")
-
-
-def _told(source: Object) -> str:
-    """The source with its field and the options of that."""
-    options = source.get("options") or {}
-    parts = [_shown(source), source.get("fieldPath") or ""]
-    if options.get("delimiter") or options.get("create"):
-        create = str(bool(options.get("create"))).lower()
-        parts.append(f"{options.get('delimiter') or ''}({options.get('index', 0)}), create={create}")
-    return ":".join(part for part in parts if part)
-
-
-def _part(value: Any, options: Object) -> Any:
+def _select_part(value: Any, options: Object) -> Any:
+    """Return the part of a value between two delimiters; without a delimiter the value itself."""
     delimiter, index = options.get("delimiter"), options.get("index", 0)
     if not delimiter:
         return value
@@ -90,31 +78,36 @@ def _part(value: Any, options: Object) -> Any:
     return parts[index]
 
 
-# --- the targets --------------------------------------------------------------------------------------------------
-
-
-def _fill(resources: Resources, target: Object, value: Any) -> None:
+def _fill_target(resources: ResMap, target: Object, value: Any) -> None:
+    """Write a value into the fields of all objects that a target selects."""
     if not target.get("select"):
         raise CliError("target must specify resources to select")
     options = target.get("options") or {}
+    rejected = [selector for selector in target.get("reject") or () if selector]
     for resource in resources:
-        if not is_target(resource, target["select"]) or any(is_target(resource, one) for one in _rejected(target)):
+        if not is_target(resource, target["select"]):
+            continue
+        if any(is_target(resource, selector) for selector in rejected):
             continue
         for path in target.get("fieldPaths") or [DEFAULT_PATH]:
             if not walk(resource.object, split(path), lambda holder, key: _put(holder, key, value, options),
                         create=bool(options.get("create"))):
-                found = "find or create" if options.get("create") else "find"
-                raise CliError(f"unable to {found} field {quote(path)} in replacement target")
-
-
-def _rejected(target: Object) -> list[Object]:
-    return [one for one in target.get("reject") or () if one]
+                action = "find or create" if options.get("create") else "find"
+                raise CliError(f"unable to {action} field {quote(path)} in replacement target")
 
 
 def _put(holder: Any, key: Any, value: Any, options: Object) -> None:
+    """Write a value in the type of the old one, or as the part of it that ``options`` selects."""
     old = holder[key] if isinstance(holder, list) else holder.get(key)
     if delimiter := options.get("delimiter"):
-        holder[key] = _joined(str("" if old is None else old), str(value), delimiter, options.get("index", 0))
+        parts, index = str("" if old is None else old).split(delimiter), options.get("index", 0)
+        if index < 0:
+            parts.insert(0, str(value))
+        elif index >= len(parts):
+            parts.append(str(value))
+        else:
+            parts[index] = str(value)
+        holder[key] = delimiter.join(parts)
     elif isinstance(old, str) and not isinstance(value, str | dict | list):
         holder[key] = str(value).lower() if isinstance(value, bool) else str(value)
     elif isinstance(old, int) and isinstance(value, str) and re.fullmatch(r"-?\d+", value):
@@ -124,65 +117,45 @@ def _put(holder: Any, key: Any, value: Any, options: Object) -> None:
         holder[key] = clone(value)
 
 
-def _joined(old: str, value: str, delimiter: str, index: int) -> str:
-    parts = old.split(delimiter)
-    if index < 0:
-        parts.insert(0, value)
-    elif index >= len(parts):
-        parts.append(value)
-    else:
-        parts[index] = value
-    return delimiter.join(parts)
-
-
 # --- paths --------------------------------------------------------------------------------------------------------
 
 
 def split(path: str) -> list[str]:
-    r"""``spec.containers.[name=a.b].env.*`` → its parts; ``\.`` and brackets keep dots together."""
+    r"""Split ``spec.containers.[name=a.b].env.*`` into its parts; ``\.`` and brackets keep dots together."""
     parts = re.findall(r"\[[^\]]*\]|(?:\\\.|[^.\[])+", path)
     return [part.replace("\\.", ".") for part in parts]
 
 
-def walk(node: Any, parts: list[str], change: Set, *, create: bool = False) -> bool:
-    """Call ``change`` where a path ends, at any number of places; whether there was any."""
+def walk(node: Any, parts: list[str], change: ValueFunction, *, create: bool = False) -> bool:
+    """Call ``change`` where a path ends, at any number of places. Return whether there was one."""
     part, rest = parts[0], parts[1:]
+    keys: list[Any]
     if isinstance(node, list):
-        return _walk_list(node, part, rest, change, create)
-    if not isinstance(node, dict):
+        keys = [index for index, item in enumerate(node) if _selects_item(part, item, index)]
+    elif isinstance(node, dict):
+        name = part.removeprefix("[").removesuffix("]") if part.startswith("[") and "=" not in part else part
+        keys = list(node) if name == "*" else [name]
+        if name != "*" and name not in node:
+            if not create:
+                return False
+            node[name] = {} if rest else None
+    else:
         return False
-    name = part.removeprefix("[").removesuffix("]") if part.startswith("[") and "=" not in part else part
-    if name == "*":
-        return _go_on_all(node, list(node), rest, change, create)
-    if name not in node:
-        if not create:
-            return False
-        node[name] = {} if rest else None
-    return _go_on(node, name, rest, change, create)
+    reached = False
+    for key in keys:
+        if rest:
+            reached = walk(node[key], rest, change, create=create) or reached
+        else:
+            change(node, key)
+            reached = True
+    return reached
 
 
-def _walk_list(node: list[Any], part: str, rest: list[str], change: Set, create: bool) -> bool:
-    chosen = [index for index, item in enumerate(node) if _is_chosen(item, index, part)]
-    return _go_on_all(node, chosen, rest, change, create)
-
-
-def _go_on_all(node: Any, chosen: list[Any], rest: list[str], change: Set, create: bool) -> bool:
-    """All of them, also behind the first where there is something."""
-    done = [_go_on(node, key, rest, change, create) for key in chosen]
-    return any(done)
-
-
-def _is_chosen(item: Any, index: int, part: str) -> bool:
+def _selects_item(part: str, item: Any, index: int) -> bool:
+    """Return whether a part of a path (``*``, ``[name=web]``, ``[=web]``, an index) selects an item of a list."""
     if part == "*":
         return True
     if part.startswith("[") and "=" in part:
         key, _, value = part[1:-1].partition("=")
         return str(item.get(key)) == value if isinstance(item, dict) else not key and str(item) == value
     return int_or_none(part) == index
-
-
-def _go_on(node: Any, key: Any, rest: list[str], change: Set, create: bool) -> bool:
-    if rest:
-        return walk(node[key], rest, change, create=create)
-    change(node, key)
-    return True

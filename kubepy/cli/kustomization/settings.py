@@ -1,4 +1,4 @@
-"""The kustomization file: what may be in it, and what its old fields mean.
+"""Check the fields of a kustomization file, and translate its old fields.
 
 Upstream: ``kustomize/api/types/kustomization.go``.
 """
@@ -29,7 +29,7 @@ UNSUPPORTED = ("openapi", "crds", "helmCharts", "helmChartInflationGenerator", "
 UNSUPPORTED_METADATA = ("originAnnotations", "transformerAnnotations")
 DEPRECATED = {"bases": "resources", "commonLabels": "labels", "imageTags": "images", "patchesJson6902": "patches",
               "patchesStrategicMerge": "patches", "vars": "replacements"}
-_ITEMS = {
+_ITEM_FIELDS = {
     "labels": ("pairs", "includeSelectors", "includeTemplates", "fields"),
     "patches": ("path", "patch", "target", "options"),
     "patchesJson6902": ("path", "patch", "target", "options"),
@@ -42,15 +42,26 @@ _ITEMS = {
 }
 
 
-_STRUCTS = {"labels": "Label", "patches": "Patch", "patchesJson6902": "Patch", "images": "Image", "replicas": "Replica",
-            "replacements": "ReplacementField", "vars": "Var", "configMapGenerator": "ConfigMapArgs",
-            "secretGenerator": "SecretArgs"}
-_TEXTS = ("name", "namespace", "behavior", "env", "type", "path", "patch", "newName", "newTag", "tagSuffix", "digest")
+_GO_STRUCTS = {
+    "labels": "Label", "patches": "Patch", "patchesJson6902": "Patch", "images": "Image", "replicas": "Replica",
+    "replacements": "ReplacementField", "vars": "Var", "configMapGenerator": "ConfigMapArgs",
+    "secretGenerator": "SecretArgs",
+}  # fmt: skip
+_SPELLINGS = {name.lower(): name for name in (*FIELDS, *UNSUPPORTED)}  # Go's JSON decoder takes any case
+_TEXT_FIELDS = ("name", "namespace", "behavior", "env", "type", "path", "patch", "newName", "newTag", "tagSuffix",
+                "digest")
 
 
 def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
-    """The settings of a kustomization file, old fields as new ones. Raises CliError."""
-    settings = _parsed(text)
+    """Return the settings of a kustomization file, old fields as new ones. Raises CliError."""
+    try:
+        contents = contents_of(text, old_booleans=True)
+    except CliError as error:
+        raise CliError(f"invalid Kustomization: {error}") from None
+    if contents and not isinstance(contents[0], dict):
+        raise CliError("invalid Kustomization: json: cannot unmarshal into Go value of type types.Kustomization")
+    fields = contents[0] if contents else {}
+    settings = {_SPELLINGS.get(str(name).lower(), str(name)): value for name, value in fields.items()}
     _check_fields(settings)
     for old, new in DEPRECATED.items():
         if settings.get(old) is not None:
@@ -65,21 +76,6 @@ def read_settings(text: str, root: str, warn: Callable[[str], None]) -> Object:
     return settings
 
 
-_SPELLINGS = {name.lower(): name for name in (*FIELDS, *UNSUPPORTED)}  # Go's JSON decoder takes any case
-
-
-def _parsed(text: str) -> Object:
-    try:
-        contents = contents_of(text, old_booleans=True)
-    except CliError as error:
-        raise CliError(f"invalid Kustomization: {error}") from None
-    if not contents:
-        return {}
-    if not isinstance(contents[0], dict):
-        raise CliError("invalid Kustomization: json: cannot unmarshal into Go value of type types.Kustomization")
-    return {_SPELLINGS.get(str(name).lower(), str(name)): value for name, value in contents[0].items()}
-
-
 def _check_fields(settings: Object) -> None:
     for option in settings.get("buildMetadata") or ():
         if option in UNSUPPORTED_METADATA:
@@ -91,17 +87,17 @@ def _check_fields(settings: Object) -> None:
             raise CliError(f"invalid Kustomization: json: unknown field {quote(name)}")
         if value is not None and not _is_of(FIELDS.get(name, ""), value):
             raise CliError(f"invalid Kustomization: {name} must be a {FIELDS[name]}")
-        for item in value if name in _ITEMS and value else ():
+        for item in value if name in _ITEM_FIELDS and value else ():
             _check_item(name, item)
 
 
 def _check_item(name: str, item: Object) -> None:
     for key in item:
-        if key not in _ITEMS[name]:
+        if key not in _ITEM_FIELDS[name]:
             raise CliError(f"invalid Kustomization: json: unknown field {quote(key)}")
-        if key in _TEXTS and item[key] is not None and not isinstance(item[key], str):
+        if key in _TEXT_FIELDS and item[key] is not None and not isinstance(item[key], str):
             raise CliError(f"invalid Kustomization: json: cannot unmarshal {json_type_name(item[key])} into Go struct "
-                           f"field {_STRUCTS[name]}.{name}.{key} of type string")
+                           f"field {_GO_STRUCTS[name]}.{name}.{key} of type string")
     for key in ("files", "literals", "envs"):
         if not _is_of(TEXTS, item.get(key) or []):
             raise CliError(f"invalid Kustomization: {name}.{key} must be a {TEXTS}")
@@ -111,15 +107,16 @@ def _check_item(name: str, item: Object) -> None:
 
 
 def _is_of(kind: str, value: Any) -> bool:
+    """Return whether a value has one of the types above; a field without a type takes any."""
     if kind == TEXT:
         return isinstance(value, str)
     if kind == MAP:
-        return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+        return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
     if kind == OBJECT:
         return isinstance(value, dict)
     if kind in (TEXTS, OBJECTS):
-        item = str if kind == TEXTS else dict
-        return isinstance(value, list) and all(isinstance(one, item) for one in value)
+        item_type = str if kind == TEXTS else dict
+        return isinstance(value, list) and all(isinstance(item, item_type) for item in value)
     return True
 
 

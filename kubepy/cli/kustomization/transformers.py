@@ -1,4 +1,7 @@
-"""Names, namespaces, labels, annotations, replicas and images. Upstream: ``kustomize/api/internal/builtins``."""
+"""Transform names, namespaces, labels, annotations, replicas and images.
+
+Upstream: ``kustomize/api/internal/builtins``.
+"""
 
 from __future__ import annotations
 
@@ -9,46 +12,42 @@ from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.cli.errors import CliError
 from kubepy.cli.kustomization import fieldspecs
 from kubepy.cli.kustomization.fieldspecs import FieldSpec, apply, visit
-from kubepy.cli.kustomization.resources import Resource, Resources
+from kubepy.cli.kustomization.resources import ResMap
 
-# What keeps its name whatever the prefix: other objects go by it.
+# Kinds that get neither prefix nor suffix, because other objects refer to their names.
 UNRENAMED = (("CustomResourceDefinition", None), ("APIService", "apiregistration.k8s.io"), ("Namespace", None))
 
 
-def set_namespace(resources: Resources, namespace: str) -> None:
+def set_namespace(resources: ResMap, namespace: str) -> None:
     """Put all objects that can be in a namespace into this one. Raises CliError if two become the same."""
     for resource in resources:
         resource.remember()
         if not resource.id.is_cluster_scoped:
             resource.object["metadata"]["namespace"] = namespace
-        _set_subjects(resource, namespace)
+        if resource.id.kind in ("RoleBinding", "ClusterRoleBinding"):
+            for subject in resource.object.get("subjects") or ():
+                # Other service accounts follow their objects, see `references`; this one has no object.
+                if subject.get("name") == "default":
+                    subject["namespace"] = namespace
         is_core = resource.object.get("apiVersion") == "v1"
         specs = [spec for spec in fieldspecs.NAMESPACES if is_core or spec.path != "metadata/name"]
         apply(resource, specs, lambda holder, name: holder.__setitem__(name, namespace))
-        if sum(one.id.is_same(resource.id) for one in resources) > 1:
+        if sum(other.id.equals(resource.id) for other in resources) > 1:
             raise CliError(f"namespace transformation produces ID conflict: {resource.id}")
 
 
-def _set_subjects(resource: Resource, namespace: str) -> None:
-    """The default service account of a binding is that of the namespace; others are followed by their names."""
-    if resource.id.kind in ("RoleBinding", "ClusterRoleBinding"):
-        for subject in resource.object.get("subjects") or ():
-            if subject.get("name") == "default":
-                subject["namespace"] = namespace
-
-
-def add_affix(resources: Resources, affix: str, *, is_prefix: bool) -> None:
-    """Put a prefix before, or a suffix behind, all names."""
+def add_affix(resources: ResMap, affix: str, *, is_prefix: bool) -> None:
+    """Put a prefix before all names, or a suffix behind them."""
     for resource in resources:
-        found = resource.id
-        if any(found.kind == kind and group in (None, found.group) for kind, group in UNRENAMED):
+        old_id = resource.id
+        if any(old_id.kind == kind and group in (None, old_id.group) for kind, group in UNRENAMED):
             continue
         resource.remember()
         (resource.prefixes if is_prefix else resource.suffixes).append(affix)
-        resource.rename(affix + found.name if is_prefix else found.name + affix)
+        resource.rename(affix + old_id.name if is_prefix else old_id.name + affix)
 
 
-def add_pairs(resources: Resources, specs: list[FieldSpec], pairs: dict[str, str]) -> None:
+def add_pairs(resources: ResMap, specs: list[FieldSpec], pairs: dict[str, str]) -> None:
     """Set labels or annotations in all maps that the specs name."""
 
     def add(holder: dict[str, Any], name: str) -> None:
@@ -61,33 +60,32 @@ def add_pairs(resources: Resources, specs: list[FieldSpec], pairs: dict[str, str
         apply(resource, specs, add)
 
 
-def add_labels(resources: Resources, settings: Object) -> None:
+def add_labels(resources: ResMap, settings: Object) -> None:
+    """Apply ``labels`` and ``commonLabels``."""
     for label in settings.get("labels") or ():
-        add_pairs(resources, _label_specs(label), label.get("pairs") or {})
+        specs = [FieldSpec(field["path"], field.get("kind", ""), field.get("group", ""), bool(field.get("create")))
+                 for field in label.get("fields") or ()]
+        if label.get("includeSelectors"):
+            specs += fieldspecs.COMMON_LABELS
+        else:
+            specs += fieldspecs.TEMPLATE_LABELS if label.get("includeTemplates") else []
+            specs += fieldspecs.METADATA_LABELS
+        add_pairs(resources, specs, label.get("pairs") or {})
     if common := settings.get("commonLabels"):
         add_pairs(resources, fieldspecs.COMMON_LABELS, common)
 
 
-def _label_specs(label: Object) -> list[FieldSpec]:
-    own = [FieldSpec(one["path"], one.get("kind", ""), one.get("group", ""), bool(one.get("create")))
-           for one in label.get("fields") or ()]
-    if label.get("includeSelectors"):
-        return [*own, *fieldspecs.COMMON_LABELS]
-    templates = fieldspecs.TEMPLATE_LABELS if label.get("includeTemplates") else []
-    return [*own, *templates, *fieldspecs.METADATA_LABELS]
-
-
-def set_replicas(resources: Resources, replica: Object) -> None:
-    """Raises CliError if there is nothing of that name that has replicas."""
+def set_replicas(resources: ResMap, replica: Object) -> None:
+    """Set the replicas of all objects of a name. Raises CliError if no such object has replicas."""
     name, count = replica.get("name", ""), replica.get("count", 0)
-    found = False
+    has_replicas = False
     for spec in fieldspecs.REPLICAS:
         for resource in resources:
-            if any(one.name == name and spec.is_for(one) for one in resource.ids):
-                found = True
+            if any(known_id.name == name and spec.is_for(known_id) for known_id in resource.ids):
+                has_replicas = True
                 visit(resource.object, spec.path.split("/"), lambda holder, key: holder.__setitem__(key, count),
                       create=True)
-    if not found:
+    if not has_replicas:
         kinds = " ".join(f"{spec.kind}.[noVer].[noGrp]" for spec in fieldspecs.REPLICAS)
         raise CliError(f"resource with name {name} does not match a config with the following GVK [{kinds}]")
 
@@ -96,7 +94,7 @@ def set_replicas(resources: Resources, replica: Object) -> None:
 
 
 class ImageName(NamedTuple):
-    """``name[:tag][@digest]``; what is not there is ""."""
+    """The parts of ``name[:tag][@digest]``; a part that is missing is ""."""
 
     name: str
     tag: str
@@ -113,10 +111,10 @@ def split_image(text: str) -> ImageName:
     return ImageName(f"{head}{slash}{name}", tag, digest)
 
 
-def set_image(resources: Resources, image: Object) -> None:
-    """Change an image wherever containers are, at any depth, and then again where they usually are.
+def set_image(resources: ResMap, image: Object) -> None:
+    """Change an image in all containers, at any depth, and then again at the usual paths.
 
-    That is twice for most, which only ``tagSuffix`` shows: so does kustomize.
+    The second time matters only for ``tagSuffix``, which is then added twice, as kustomize does.
     """
 
     def change(holder: dict[str, Any], key: str) -> None:
@@ -130,7 +128,7 @@ def set_image(resources: Resources, image: Object) -> None:
             visit(resource.object, path.split("/"), change)
 
 
-def _visit_containers(node: Any, change: fieldspecs.Change) -> None:
+def _visit_containers(node: Any, change: fieldspecs.FieldFunction) -> None:
     for value in node if isinstance(node, list) else node.values() if isinstance(node, dict) else ():
         _visit_containers(value, change)
     if isinstance(node, dict):
@@ -141,18 +139,18 @@ def _visit_containers(node: Any, change: fieldspecs.Change) -> None:
 
 
 def changed_image(text: str, image: Object) -> str:
-    """The image with the new name, tag or digest, if it is the one that is meant."""
+    """Return an image with the new name, tag or digest, if the entry of ``images`` is for it."""
     try:
         pattern = f"^{image.get('name', '')}(:[a-zA-Z0-9_.{{}}-]*)?(@sha256:[a-zA-Z0-9_.{{}}-]*)?$"
-        is_meant = compile_go(pattern).search(text)
+        matches = compile_go(pattern).search(text)
     except GoRegexError:
-        is_meant = False
-    if not is_meant:
+        matches = False
+    if not matches:
         return text
-    found = split_image(text)
-    found = found._replace(name=image.get("newName") or found.name)
+    parts = split_image(text)
+    parts = parts._replace(name=image.get("newName") or parts.name)
     if image.get("newTag") or image.get("digest"):
-        return str(found._replace(tag=image.get("newTag") or "", digest=image.get("digest") or ""))
+        return str(parts._replace(tag=image.get("newTag") or "", digest=image.get("digest") or ""))
     if suffix := image.get("tagSuffix"):
-        return str(found._replace(tag=found.tag + suffix, digest=""))
-    return str(found)
+        return str(parts._replace(tag=parts.tag + suffix, digest=""))
+    return str(parts)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag
 from kubepy.cli.runtime.flagsets import filename_flags, selector_flag
 from kubepy.cli.runtime.infos import Result
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, find
 
 COMMON: list[Flag] = [*filename_flags("identifying the resource to get from the cluster."), selector_flag()]
 
@@ -23,6 +22,6 @@ def require_revision(given: Invocation) -> None:
         raise CliError(f"revision must be a positive integer: {given.revision}")
 
 
-def latest_objects(session: Session, given: Invocation) -> Result:
+def latest_objects(factory: Factory, given: Invocation) -> Result:
     """The objects named, as the cluster has them now; a type without a name means all of its objects."""
-    return find(session, given, bare_types=True, latest=True, typed=True)
+    return find(factory, given, bare_types=True, latest=True, typed=True)

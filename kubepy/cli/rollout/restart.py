@@ -6,14 +6,15 @@ import copy
 from collections.abc import Callable
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import AggregateError, CliError
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
-from kubepy.cli.runtime.command import Invocation, verb
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flagsets import field_manager_flag, output_flags
 from kubepy.cli.runtime.infos import Info
+from kubepy.cli.runtime.objects import two_way_patch
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.session import Session
-from kubepy.cli.runtime.two_way import two_way_patch
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
@@ -32,9 +33,9 @@ FLAGS = [*COMMON, *output_flags(), field_manager_flag("kubectl-rollout")]
     # Every Deployment of an application
     kubepy rollout restart deployment -l app=web
 """)
-def restart(session: Session, given: Invocation) -> None:
+def restart(factory: Factory, given: Invocation) -> None:
     """Restart a resource: its pods are replaced as in a rollout."""
-    now = session.cluster.clock.timestamp()
+    now = factory.cluster.clock.timestamp()
 
     def stamp(obj: Object) -> None:
         if obj["kind"] not in RESTARTABLE:
@@ -44,7 +45,7 @@ def restart(session: Session, given: Invocation) -> None:
         metadata = obj["spec"]["template"].setdefault("metadata", {})
         metadata["annotations"] = {**(metadata.get("annotations") or {}), RESTARTED_AT: now}
 
-    _change_each(session, given, stamp, "restarted", lambda name: CliError(
+    _change_each(factory, given, stamp, "restarted", lambda name: CliError(
         f"failed to create patch for {name}: if restart has already been triggered within the past second, please wait"
         " before attempting to trigger another"))
 
@@ -56,7 +57,7 @@ def restart(session: Session, given: Invocation) -> None:
     # All deployments with a label
     kubepy rollout pause deploy -l tier=front
 """)
-def pause(session: Session, given: Invocation) -> None:
+def pause(factory: Factory, given: Invocation) -> None:
     """Mark the provided resource as paused: changes of it are not rolled out until it is resumed."""
 
     def set_paused(obj: Object) -> None:
@@ -66,7 +67,7 @@ def pause(session: Session, given: Invocation) -> None:
             raise CliError("is already paused")
         obj["spec"]["paused"] = True
 
-    _change_each(session, given, set_paused, "paused", _unpatchable)
+    _change_each(factory, given, set_paused, "paused", _unpatchable)
 
 
 @verb("resume", "resume RESOURCE", flags=FLAGS, examples="""
@@ -76,7 +77,7 @@ def pause(session: Session, given: Invocation) -> None:
     # All deployments with a label
     kubepy rollout resume deploy -l tier=front
 """)
-def resume(session: Session, given: Invocation) -> None:
+def resume(factory: Factory, given: Invocation) -> None:
     """Resume a paused resource."""
 
     def unset_paused(obj: Object) -> None:
@@ -85,30 +86,30 @@ def resume(session: Session, given: Invocation) -> None:
         if not obj["spec"].pop("paused", False):
             raise CliError("is not paused")
 
-    _change_each(session, given, unset_paused, "resumed", _unpatchable)
+    _change_each(factory, given, unset_paused, "resumed", _unpatchable)
 
 
 def _unpatchable(name: str) -> CliError:
     return CliError(f"failed to create patch for {name}")
 
 
-def _change_each(session: Session, given: Invocation, change: Callable[[Object], None], done: str,
+def _change_each(factory: Factory, given: Invocation, change: Callable[[Object], None], done: str,
                  unchanged: Callable[[str], CliError]) -> None:
     require_resources(given)
-    infos, errors = latest_objects(session, given).infos()
+    infos, errors = latest_objects(factory, given).infos()
     if not infos and not errors:
-        session.say(printable(f"No resources found in {session.namespace} namespace."))
+        factory.say(printable(f"No resources found in {factory.namespace} namespace."))
     for info in infos:
         try:
-            changed = _change(session, given, info, change, unchanged)
-            printer_for(session, given, done, typed=True)(changed)
+            changed = _change(factory, given, info, change, unchanged)
+            printer_for(factory, given, done, typed=True)(changed)
         except CliError as error:
             errors.append(error)
     if errors:
         raise AggregateError(errors)
 
 
-def _change(session: Session, given: Invocation, info: Info, change: Callable[[Object], None],
+def _change(factory: Factory, given: Invocation, info: Info, change: Callable[[Object], None],
             unchanged: Callable[[str], CliError]) -> Object:
     changed = copy.deepcopy(info.content)
     try:
@@ -119,7 +120,7 @@ def _change(session: Session, given: Invocation, info: Info, change: Callable[[O
     if not patch:
         raise unchanged(info.name)
     try:
-        return session.client.patch(info.resource.address, info.name, patch, patch_type,
-                                    namespace=info.namespace, field_manager=given.field_manager)
+        return factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
+                                    options=PatchOptions(field_manager=given.field_manager))
     except api_errors.Status as error:
         raise CliError(f"failed to patch: {error}") from error

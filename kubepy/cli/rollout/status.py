@@ -6,10 +6,12 @@ from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError, unless_missing
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources, require_revision
 from kubepy.cli.rollout.viewers import Viewer, viewer_for
-from kubepy.cli.runtime.command import Invocation, verb
-from kubepy.cli.runtime.flags import boolean, duration, integer
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import duration_flag as duration
+from kubepy.cli.runtime.flags import int_flag as integer
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import printable
 
 EXAMPLES = """
@@ -30,7 +32,7 @@ FLAGS = [
 
 
 @verb("status", "status (TYPE NAME | TYPE/NAME)", flags=FLAGS, examples=EXAMPLES)
-def status(session: Session, given: Invocation) -> None:
+def status(factory: Factory, given: Invocation) -> None:
     """Show the status of the rollout, and wait until it is done.
 
     While it waits it runs the controllers itself, unless `kubepy controller --watch` does.
@@ -42,18 +44,18 @@ def status(session: Session, given: Invocation) -> None:
     def follow(info: Info) -> None:
         nonlocal found
         found = True
-        Following(session, given, info, viewer_for(info.resource)).run()
+        Following(factory, given, info, viewer_for(info.resource)).run()
 
-    latest_objects(session, given).visit(follow)
+    latest_objects(factory, given).visit(follow)
     if not found:
-        session.say(printable(f"No resources found in {session.namespace} namespace."))
+        factory.say(printable(f"No resources found in {factory.namespace} namespace."))
 
 
 class Following:
     """One object's rollout: every state that has something to say is printed once."""
 
-    def __init__(self, session: Session, given: Invocation, info: Info, viewer: Viewer) -> None:
-        self.session = session
+    def __init__(self, factory: Factory, given: Invocation, info: Info, viewer: Viewer) -> None:
+        self.factory = factory
         self.given = given
         self.info = info
         self.viewer = viewer
@@ -64,7 +66,7 @@ class Following:
         """Raises CliError when the time is over, the object gone, or the rollout has failed."""
         if self.look() or not self.given.watch:
             return
-        if not self.session.driver.wait_until(self.look, self.given.timeout or None, self.info.printed_name):
+        if not self.factory.driver.wait_until(self.look, self.given.timeout or None, self.info.printed_name):
             raise CliError("timed out waiting for the condition")
 
     def look(self) -> bool:
@@ -77,18 +79,18 @@ class Following:
         if progress.done and self._is_unobserved(obj):
             return False
         self.seen = version
-        self.session.print(progress.message)
-        self.session.stdout.flush()
+        self.factory.print(progress.message)
+        self.factory.stdout.flush()
         self.done = progress.done
         return self.done
 
     def _is_unobserved(self, obj: Object) -> bool:
         """Tell whether the controllers have yet to see the object as it is: its status may be that of another file."""
-        return self.given.watch and self.session.reconciles and not self.session.driver.has_observed(obj)
+        return self.given.watch and self.factory.reconciles and not self.factory.driver.has_observed(obj)
 
     def _read(self) -> Object:
         info = self.info
-        obj = unless_missing(self.session.client.get, info.resource.address, info.name, namespace=info.namespace)
+        obj = unless_missing(self.factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
         if obj is None:
             raise CliError("object has been deleted")
         if obj["metadata"].get("uid") != self.info.content["metadata"].get("uid"):

@@ -1,9 +1,12 @@
-"""What a verb is: flags, arguments and a function, as a command of click.
+"""Commands: a class of options and a function, as commands of click.
 
-A verb file declares one command and writes one function::
+A module of the command line declares its options and writes one function::
 
-    @verb("cordon", "cordon NODE", flags=[selector_flag()], examples="  # …\\n  kubepy cordon node-1")
-    def cordon(session: Session, given: Invocation) -> None:
+    class CordonOptions(DryRunOptions, SelectorOptions):
+        '''The flags of ``cordon``.'''
+
+    @command("cordon NODE", CordonOptions, examples="  # …\\n  kubepy cordon node-1")
+    def cordon(factory: Factory, options: CordonOptions) -> None:
         '''Mark node as unschedulable.'''
 
 click gives the tree of commands and their contexts. Words are read by :mod:`kubepy.cli.runtime.flags`, as kubectl's
@@ -12,25 +15,36 @@ cobra and pflag read them: global flags stand anywhere, and the first words that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from kubepy.cli.errors import CliError, FlagError, SilentExit, UsageError
-from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested, Parser
-from kubepy.cli.runtime.session import GLOBAL_FLAGS, Session
+from kubepy.cli.errors import FlagError, SilentExit, UsageError
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import FlagSyntaxError, HelpRequested, Parsed, Parser
+from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, GlobalOptions, Options
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.cli.runtime import help as help_texts
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+LINE, TYPED = "kubepy.line", "kubepy.typed"  # in click's meta: the Parsed words, and those that named commands so far
 
 
 class Entry(NamedTuple):
-    """A command that has not been imported: ``module:attribute``, its line in the help, its aliases.
+    """A command of the catalogue, which is imported when it is first named.
 
-    A group without a module of its own (``rollout``) has ``target`` "" and only shows its commands, on stderr unless
-    ``help_on_stdout``; ``examples`` are its own.
+    :param load: imports the command; None for a group that only shows its commands (``rollout``).
+    :param summary: its line in the help.
+    :param commands: its sub-commands by name.
+    :param help_on_stdout: the group's help goes to stdout, not to stderr.
+    :param examples: those of a group; commands bring their own.
     """
 
-    target: str
+    load: Callable[[], Command] | None
     summary: str
     aliases: tuple[str, ...] = ()
     commands: Mapping[str, Entry] = {}
@@ -38,99 +52,62 @@ class Entry(NamedTuple):
     examples: str = ""
 
 
-class Invocation:
-    """One parsed command line: ``args``, ``dash``, ``flags`` as they were given (see Parsed), and every flag's value by
-    its name (``given.dry_run``). ``path`` is the command by its names, ``typed`` as the line named it."""
-
-    def __init__(self, command: Verb, path: str, args: list[str], dash: int, values: dict[str, Any],
-                 flags: list[tuple[str, str]], typed: Sequence[str] = ()) -> None:
-        self._verb = command
-        self.path = path
-        self.typed = typed
-        self.args = args
-        self.dash = dash
-        self.flags = flags
-        self._values = values
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["_values"][name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def changed(self, flag: str) -> bool:
-        """Whether the flag (``dry-run``) was given, whatever its value."""
-        return any(name == flag for name, _ in self.flags)
-
-    def flag(self, name: str, default: Any = None) -> Any:
-        """A flag that not every command has."""
-        return self._values.get(name.replace("-", "_"), default)
-
-    def everywhere(self, name: str) -> str:
-        """A text that every command takes; "" where the command has a flag of that name for something else."""
-        own = any(flag.name == name for flag in self._verb.flags)
-        return "" if own else self._values[name]
-
-    def show_help(self, session: Session) -> None:
-        """Print the command's help, as some do for a wrong number of words."""
-        self._verb.show_help(session, self.path)
-
-    def usage_error(self, message: str) -> NoReturn:
-        """Raise ``error: message`` with a pointer to this command's help (``UsageErrorf``)."""
-        raise UsageError(self.path, message)
-
-    def require(self, *flags: str) -> None:
-        """Raise unless these flags were given (cobra's MarkFlagRequired)."""
-        missing = [f'"{flag}"' for flag in flags if not self.changed(flag)]
-        if missing:
-            raise CliError(f"required flag(s) {', '.join(missing)} not set")
-
-
-Run = Callable[[Session, Invocation], None]
-TYPED = "kubepy.typed"  # in click's meta: the words that have named commands so far
-
-
-class Verb(click.Group):
+class Command(click.Group):
     """A command, its sub-commands, or both (``create -f``, ``create namespace``).
 
-    ``creates``: it may make new objects, and so the cluster that is to hold them. ``help_on_stdout``: see Entry.
-    ``failed``: its exit status when its flags cannot be read; one of its own comes with a pointer to its help.
+    :param usage: the command with its words, without ``kubepy``: ``cordon NODE``.
+    :param run: what it does; None for a group.
+    :param options_class: its flags.
     """
 
-    def __init__(self, name: str, usage: str, run: Run | None, *, flags: Sequence[Flag] = (), examples: str = "",
-                 help: str = "", creates: bool = False, entries: Mapping[str, Entry] | None = None,
-                 help_on_stdout: bool = False, failed: int = 1) -> None:
-        super().__init__(name, help=help, add_help_option=False)
+    creates = False  # whether it may make new objects, and so the cluster that is to hold them
+    flag_error_status = 1  # the exit status for flags that cannot be read; others than 1 also change the message
+    entries: Mapping[str, Entry] = {}
+    help_on_stdout = False
+
+    def __init__(self, usage: str, run: Callable[[Factory, Any], None] | None = None,
+                 options_class: type[Options] = Options, *, help: str = "", examples: str = "") -> None:
+        super().__init__(usage.partition(" ")[0], help=help, add_help_option=False, callback=self._run)
         self.usage = usage
         self.run = run
-        self.flags = tuple(flags)
+        self.options_class = options_class
+        self.flags = options_class.flags
         self.examples = examples
-        self.creates = creates
-        self.entries = entries or {}
-        self.help_on_stdout = help_on_stdout
-        self.failed = failed
 
-    # --- sub-commands, imported when they are asked for
+    # --- sub-commands, imported when they are named
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.entries)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> Verb | None:
-        """The sub-command that a word names."""
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
+        """Return the sub-command that a word names."""
         name = self.canonical(cmd_name)
         return load(name, self.entries[name]) if name else None
 
     def canonical(self, word: str) -> str:
-        """The name of the sub-command that a word names, "" for none."""
+        """Return the name of the sub-command that a name or alias stands for, "" for none."""
         if word in self.entries:
             return word
         return next((name for name, entry in self.entries.items() if word in entry.aliases), "")
 
     # --- running
 
+    def parser(self) -> Parser:
+        """Return a parser of the command's flags and the global ones."""
+        return Parser([*self.flags, *GLOBAL_FLAGS])
+
+    def options_of(self, line: CommandLine, values: Mapping[str, Any]) -> Options:
+        """Return the options of a command line that was read by :meth:`parser`."""
+        return self.options_class(line, **{flag.name: values[flag.name] for flag in self.flags})
+
+    def global_options_of(self, values: Mapping[str, Any]) -> GlobalOptions:
+        """Return the global options; those that this command's own flags stand for have their defaults."""
+        own = {flag.long for flag in self.flags}
+        return GlobalOptions(**{flag.name: values[flag.name] for flag in GLOBAL_FLAGS if flag.long not in own})
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Find the sub-command that the words name, or read them as this command's own."""
-        parser = Parser([*self.flags, *GLOBAL_FLAGS])
+        parser = self.parser()
         position = parser.first_word(args) if self.entries else None
         child = self.get_command(ctx, args[position]) if position is not None else None
         if child is not None and position is not None:
@@ -138,87 +115,106 @@ class Verb(click.Group):
             ctx.meta.setdefault(TYPED, []).append(args[position])
             return []
         try:
-            ctx.params = {"given": Invocation(self, ctx.command_path, *parser.parse(args), ctx.meta.get(TYPED, ()))}
+            ctx.meta[LINE] = parsed = parser.parse(args)
+            ctx.params = parsed.values
         except HelpRequested:
             ctx.params = {}
         except FlagSyntaxError as error:
-            raise self._flag_error(ctx, str(error)) from None
+            if self.flag_error_status == 1:
+                raise FlagError(ctx.command_path, str(error)) from None
+            ctx.obj.say(f"error: {UsageError(ctx.command_path, str(error))}")
+            raise SilentExit(self.flag_error_status) from None
         return []
-
-    def _flag_error(self, ctx: click.Context, message: str) -> Exception:
-        if self.failed == 1:
-            return FlagError(ctx.command_path, message)
-        ctx.obj.say(f"error: {UsageError(ctx.command_path, message)}")
-        return SilentExit(self.failed)
 
     def invoke(self, ctx: click.Context) -> None:
         if child := ctx.params.get("child"):
             with child.make_context(child.name, ctx.params["words"], parent=ctx) as inner:
                 child.invoke(inner)
-        elif given := ctx.params.get("given"):
-            self._run(ctx.obj, given)
+        elif LINE in ctx.meta:
+            ctx.invoke(self._run, **ctx.params)
         else:
-            self.show_help(ctx.obj, ctx.command_path)
+            show_help(ctx.obj)
 
-    def _run(self, session: Session, given: Invocation) -> None:
-        self._warn_of_deprecated(session, given)
-        session.take(given, may_create=self.creates)
-        (self.run or self._run_group)(session, given)
-        session.finish()
+    def _run(self, **values: Any) -> None:
+        """Run the command; ``values`` are those of its flags and of the global ones."""
+        ctx = click.get_current_context()
+        factory: Factory = ctx.obj
+        parsed: Parsed = ctx.meta[LINE]
+        line = CommandLine(ctx.command_path, parsed.args, parsed.dash, parsed.given, ctx.meta.get(TYPED, ()))
+        options = self.options_of(line, values)
+        for flag in self.flags:
+            if flag.deprecated and options.changed(flag.long):
+                factory.say(f"Flag --{flag.long} has been deprecated, {flag.deprecated}")
+        factory.use(self.global_options_of(values), may_create=self.creates)
+        (self.run or self._run_group)(factory, options)
+        factory.finish()
 
-    def _run_group(self, session: Session, given: Invocation) -> None:
-        """A group on its own: its help, or an error for words that name none of its commands; never a success."""
-        if given.args:
-            given.usage_error(f'unknown command {quote(" ".join(given.args))}')
+    def _run_group(self, factory: Factory, options: Options) -> None:
+        """Show a group's help, or raise CliError for words that name none of its commands; either fails."""
+        if options.args:
+            options.usage_error(f'unknown command {quote(" ".join(options.args))}')
         if self.help_on_stdout:
-            self.show_help(session, given.path)
+            show_help(factory)
         else:
-            session.say(self.help_text(given.path))
+            factory.say(self.help_text(options.line.path))
         raise SilentExit(1)
 
-    def _warn_of_deprecated(self, session: Session, given: Invocation) -> None:
-        for flag in self.flags:
-            if flag.deprecated and given.changed(flag.name):
-                session.say(f"Flag --{flag.name} has been deprecated, {flag.deprecated}")
+    # --- help
 
-    def show_help(self, session: Session, path: str) -> None:
-        session.print(self.help_text(path))
+    def get_help(self, ctx: click.Context) -> str:
+        return self.help_text(ctx.command_path)
 
     def help_text(self, path: str) -> str:
-        from kubepy.cli.runtime.help import help_text
+        """Return the text of ``--help`` (kubectl's order of things)."""
+        program, _, _ = path.partition(" ")
+        prefix = path.rpartition(" ")[0] or path
+        usage = f"{path} COMMAND" if self.run is None else f"{prefix} {self.usage}"
+        parts = [help_texts.description(self.help or ""), help_texts.examples(self.examples),
+                 help_texts.commands({name: entry.summary for name, entry in self.entries.items()}),
+                 help_texts.options_text("Options:", self.flags), f"Usage:\n  {usage} [options]",
+                 help_texts.footer(program, path if self.entries else "")]
+        return "\n\n".join(part for part in parts if part)
 
-        return help_text(self, path)
+
+def show_help(factory: Factory) -> None:
+    """Print the help of the command that runs."""
+    factory.print(click.get_current_context().get_help())
 
 
-def load(name: str, entry: Entry) -> Verb:
+def root_command() -> Command:
+    """Return ``kubepy`` itself, to which the command that runs belongs."""
+    root = click.get_current_context().find_root().command
+    assert isinstance(root, Command)
+    return root
+
+
+def load(name: str, entry: Entry) -> Command:
     """Import a command."""
-    if not entry.target:
-        return Verb(name, name, None, help=entry.summary, entries=entry.commands, examples=entry.examples,
-                    help_on_stdout=entry.help_on_stdout)
-    from importlib import import_module
-
-    module_name, _, attribute = entry.target.partition(":")
-    command = getattr(import_module(module_name), attribute)
-    assert isinstance(command, Verb)
-    command.entries = entry.commands
-    return command
+    if entry.load:
+        loaded = entry.load()
+    else:
+        loaded = Command(name, help=entry.summary, examples=entry.examples)
+        loaded.help_on_stdout = entry.help_on_stdout
+    loaded.entries = entry.commands
+    return loaded
 
 
-def verb(name: str, usage: str, *, flags: Sequence[Flag] = (), examples: str = "",
-         creates: bool = False, failed: int = 1) -> Callable[[Run], Verb]:
-    """Make a command of a function, whose docstring is the description. ``usage`` leaves ``kubepy`` out."""
+def command(usage: str, options_class: type[OptionsT], *, examples: str = "", creates: bool = False,
+            flag_error_status: int = 1) -> Callable[[Callable[[Factory, OptionsT], None]], Command]:
+    """Make a command of a function, whose docstring is the description. See :class:`Command`."""
 
-    def decorate(run: Run) -> Verb:
-        import_help = (run.__doc__ or "").strip()
-        return Verb(name, usage, run, flags=flags, examples=examples, help=import_help, creates=creates,
-                    failed=failed)
+    def decorate(run: Callable[[Factory, OptionsT], None]) -> Command:
+        decorated = Command(usage, run, options_class, help=(run.__doc__ or "").strip(), examples=examples)
+        decorated.creates = creates
+        decorated.flag_error_status = flag_error_status
+        return decorated
 
     return decorate
 
 
 def walk(entries: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
-    """Every command of a catalogue, groups before their own: ``("rollout undo", entry)``."""
+    """Yield every command of a catalogue, groups before their own: ``("rollout undo", entry)``."""
     for name, entry in entries.items():
         yield name, entry
-        for inner, one in walk(entry.commands):
-            yield f"{name} {inner}", one
+        for inner, inner_entry in walk(entry.commands):
+            yield f"{name} {inner}", inner_entry

@@ -9,46 +9,85 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from kubepy.quoting import printable
+import click
+
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api.values import goformat
 
 
 class FlagSyntaxError(Exception):
-    """What is wrong with the flags, in pflag's words."""
+    """A mistake in the flags, in pflag's words."""
 
 
 class HelpRequested(Exception):
     """``-h`` or ``--help`` was given."""
 
 
-class Flag(NamedTuple):
-    """One flag. ``parse`` turns a value into what the command gets, or raises ValueError with Go's words.
+class FlagKind(NamedTuple):
+    """The type of a flag's value.
 
-    ``repeated``: every value adds to a list (``parse`` returns a list), the first one replacing the default.
+    :param parse: turns the text of a value into the value, or raises ValueError with Go's words.
+    :param no_value: the text that the flag alone stands for; None: a value must follow.
+    :param repeated: every value adds to a list (``parse`` returns a list), the first one replacing the default.
     """
 
-    name: str
-    short: str
-    default: Any
     parse: Callable[[str], Any]
     no_value: str | None = None
     repeated: bool = False
-    help: str = ""
-    hidden: bool = False
-    deprecated: str = ""
 
-    @property
-    def attribute(self) -> str:
-        return self.name.replace("-", "_")
+
+class Flag(click.Option):
+    """One flag: a field of a command's options.
+
+    :param long: the name behind the two dashes (``dry-run``); ``name``, from click, is the field's (``dry_run``).
+    :param short: the letter behind one dash, "" for none.
+    :param more: click's own: ``hidden``; ``deprecated`` is the text to print when the flag is used.
+    """
+
+    name: str
+    help: str
+    deprecated: str
+
+    def __init__(self, long: str, short: str, default: Any, kind: FlagKind, help: str = "", **more: Any) -> None:
+        words = [long.replace("-", "_"), f"--{long}", *([f"-{short}"] if short else [])]
+        super().__init__(words, type=click.UNPROCESSED, multiple=kind.repeated, **{"deprecated": "", **more})
+        self.long = long
+        self.short = short
+        self.default = default
+        self.parse, self.no_value, self.repeated = kind
+        self.help = help
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
 
     @property
     def label(self) -> str:
-        """How pflag names it in an error: ``-f, --filename`` or ``--filename``."""
-        return f"-{self.short}, --{self.name}" if self.short else f"--{self.name}"
+        """The flag as pflag names it in an error: ``-f, --filename`` or ``--filename``."""
+        return f"-{self.short}, --{self.long}" if self.short else f"--{self.long}"
+
+    @property
+    def default_text(self) -> str:
+        """The default as Go prints it: ``false``, ``''``, ``[a,b]``, ``1m0s``."""
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        if isinstance(self.default, list):
+            return f"[{','.join(self.default)}]"
+        if isinstance(self.default, float):
+            return go_duration(self.default)
+        return f"'{self.default}'" if isinstance(self.default, str) else str(self.default)
 
 
 class Parsed(NamedTuple):
-    """``dash``: how many of ``args`` came before ``--`` (-1 without one); ``given``: the flags by name and with what
-    was said, in the order of the words."""
+    """The words of a command line, read.
+
+    :param args: the words that are neither flags nor values of flags.
+    :param dash: the number of ``args`` before ``--`` (-1 without one).
+    :param values: the value of every flag, by the flag's ``name``.
+    :param given: the flags on the line by their long names, each with its text, in the order of the words.
+    """
 
     args: list[str]
     dash: int
@@ -56,35 +95,46 @@ class Parsed(NamedTuple):
     given: list[tuple[str, str]]
 
 
-# --- kinds of flags -----------------------------------------------------------------------------------------------
+# --- fields of options --------------------------------------------------------------------------------------------
+#
+# Each of these declares a field of an options class (see kubepy.cli.runtime.options), whose annotation is its type.
 
 
-def boolean(name: str, short: str = "", default: bool = False, help: str = "", **more: Any) -> Flag:
-    return Flag(name, short, default, parse_bool, "true", help=help, **more)
+def bool_flag(long: str, short: str = "", default: bool = False, help: str = "", **more: Any) -> Any:
+    return Flag(long, short, default, FlagKind(parse_bool, "true"), help, **more)
 
 
-def string(name: str, short: str = "", default: str = "", help: str = "", **more: Any) -> Flag:
-    return Flag(name, short, default, str, help=help, **more)
+def string_flag(long: str, short: str = "", default: str = "", help: str = "", **more: Any) -> Any:
+    """Declare a string; ``no_value=…``: the value that the flag alone stands for."""
+    return Flag(long, short, default, FlagKind(str, more.pop("no_value", None)), help, **more)
 
 
-def integer(name: str, short: str = "", default: int = 0, help: str = "", bits: int = 64, **more: Any) -> Flag:
-    """``bits``: how many the number may take; more are an error."""
-    return Flag(name, short, default, lambda text: parse_int(text, bits), help=help, **more)
+def int_flag(long: str, short: str = "", default: int = 0, help: str = "", bits: int = 64, **more: Any) -> Any:
+    """Declare an integer of so many ``bits``."""
+    return Flag(long, short, default, FlagKind(lambda text: parse_int(text, bits)), help, **more)
 
 
-def duration(name: str, short: str = "", default: float = 0.0, help: str = "", **more: Any) -> Flag:
-    """A Go duration; its value is in seconds."""
-    return Flag(name, short, default, parse_duration, help=help, **more)
+def duration_flag(long: str, short: str = "", default: float = 0.0, help: str = "", **more: Any) -> Any:
+    """Declare a Go duration; its value is in seconds."""
+    return Flag(long, short, default, FlagKind(parse_duration), help, **more)
 
 
-def strings(name: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Flag:
-    """pflag's StringSlice: repeated, and commas separate values."""
-    return Flag(name, short, list(default), split_csv, repeated=True, help=help, **more)
+def string_slice_flag(long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Any:
+    """Declare pflag's StringSlice: repeated, and commas separate values."""
+    return Flag(long, short, list(default), FlagKind(split_csv, repeated=True), help, **more)
 
 
-def string_array(name: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Flag:
-    """pflag's StringArray: repeated, commas are part of the value."""
-    return Flag(name, short, list(default), lambda text: [text], repeated=True, help=help, **more)
+def string_array_flag(long: str, short: str = "", default: Sequence[str] = (), help: str = "", **more: Any) -> Any:
+    """Declare pflag's StringArray: repeated, commas are part of the value."""
+    return Flag(long, short, list(default), FlagKind(lambda text: [text], repeated=True), help, **more)
+
+
+def typed_flag(long: str, default: Any, parse: Callable[[str], Any], help: str = "", **more: Any) -> Any:
+    """Declare a value that ``parse`` reads: raises ValueError with Go's words."""
+    return Flag(long, "", default, FlagKind(parse), help, **more)
+
+
+# --- values -------------------------------------------------------------------------------------------------------
 
 
 def parse_bool(text: str) -> bool:
@@ -92,7 +142,7 @@ def parse_bool(text: str) -> bool:
         return True
     if text in ("0", "f", "F", "FALSE", "false", "False"):
         return False
-    raise ValueError(f"strconv.ParseBool: parsing {go_quoted(text)}: invalid syntax")
+    raise ValueError(f"strconv.ParseBool: parsing {quote(text)}: invalid syntax")
 
 
 def parse_int(text: str, bits: int = 64) -> int:
@@ -105,10 +155,10 @@ def parse_int(text: str, bits: int = 64) -> int:
         is_long = digits.isascii() and digits.isdecimal() and len(digits) > MAX_DIGITS
         value = 2**64 if is_long else int(f"0o{digits[1:]}" if octal else digits, 0)
     except ValueError:
-        raise ValueError(f"strconv.ParseInt: parsing {go_quoted(text)}: invalid syntax") from None
+        raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax") from None
     value = -value if text.startswith("-") else value
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-        raise ValueError(f"strconv.ParseInt: parsing {go_quoted(text)}: value out of range")
+        raise ValueError(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
     return value
 
 
@@ -136,20 +186,15 @@ def parse_duration(text: str) -> float:
         unit = re.match(r"[^0-9.]*", rest[number.end():])
         word = unit[0] if unit else ""
         if not word:
-            raise ValueError(f"time: missing unit in duration {_quoted(text)}")
+            raise ValueError(f"time: missing unit in duration {goformat.quote_bytes(text)}")
         if word not in UNITS:
-            raise ValueError(f"time: unknown unit {_quoted(word)} in duration {_quoted(text)}")
+            raise ValueError(f"time: unknown unit {goformat.quote_bytes(word)} in duration "
+                             f"{goformat.quote_bytes(text)}")
         total += float(number[0]) * UNITS[word]
         rest = rest[number.end() + len(word):]
     if rest or not unsigned or total > MAX_DURATION:
-        raise ValueError(f"time: invalid duration {_quoted(text)}")
+        raise ValueError(f"time: invalid duration {goformat.quote_bytes(text)}")
     return -total if text.startswith("-") else total
-
-
-def _quoted(text: str) -> str:
-    from kubepy.api.values.goformat import quote_bytes
-
-    return quote_bytes(text)
 
 
 def go_duration(seconds: float) -> str:
@@ -211,9 +256,9 @@ def _bare_field(text: str, start: int) -> tuple[str, int]:
     """The field that begins there, and where its comma is."""
     end = text.find(",", start)
     end = len(text) if end < 0 else end
-    quote = text.find('"', start, end)
-    if quote >= 0:
-        raise ValueError(f'parse error on line 1, column {_column(text, quote)}: bare " in non-quoted-field')
+    mark = text.find('"', start, end)
+    if mark >= 0:
+        raise ValueError(f'parse error on line 1, column {_column(text, mark)}: bare " in non-quoted-field')
     return text[start:end], end
 
 
@@ -236,27 +281,24 @@ def _column(text: str, position: int) -> int:
     return len(text[:position].encode()) + 1
 
 
-def go_quoted(text: str) -> str:
-    from kubepy.api.values.goformat import quote
-
-    return quote(text)
-
-
-# Of every command; it only counts when everything else is right.
-HELP = boolean("help", "h")
+# Every command has it; it only counts when everything else is right.
+HELP: Flag = bool_flag("help", "h")
 
 
 # --- parsing ------------------------------------------------------------------------------------------------------
 
 
 class Parser:
-    """Reads one command's words. ``flags`` are its own and the global ones; of two with one name the first counts."""
+    """A reader of one command's words.
+
+    :param flags: the command's own and the global ones; of two with one name the first counts.
+    """
 
     def __init__(self, flags: Iterable[Flag]) -> None:
         self.by_name: dict[str, Flag] = {}
         self.by_short: dict[str, Flag] = {}
         for flag in flags:
-            self.by_name.setdefault(flag.name, flag)
+            self.by_name.setdefault(flag.long, flag)
             if flag.short:
                 self.by_short.setdefault(flag.short, flag)
         self._values: dict[str, Any] = {}
@@ -265,7 +307,7 @@ class Parser:
 
     def parse(self, words: Sequence[str]) -> Parsed:
         """Raises FlagSyntaxError, HelpRequested."""
-        self._values = {flag.attribute: flag.default for flag in self.by_name.values()}
+        self._values = {flag.name: flag.default for flag in self.by_name.values()}
         self._given = []
         self._wants_help = False
         args, dash = self._words(words)
@@ -352,11 +394,11 @@ class Parser:
         try:
             value = flag.parse(text)
         except ValueError as error:
-            raise FlagSyntaxError(f'invalid argument {go_quoted(text)} for "{flag.label}" flag: {error}') from None
+            raise FlagSyntaxError(f'invalid argument {quote(text)} for "{flag.label}" flag: {error}') from None
         if flag is HELP:
             self._wants_help = value
             return
-        if flag.repeated and any(name == flag.name for name, _ in self._given):
-            value = self._values[flag.attribute] + value
-        self._values[flag.attribute] = value
-        self._given.append((flag.name, text))
+        if flag.repeated and any(name == flag.long for name, _ in self._given):
+            value = self._values[flag.name] + value
+        self._values[flag.name] = value
+        self._given.append((flag.long, text))

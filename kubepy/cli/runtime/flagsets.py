@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import Flag, boolean, integer, parse_bool, string, string_array, strings
-from kubepy.cli.runtime.session import Session
-from kubepy.quoting import printable, quote
+from typing import Any
 
-# The managers that kubectl names itself as, by verb.
-CLIENT_SIDE_APPLY = "kubectl-client-side-apply"
-SERVER_SIDE_APPLY = "kubectl"
-UNNAMED = "kubectl"  # of verbs that name no manager, by the program's name
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import int_flag as integer
+from kubepy.cli.runtime.flags import string_array_flag as string_array
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.flags import string_slice_flag as strings
+from kubepy.cli.runtime.options import CLIENT as CLIENT
+from kubepy.cli.runtime.options import CLIENT_SIDE_APPLY as CLIENT_SIDE_APPLY
+from kubepy.cli.runtime.options import NONE as NONE
+from kubepy.cli.runtime.options import SERVER as SERVER
+from kubepy.cli.runtime.options import SERVER_SIDE_APPLY as SERVER_SIDE_APPLY
+from kubepy.cli.runtime.options import UNNAMED as UNNAMED
+from kubepy.cli.runtime.options import pairs_from as pairs_from
 
 
 def filename_flags(what: str) -> list[Flag]:
@@ -24,22 +30,22 @@ def filename_flags(what: str) -> list[Flag]:
     ]
 
 
-def selector_flag() -> Flag:
+def selector_flag() -> Any:
     return string("selector", "l", help="Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin' "
                   "(e.g. -l key1=value1,key2 in (a,b)). Matching objects must satisfy all of the constraints.")
 
 
-def field_selector_flag() -> Flag:
+def field_selector_flag() -> Any:
     return string("field-selector", help="Selector (field query) to filter on, supports '=', '==', and '!=' (e.g. "
                   "--field-selector key1=value1,key2=value2). Each kind supports only some fields.")
 
 
-def all_namespaces_flag() -> Flag:
+def all_namespaces_flag() -> Any:
     return boolean("all-namespaces", "A", help="If present, the objects across all namespaces. The namespace of "
                    "--namespace is ignored.")
 
 
-def subresource_flag(what: str) -> Flag:
+def subresource_flag(what: str) -> Any:
     return string("subresource", help=f"If specified, {what} will operate on the subresource of the requested object.")
 
 
@@ -57,18 +63,18 @@ def output_flags(formats: str = "json|yaml|kyaml|name|go-template|go-template-fi
     ]
 
 
-def dry_run_flag() -> Flag:
+def dry_run_flag() -> Any:
     return string("dry-run", default="none", no_value="unchanged", help='Must be "none", "server", or "client". If '
                   "client, only print the object that would be sent, without sending it. If server, submit the request "
                   "without persisting the resource.")
 
 
-def validate_flag() -> Flag:
+def validate_flag() -> Any:
     return string("validate", default="strict", no_value="strict", help="Must be one of: strict (or true), warn, "
                   "ignore (or false). What to do about unknown fields: fail, warn, or drop them silently.")
 
 
-def field_manager_flag(default: str) -> Flag:
+def field_manager_flag(default: str) -> Any:
     return string("field-manager", default=default, help="Name of the manager used to track field ownership.")
 
 
@@ -79,36 +85,29 @@ def server_side_flags() -> list[Flag]:
     ]
 
 
-def server_side_manager(given: Invocation) -> str:
-    """The manager of an apply: the flag's value if it was given, else one for each side that apply can run on."""
-    if given.server_side and not given.changed("field-manager"):
-        return SERVER_SIDE_APPLY
-    return str(given.field_manager)
-
-
-def save_config_flag() -> Flag:
+def save_config_flag() -> Any:
     return boolean("save-config", help="If true, the configuration of current object will be saved in its annotation, "
                    "for a later apply.")
 
 
-def record_flag() -> Flag:
+def record_flag() -> Any:
     return boolean("record", deprecated="--record will be removed in the future")
 
 
-def chunk_size_flag() -> Flag:
+def chunk_size_flag() -> Any:
     return integer("chunk-size", default=500, help="Accepted as kubectl does; lists are never split.")
 
 
-def local_flag(verb: str) -> Flag:
+def local_flag(verb: str) -> Any:
     return boolean("local", help=f"If true, {verb} will NOT contact the cluster but run locally.")
 
 
-def raw_flag(method: str) -> Flag:
+def raw_flag(method: str) -> Any:
     return string("raw", help=f"The path of a {method} request, which the file is sent with: print what a server would "
                   "answer.")
 
 
-def windows_line_endings_flag() -> Flag:
+def windows_line_endings_flag() -> Any:
     return boolean("windows-line-endings", help="If true, the file that is edited has the line endings of Windows.")
 
 
@@ -121,68 +120,21 @@ def prune_flags() -> list[Flag]:
     ]
 
 
-# --- what the values mean -----------------------------------------------------------------------------------------
-
-NONE, CLIENT, SERVER = "none", "client", "server"
-
-
-def dry_run(session: Session, given: Invocation) -> str:
-    """``none``, ``client`` or ``server``; the old boolean values warn."""
-    strategy, place, complaint = _dry_run(given.dry_run)
-    if strategy != NONE:
-        session.rehearse()
-    if complaint:
-        session.log(place, complaint)
-    return strategy
+def dry_run(factory: Factory, options: Any) -> str:
+    return factory.dry_run_strategy(options)
 
 
-def _dry_run(value: str) -> tuple[str, str, str]:
-    """The strategy, and what is to be said of the value, and where kubectl says it."""
-    if value in (NONE, CLIENT, SERVER):
-        return value, "", ""
-    if value == "unchanged":
-        return CLIENT, "helpers.go:719", "--dry-run is deprecated and can be replaced with --dry-run=client."
-    try:
-        meant, place = (CLIENT, "helpers.go:733") if parse_bool(value) else (NONE, "helpers.go:736")
-    except ValueError:
-        raise CliError(printable(f'Invalid dry-run value ({value}). Must be "none", "server", or "client".')) from None
-    return meant, place, f"--dry-run={value} is deprecated (boolean value) and can be replaced with --dry-run={meant}."
+def field_validation(options: Any) -> str:
+    return str(options.field_validation())
 
 
-def field_validation(given: Invocation) -> str:
-    """``Strict``, ``Warn`` or ``Ignore``."""
-    value: str = given.validate
-    if value in ("strict", "warn", "ignore"):
-        return value.capitalize()
-    try:
-        return "Strict" if parse_bool(value) else "Ignore"
-    except ValueError:
-        raise CliError(f"invalid - validate option {quote(value)}; must be one of: strict (or true), warn, "
-                       "ignore (or false)") from None
+def no_arguments(options: Any) -> None:
+    options.require_no_args()
 
 
-def no_arguments(given: Invocation) -> None:
-    """Raise for words where only flags are taken."""
-    if given.args:
-        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
+def require_files(options: Any) -> None:
+    options.require_files()
 
 
-def require_files(given: Invocation) -> None:
-    """``RequireFilenameOrKustomize``: -f or -k; that they exclude each other ``resources.find`` says."""
-    if not given.filename and not given.kustomize:
-        raise CliError("must specify one of -f and -k")
-
-
-def pairs_from(args: list[str], what: str) -> tuple[list[str], list[str]]:
-    """Split ``TYPE NAME key=value key-`` into resources and changes (``GetResourcesAndPairs``)."""
-    resources: list[str] = []
-    changes: list[str] = []
-    for word in args:
-        is_change = ("=" in word and word[0] != "=") or (word.endswith("-") and word != "-")
-        if is_change:
-            changes.append(word)
-        elif changes:
-            raise CliError(f"all resources must be specified before {what} changes: {word}")
-        else:
-            resources.append(word)
-    return resources, changes
+def server_side_manager(options: Any) -> str:
+    return str(options.apply_manager())

@@ -1,87 +1,52 @@
-"""The text of ``--help``: what a command does, examples, its flags, how it is called (kubectl's order of things)."""
+"""The parts of ``--help``: what a command does, examples, its commands and flags."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
-from kubepy.cli.runtime.flags import Flag, go_duration
-
-if TYPE_CHECKING:
-    from kubepy.cli.runtime.command import Verb
+from kubepy.cli.runtime.flags import Flag
 
 
-def help_text(command: Verb, path: str) -> str:
-    parts = [_description(command), _examples(command), _commands(command), options_text("Options:", command.flags),
-             _usage(command, path), _footer(command, path)]
-    return "\n\n".join(part for part in parts if part)
+def description(text: str) -> str:
+    return textwrap.dedent(f"    {text}").strip()
 
 
-def overview(root: Verb, groups: Mapping[str, Sequence[str]]) -> str:
-    """The help of ``kubepy`` itself: every command, in ``groups`` of names by title."""
-    parts = [_description(root)]
-    for title, names in groups.items():
-        parts.append(f"{title}:\n" + "\n".join(f"  {name:<15} {root.entries[name].summary}" for name in names))
-    parts.append(f"Usage:\n  {root.name} [flags] [options]")
-    parts.append(f'Use "{root.name} COMMAND --help" for more information about a command.\n{_more(str(root.name))}')
-    return "\n\n".join(parts)
+def examples(text: str) -> str:
+    return "Examples:\n" + textwrap.indent(textwrap.dedent(text).strip("\n"), "  ") if text else ""
 
 
-def _description(command: Verb) -> str:
-    return textwrap.dedent(f"    {command.help or ''}").strip()
-
-
-def _examples(command: Verb) -> str:
-    if not command.examples:
+def commands(summaries: Mapping[str, str]) -> str:
+    """List the sub-commands of a group in order of name; "" for none."""
+    if not summaries:
         return ""
-    return "Examples:\n" + textwrap.indent(textwrap.dedent(command.examples).strip("\n"), "  ")
-
-
-def _commands(command: Verb) -> str:
-    if not command.entries:
-        return ""
-    width = max(len(name) for name in command.entries)
-    lines = [f"  {name:<{width}}  {entry.summary}" for name, entry in sorted(command.entries.items())]
+    width = max(len(name) for name in summaries)
+    lines = [f"  {name:<{width}}  {summary}" for name, summary in sorted(summaries.items())]
     return "Available Commands:\n" + "\n".join(lines)
 
 
-def options_text(title: str, flags: tuple[Flag, ...]) -> str:
-    """``title`` and, for each flag in order of name, its default and what it does."""
-    shown = sorted((flag for flag in flags if not flag.hidden and not flag.deprecated), key=lambda flag: flag.name)
-    if not shown:
-        return ""
-    return "\n\n".join([title, *(_option(flag) for flag in shown)]).replace(f"{title}\n\n", f"{title}\n", 1)
+def options_text(title: str, flags: Iterable[Flag]) -> str:
+    """Return ``title`` and, for each flag in order of name, its default and its help; "" without flags to show."""
+    parts = []
+    for flag in sorted(flags, key=lambda flag: flag.long):
+        if flag.hidden or flag.deprecated:
+            continue
+        short = f"-{flag.short}, " if flag.short else ""
+        text = textwrap.fill(flag.help, 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        parts.append(f"    {short}--{flag.long}={flag.default_text}:" + (f"\n{text}" if text else ""))
+    return f"{title}\n" + "\n\n".join(parts) if parts else ""
 
 
-def _option(flag: Flag) -> str:
-    head = f"-{flag.short}, " if flag.short else ""
-    text = textwrap.fill(flag.help, 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
-    return f"    {head}--{flag.name}={default_text(flag)}:" + (f"\n{text}" if flag.help else "")
+def overview(program: str, about: str, groups: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the help of ``kubepy`` itself: the summaries of commands by group and name."""
+    parts = [description(about)]
+    for title, summaries in groups.items():
+        parts.append(f"{title}:\n" + "\n".join(f"  {name:<15} {summary}" for name, summary in summaries.items()))
+    parts += [f"Usage:\n  {program} [flags] [options]", footer(program, program)]
+    return "\n\n".join(parts)
 
 
-def default_text(flag: Flag) -> str:
-    """A default as Go prints it: ``false``, ``''``, ``[a,b]``, ``1m0s``."""
-    if isinstance(flag.default, bool):
-        return str(flag.default).lower()
-    if isinstance(flag.default, list):
-        return f"[{','.join(flag.default)}]"
-    if isinstance(flag.default, float):
-        return go_duration(flag.default)
-    return f"'{flag.default}'" if isinstance(flag.default, str) else str(flag.default)
-
-
-def _usage(command: Verb, path: str) -> str:
-    if command.run is None:
-        return f"Usage:\n  {path} COMMAND [options]"
-    prefix = path.rpartition(" ")[0] or path
-    return f"Usage:\n  {prefix} {command.usage} [options]"
-
-
-def _footer(command: Verb, path: str) -> str:
-    more = _more(path.partition(" ")[0])
-    return f'Use "{path} COMMAND --help" for more information about a command.\n{more}' if command.entries else more
-
-
-def _more(program: str) -> str:
-    return f'Use "{program} options" for a list of global command-line options (applies to all commands).'
+def footer(program: str, group: str) -> str:
+    """Point to further help; ``group`` is the path of a command that has sub-commands, else ""."""
+    more = f'Use "{program} options" for a list of global command-line options (applies to all commands).'
+    return f'Use "{group} COMMAND --help" for more information about a command.\n{more}' if group else more

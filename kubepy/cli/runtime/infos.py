@@ -1,5 +1,4 @@
-"""What a command asks for (:class:`Query`), one object it is about (:class:`Info`), and what was found,
-visited in order (:class:`Result`).
+"""One object that a command is about (:class:`Info`), and what was found, visited in order (:class:`Result`).
 
 Upstream: ``cli-runtime/pkg/resource/{visitor,result}.go``.
 """
@@ -12,7 +11,8 @@ from typing import NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import AggregateError, CliError, is_expected, raise_all
-from kubepy.cli.runtime.session import DEFAULT_NAMESPACE, Session
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.options import DEFAULT_NAMESPACE
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
 
@@ -20,27 +20,11 @@ with lazy_imports():
     from kubepy.api import errors as api_errors
 
 
-class Query(NamedTuple):
-    """What words and flags ask for. ``namespace`` None: all namespaces (only selectors can be answered)."""
-
-    args: list[str]
-    filenames: list[str]
-    namespace: str | None
-    enforce_namespace: bool
-    selector: str | None
-    field_selector: str
-    subresource: str
-    validation: str = "Ignore"
-    local: bool = False
-    kustomization: str = ""
-    typed: bool = False
-
-
 class Info:
-    """One object a command is about: what was asked for, and the object when it is known.
+    """One object that a command is about: its type, namespace and name, and the object itself when it is known.
 
     ``object`` is shared when it comes from the cluster (read-only), and this Info's own when it comes from a file.
-    ``source`` is the file it comes from ("" otherwise), ``line`` where in it.
+    ``source`` is the file ("" otherwise), ``line`` the line in it.
     """
 
     __slots__ = ("line", "name", "namespace", "object", "resource", "source", "subresource")
@@ -57,49 +41,48 @@ class Info:
 
     @property
     def content(self) -> Object:
-        """The object, which must be known."""
+        """The object; only for an Info whose object is known."""
         assert self.object is not None
         return self.object
 
     @property
     def object_name(self) -> str:
-        """``daemonsets/x``: how warnings and timeouts name it."""
+        """``daemonsets/x``: the name in warnings and timeouts."""
         return f"{self.resource.plural}/{self.name}"
 
     @property
     def printed_name(self) -> str:
-        """``daemonset.apps/x``: how success messages and ``-o name`` name it."""
+        """``daemonset.apps/x``: the name in success messages and ``-o name``."""
         return printable(f"{printed_kind(self.resource)}/{self.name}")
 
     def __str__(self) -> str:
-        one = self.resource
-        group_version = one.api_version if one.group else f"/{one.version}"
-        return (f'Resource: {quote(resource_text(one))}, GroupVersionKind: "{group_version}, Kind={one.kind}"\n'
+        resource = self.resource
+        group_version = resource.api_version if resource.group else f"/{resource.version}"
+        return (f'Resource: {quote(resource_text(resource))}, GroupVersionKind: "{group_version}, '
+                f'Kind={resource.kind}"\n'
                 f"Name: {quote(self.name)}, Namespace: {quote(self.namespace)}")
 
-    def get(self, session: Session) -> Object:
+    def get(self, factory: Factory) -> Object:
         """Read the object from the cluster into ``object``. Raises NotFound, of the namespace if that is missing."""
         if not self.name:
             raise CliError("resource name may not be empty")
         try:
-            self.object = self._read(session)
+            self.object = self._read(factory)
         except Exception as error:
             if isinstance(error, api_errors.NotFound) and self.namespace not in ("", DEFAULT_NAMESPACE):
-                session.client.get("namespaces", self.namespace)
+                factory.client.get("namespaces", self.namespace)
             raise
         return self.object
 
-    def _read(self, session: Session) -> Object:
+    def _read(self, factory: Factory) -> Object:
         if self.subresource == "scale":
-            return session.client.get_scale(self.resource.key, self.name, namespace=self.namespace)
+            return factory.client.get(self.resource.key, self.name, namespace=self.namespace, subresource="scale")
         if self.subresource and self.subresource not in self.resource.subresources:
-            from kubepy.api.errors import no_such_resource
-
-            raise no_such_resource()
-        return session.client.get(self.resource.address, self.name, namespace=self.namespace)
+            raise api_errors.no_such_resource()
+        return factory.client.get(self.resource.gvr, self.name, namespace=self.namespace)
 
     def refresh(self, obj: Object) -> None:
-        """Take what the cluster answered."""
+        """Hold the object that the cluster answered with."""
         self.object = obj
         self.name = obj["metadata"].get("name", "")
         self.namespace = obj["metadata"].get("namespace", "")
@@ -120,13 +103,13 @@ def resource_text(resource: Resource) -> str:
     return f"{resource.group}/{resource.version}, Resource={resource.plural}"
 
 
-# An exception stands for what could not be found or read; it is reported after the errors of single objects.
+# An exception stands for an object that could not be found or read; it is reported after the errors of single objects.
 Found = Info | Exception
 Act = Callable[[Info], None]
 
 
 class Scope(NamedTuple):
-    """A type that was asked for without names: what a watch follows. ``namespace`` None: all."""
+    """A type without names of objects on the line, which a watch follows. ``namespace`` None: all."""
 
     resource: Resource
     namespace: str | None
@@ -135,10 +118,12 @@ class Scope(NamedTuple):
 
 
 class Result:
-    """What was found, visited one by one; objects are read when they are visited.
+    """The objects found, visited one by one; they are read when they are visited.
 
-    ``prepare`` is done with each before it is visited. ``single``: one object was named, and is printed as itself, not
-    in a List. ``scopes``: the types that were asked for without names.
+    :param found: the objects, and errors in place of those that could not be found.
+    :param prepare: done with each object before it is visited.
+    :param single: one object was named, and is printed as itself, not in a List.
+    :param scopes: the types on the line without names.
     """
 
     def __init__(self, found: Iterable[Found], *, prepare: Act | None = None, single: bool = False,
@@ -154,7 +139,7 @@ class Result:
         self._ignores_not_found = True
 
     def kept(self) -> Result:
-        """The same result, read once, so that it can be shown before it is used."""
+        """Return the same result, read once, so that it can be shown before it is used."""
         kept = Result(list(self._found), prepare=self._prepare, single=self.single, scopes=self.scopes)
         kept._ignores_not_found = self._ignores_not_found
         return kept
@@ -165,21 +150,21 @@ class Result:
 
     def visit_until_error(self, act: Act) -> None:
         """Call ``act`` with each Info, up to the first error."""
-        for one in self._found:
-            if isinstance(one, Exception):
-                raise one
-            self._visit(one, act)
+        for info in self._found:
+            if isinstance(info, Exception):
+                raise info
+            self._visit(info, act)
 
     def errors_of(self, act: Act) -> list[Exception]:
-        """Call ``act`` with each Info: its errors, then those of finding them, which are one."""
+        """Call ``act`` with each Info; return its errors, then those of finding the objects as one."""
         errors: list[Exception] = []
         not_found: list[Exception] = []
-        for one in self._found:
-            if isinstance(one, Exception):
-                not_found += self._counted(one)
+        for info in self._found:
+            if isinstance(info, Exception):
+                not_found += self._counted(info)
                 continue
             try:
-                self._visit(one, act)
+                self._visit(info, act)
             except Exception as error:
                 if not is_expected(error):
                     raise
@@ -195,13 +180,13 @@ class Result:
         return [] if self._ignores_not_found and isinstance(error, api_errors.NotFound) else [error]
 
     def infos(self) -> tuple[list[Info], list[Exception]]:
-        """What was found, and what went wrong, as one error."""
+        """Return the objects found, and the errors as one."""
         infos: list[Info] = []
         errors = self.errors_of(infos.append)
         return infos, errors if len(errors) < 2 else [AggregateError(errors)]
 
     def all_infos(self) -> list[Info]:
-        """Every Info, or the errors raised."""
+        """Return the objects found. Raises the errors, if there are any."""
         infos, errors = self.infos()
         raise_all(errors)
         return infos

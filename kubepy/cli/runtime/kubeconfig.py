@@ -70,7 +70,7 @@ def _entries(found: list[Entry], kind: str) -> Entries:
 
 def write(home: str, config: Kubeconfig) -> None:
     """Replace the file, which only its owner may read. Raises CliError when it cannot be written, FolderError."""
-    from kubepy.storage import index
+    from kubepy.storage.folder import index
 
     path = os.path.join(home, FILE)
     temporary = f"{path}.{os.getpid()}.tmp"

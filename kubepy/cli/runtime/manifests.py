@@ -16,9 +16,9 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.api.values.goformat import json_type_name, printable, quote
 from kubepy.cli.errors import CliError
-from kubepy.cli.reading import MAX_MANIFESTS, read_bytes, read_standard_input
+from kubepy.cli.files import MAX_MANIFESTS, read_bytes, read_standard_input
+from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.infos import Found, Info
-from kubepy.cli.runtime.session import Session
 
 EXTENSIONS = (".json", ".yaml", ".yml")
 STDIN = "STDIN"
@@ -99,17 +99,17 @@ class Manifest(NamedTuple):
     is_list: bool = False
 
 
-def read(session: Session, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
+def read(factory: Factory, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
     """The documents of one file (``-``: standard input). What breaks the stream comes last."""
     try:
-        text = read_text(session, path)
+        text = read_text(factory, path)
     except CliError as error:
         yield Manifest([error])
         return
-    yield from read_stream(session, text, STDIN if path == "-" else path, validation, local=local)
+    yield from read_stream(factory, text, STDIN if path == "-" else path, validation, local=local)
 
 
-def read_stream(session: Session, text: str, source: str, validation: str = "Ignore", *,
+def read_stream(factory: Factory, text: str, source: str, validation: str = "Ignore", *,
                 local: bool = False) -> Iterator[Manifest]:
     """The documents of a text."""
     from kubepy.cli.runtime.validation import validate
@@ -118,8 +118,8 @@ def read_stream(session: Session, text: str, source: str, validation: str = "Ign
 
     try:
         for document in load_each(text):
-            validate(session, document.object, source, validation)
-            yield manifest_of(session, document.object, source, document.line, local=local)
+            validate(factory, document.object, source, validation)
+            yield manifest_of(factory, document.object, source, document.line, local=local)
     except NumberRangeError as error:
         yield Manifest([CliError(f"unable to decode {quote(source)}: {error}")])
     except YamlError as error:
@@ -130,20 +130,20 @@ def read_stream(session: Session, text: str, source: str, validation: str = "Ign
         yield Manifest([error])
 
 
-def read_kustomization(session: Session, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
+def read_kustomization(factory: Factory, path: str, validation: str, *, local: bool = False) -> Iterator[Manifest]:
     """The objects of a kustomization folder. Raises CliError."""
     from kubepy.cli.kustomization.target import build
     from kubepy.cli.runtime.validation import validate
 
-    for obj in build(path, session.say):
-        validate(session, obj, path, validation)
-        yield manifest_of(session, obj, path, 0, local=local)
+    for obj in build(path, factory.say):
+        validate(factory, obj, path, validation)
+        yield manifest_of(factory, obj, path, 0, local=local)
 
 
-def read_text(session: Session, path: str) -> str:
+def read_text(factory: Factory, path: str) -> str:
     """The text of a file, by its byte order mark, else UTF-8; what is none is replaced. Raises CliError."""
     if path == "-":
-        return decoded(read_standard_input(session.stdin, MAX_MANIFESTS))
+        return decoded(read_standard_input(factory.stdin, MAX_MANIFESTS))
     try:
         return decoded(read_bytes(path, MAX_MANIFESTS))
     except IsADirectoryError:
@@ -163,16 +163,16 @@ def decoded(data: bytes) -> str:
 # --- objects ------------------------------------------------------------------------------------------------------
 
 
-def manifest_of(session: Session, content: Any, source: str, line: int, *, local: bool = False) -> Manifest:
+def manifest_of(factory: Factory, content: Any, source: str, line: int, *, local: bool = False) -> Manifest:
     """The object of a document, or the objects of a List in it (``infoForData``, ``FlattenListVisitor``)."""
     if problem := shape_problem(content):
         return Manifest([CliError(f"unable to decode {quote(source)}: {problem}")])
-    info = _info(session, content, source, line, local)
+    info = _info(factory, content, source, line, local)
     if not is_list(content) or isinstance(info, Exception):
         return Manifest([info])
     if any(isinstance(item.get("items"), list) for item in content["items"] or ()):
         return Manifest([CliError("*unstructured.Unstructured is not a list: no Items field in this object")])
-    return Manifest((_item_info(session, item, source, line, local) for item in _items(content)), is_list=True)
+    return Manifest((_item_info(factory, item, source, line, local) for item in _items(content)), is_list=True)
 
 
 def is_list(content: Object) -> bool:
@@ -233,7 +233,7 @@ def _unmarshal(value: Any, field: str, wanted: str) -> str:
     return f"json: cannot unmarshal {json_type_name(value)} into Go struct field {field} of type {wanted}"
 
 
-def _item_info(session: Session, content: Object, source: str, line: int, local: bool) -> Found:
+def _item_info(factory: Factory, content: Object, source: str, line: int, local: bool) -> Found:
     """An item of a List (``infoForObject``)."""
     for name, words in (("kind", "'Kind' is missing in 'object has no kind field '"),
                         ("apiVersion", "'apiVersion' is missing in 'object has no apiVersion field'")):
@@ -242,7 +242,7 @@ def _item_info(session: Session, content: Object, source: str, line: int, local:
     content.setdefault("metadata", {})
     if problem := _metadata_problem({"metadata": _without_labels(content["metadata"])}):
         return CliError(f"unable to decode {quote(source)}: {problem}")
-    info = _info(session, content, source, line, local)
+    info = _info(factory, content, source, line, local)
     return CliError(f"unable to recognize {info.why}") if isinstance(info, NoKindMatchError) else info
 
 
@@ -251,11 +251,11 @@ def _without_labels(metadata: Any) -> Any:
     return {**metadata, "labels": None} if isinstance(metadata, dict) else metadata
 
 
-def _info(session: Session, content: Object, source: str, line: int, local: bool) -> Info | NoKindMatchError:
+def _info(factory: Factory, content: Object, source: str, line: int, local: bool) -> Info | NoKindMatchError:
     meta = content["metadata"]
     name, namespace = meta.get("name") or "", meta.get("namespace") or ""
     api_version, kind = content.get("apiVersion") or "", content["kind"]
-    resource = resource_for(session, api_version, kind)
+    resource = resource_for(factory, api_version, kind)
     if resource is None:
         if not local:
             return NoKindMatchError(name, namespace, source, kind, api_version)
@@ -265,10 +265,10 @@ def _info(session: Session, content: Object, source: str, line: int, local: bool
     return Info(resource, namespace, name, object=content, source=source, line=line)
 
 
-def resource_for(session: Session, api_version: str, kind: str) -> Resource | None:
+def resource_for(factory: Factory, api_version: str, kind: str) -> Resource | None:
     """What discovery maps a kind to: Lists too, of anything in each group and of each kind, and kinds in lower case,
     which the server refuses."""
-    scheme = session.scheme
+    scheme = factory.scheme
     found = scheme.for_kind(api_version, kind) or scheme.for_lowercase_kind(api_version, kind)
     if found is not None or not kind.endswith("List"):
         return found

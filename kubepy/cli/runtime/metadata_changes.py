@@ -9,9 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import Flag, boolean, string
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flags import bool_flag as boolean
+from kubepy.cli.runtime.flags import string_flag as string
 from kubepy.cli.runtime.flagsets import (
     CLIENT,
     SERVER,
@@ -26,9 +29,8 @@ from kubepy.cli.runtime.flagsets import (
     selector_flag,
 )
 from kubepy.cli.runtime.infos import Info, Result
-from kubepy.cli.runtime.record import CHANGE_CAUSE, command_line
-from kubepy.cli.runtime.resources import find
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.objects import CHANGE_CAUSE, command_line
+from kubepy.cli.runtime.verbs import Invocation, find
 from kubepy.quoting import printable
 
 
@@ -86,8 +88,8 @@ def _validate_local(resources: Sequence[str], changes: Changes, has_files: bool,
         raise CliError(f"one or more files must be specified as -f {example}.yaml or --filename={example}.json")
 
 
-def found(session: Session, given: Invocation, resources: Sequence[str]) -> Result:
-    result = find(session, given, args=resources, bare_types=given.all, latest=not given.local, local=given.local)
+def found(factory: Factory, given: Invocation, resources: Sequence[str]) -> Result:
+    result = find(factory, given, args=resources, bare_types=given.all, latest=not given.local, local=given.local)
     if given.resource_version and not result.single:
         raise CliError("--resource-version may only be used with a single resource")
     return result
@@ -113,24 +115,25 @@ def is_local(given: Invocation, changes: Changes) -> bool:
     return bool(given.local or given.list or changes.dry_run == CLIENT)
 
 
-def send(session: Session, given: Invocation, info: Info, changes: Changes) -> Object:
+def send(factory: Factory, given: Invocation, info: Info, changes: Changes) -> Object:
     """Patch the map in the cluster, with the change cause of --record; returns the object as it is then."""
-    from kubepy.apiserver.client import MERGE_PATCH
+    from kubepy.apiserver.request import MERGE_PATCH
 
     meta: Object = {"annotations": {CHANGE_CAUSE: command_line(given)}} if given.record else {}
     meta[changes.field] = {**meta.get(changes.field, {}), **changes.set, **dict.fromkeys(changes.remove)}
     if given.resource_version:
         meta["resourceVersion"] = given.resource_version
-    return session.client.patch(info.resource.address, info.name, {"metadata": meta}, MERGE_PATCH,
-                                namespace=info.namespace, dry_run=changes.dry_run == SERVER,
-                                field_manager=given.field_manager)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, {"metadata": meta}),
+                                namespace=info.namespace,
+                                options=PatchOptions(dry_run=changes.dry_run == SERVER,
+                                                     field_manager=given.field_manager))
 
 
-def print_list(session: Session, info: Info, changes: Changes, *, single: bool) -> None:
+def print_list(factory: Factory, info: Info, changes: Changes, *, single: bool) -> None:
     indent = "" if single else " "
     if not single:
         subject = printable(f"{info.resource.kind}.{info.resource.group}/{info.name}")
-        session.print(f"Listing {changes.field} for {subject}:")
+        factory.print(f"Listing {changes.field} for {subject}:")
     values = changed_values(info, changes)
     for key in sorted(values):
-        session.print(f"{indent}{key}={values[key]}")
+        factory.print(f"{indent}{key}={values[key]}")

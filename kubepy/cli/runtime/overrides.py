@@ -9,9 +9,10 @@ from typing import Any
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.command import Invocation
-from kubepy.cli.runtime.flags import Flag, string
-from kubepy.cli.runtime.typed import type_name
+from kubepy.cli.runtime.flags import Flag
+from kubepy.cli.runtime.flags import string_flag as string
+from kubepy.cli.runtime.objects import type_name
+from kubepy.cli.runtime.verbs import Invocation
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 

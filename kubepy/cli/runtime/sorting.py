@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cmp_to_key
 from typing import Any, NamedTuple
 
 from kubepy.api.jsonpath import JSONPath, JSONPathError, parse, relaxed
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import type_name
-from kubepy.api.values.gosort import go_sorted
 from kubepy.cli.errors import CliError
 from kubepy.quoting import quote
 
@@ -33,21 +33,23 @@ def sort_path(field: str) -> JSONPath:
 
 
 def sorted_by(field: str, objects: Sequence[Object]) -> list[Object]:
-    """Objects in the order of a field, those without it first. Raises CliError if none has it, UnsortableError.
+    """Sort objects by a field. Raises CliError if no object has it, UnsortableError if its values have no order.
 
-    An absent value is less than any other, another absent one included, so that few of them are turned around.
+    Objects without the field come first, in reverse: upstream's comparison calls an absent value less than any other,
+    another absent one included.
     """
     path = sort_path(field)
     found = [_Valued(_first(path, obj), obj) for obj in objects]
-    if objects and not any(one.values for one in found):
+    if objects and not any(valued.values for valued in found):
         raise no_such_field(field)
 
-    def less(one: _Valued, other: _Valued) -> bool:
-        if not one.values:
-            return True
-        return bool(other.values) and _less(field, one.values[0], other.values[0])
+    def compare(left: _Valued, right: _Valued) -> int:
+        left_value, right_value = left.values[0], right.values[0]
+        return -1 if _less(field, left_value, right_value) else int(_less(field, right_value, left_value))
 
-    return [one.obj for one in go_sorted(found, less)]
+    absent = [valued.obj for valued in reversed(found) if not valued.values]
+    in_order = sorted((valued for valued in found if valued.values), key=cmp_to_key(compare))
+    return absent + [valued.obj for valued in in_order]
 
 
 def no_such_field(field: str) -> CliError:

@@ -1,4 +1,4 @@
-"""Tables as kubectl prints them: rows of a type, decorated with namespace, kind and labels, in elastic columns.
+"""Tables as kubectl prints them: rows of a type, with namespace, kind and labels beside them, in aligned columns.
 
 The columns of a type and its cells come from ``kubepy.apiserver.printers``. Upstream:
 ``cli-runtime/pkg/printers/tableprinter.go``.
@@ -6,27 +6,30 @@ The columns of a type and its cells come from ``kubepy.apiserver.printers``. Ups
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kubepy.api.meta import Object, labels_of, namespace_of
 from kubepy.api.scheme import Resource
 from kubepy.api.selectors import format_labels
 from kubepy.cli.runtime.infos import printed_kind
-from kubepy.cli.runtime.tabwriter import Layout, align
+from kubepy.lazy import lazy_imports
 
-if TYPE_CHECKING:
-    from kubepy.apiserver.printers.tables import Table
+with lazy_imports():
+    from kubepy.apiserver import printers
+    from kubepy.apiserver.printers import tables as printer_tables
 
 MIN_WIDTH, PADDING = 6, 3
+_TAB = re.compile("[\t\v]")
 
 
 class Style(NamedTuple):
-    """How a table is shown.
+    """The appearance of a table.
 
-    ``own_columns``: those of the kind, as a server has them; else only NAME and AGE. ``subresource``: what the objects
-    are, if they are not of the type themselves.
+    :param own_columns: the columns of the kind, as a server has them; else only NAME and AGE.
+    :param subresource: the subresource that the objects are, "" for objects of the type itself.
     """
 
     wide: bool = False
@@ -40,50 +43,35 @@ class Style(NamedTuple):
 
 
 def lines(resource: Resource, objects: Sequence[Object], style: Style, now: datetime) -> list[str]:
-    """The header and a line for each object, cells separated by tabs; none at all without objects."""
+    """Return the header and a line for each object, cells separated by tabs; nothing without objects."""
     if not objects:
         return []
-    columns, rows = _table(resource, objects, style, now)
+    if style.own_columns:
+        columns, rows = printers.table(resource, objects, now, style.subresource)
+    else:
+        columns, rows = printer_tables.print_table(printers.BARE, objects, now)
     named = next((index for index, column in enumerate(columns) if column.name == "Name" and not style.subresource), -1)
     shown = [index for index, column in enumerate(columns) if style.wide or column.priority == 0]
-    text = [_join([_header(columns[index].name) for index in shown], _extra_headers(style), "NAMESPACE", style)]
-    text = text if style.headers else []
+    text = []
+    if style.headers:
+        labels = [label.rpartition("/")[2].upper() for label in style.labels]  # example.org/team is headed TEAM
+        labels += ["LABELS"] if style.show_labels else []
+        text.append(_join([columns[index].name.upper() for index in shown], labels, "NAMESPACE", style))
     for obj, cells in zip(objects, rows, strict=True):
         kind = f"{printed_kind(resource)}/" if style.with_kind else ""
         own = [kind + show(cells[index]) if index == named else show(cells[index]) for index in shown]
-        text.append(_join(own, _label_cells(obj, style), namespace_of(obj), style))
+        labels = [labels_of(obj).get(label, "") for label in style.labels]
+        labels += [format_labels(labels_of(obj))] if style.show_labels else []
+        text.append(_join(own, labels, namespace_of(obj), style))
     return text
 
 
-def _table(resource: Resource, objects: Sequence[Object], style: Style, now: datetime) -> Table:
-    from kubepy.apiserver.printers import BARE, table
-    from kubepy.apiserver.printers.tables import print_table
-
-    return table(resource, objects, now, style.subresource) if style.own_columns else print_table(BARE, objects, now)
-
-
-def _header(name: str) -> str:
-    return name.upper()
-
-
-def _join(cells: list[str], extra: list[str], namespace: str, style: Style) -> str:
-    return "\t".join([*([namespace] if style.with_namespace else []), *cells, *extra])
-
-
-def _extra_headers(style: Style) -> list[str]:
-    """``example.org/team`` is headed TEAM."""
-    headers = [label.rpartition("/")[2].upper() for label in style.labels]
-    return [*headers, "LABELS"] if style.show_labels else headers
-
-
-def _label_cells(obj: Object, style: Style) -> list[str]:
-    labels = labels_of(obj)
-    cells = [labels.get(label, "") for label in style.labels]
-    return [*cells, format_labels(labels)] if style.show_labels else cells
+def _join(cells: list[str], labels: list[str], namespace: str, style: Style) -> str:
+    return "\t".join([*([namespace] if style.with_namespace else []), *cells, *labels])
 
 
 def show(cell: object) -> str:
-    """One cell: cut at its first line break, Go's words for bools, None as nothing, control characters harmless."""
+    """Return the text of a cell: cut at its first line break, Go's words for bools, "" for None."""
     if cell is None:
         return ""
     if isinstance(cell, bool):
@@ -101,5 +89,64 @@ def escaped(text: str) -> str:
 
 
 def format_lines(text: list[str], remembered: list[int] | None = None) -> str:
-    """Tab-separated lines in columns three spaces apart; ``remembered``: the widths that came before, for the next."""
+    """Align tab-separated lines in columns three spaces apart; ``remembered``: the widths of earlier lines."""
     return align(text, Layout(PADDING, MIN_WIDTH, [] if remembered is None else remembered))
+
+
+# --- elastic tab stops --------------------------------------------------------------------------------------------
+
+
+class Layout(NamedTuple):
+    """The distances of columns.
+
+    :param remembered: the largest width of each column so far, below which none falls; None: every block is on its own.
+    """
+
+    padding: int
+    min_width: int = 0
+    remembered: list[int] | None = None
+
+
+def align(lines: list[str], layout: Layout) -> str:
+    """Replace the tabs of lines by spaces, and end each by a newline; widens the remembered widths.
+
+    A cell ends with a tab; the last piece of a line belongs to no column. A column is a run of neighbouring lines that
+    all have a cell there, and is as wide as its widest cell plus the padding (Go's ``text/tabwriter``).
+    """
+    rows = [_TAB.split(line) if "\v" in line else line.split("\t") for line in lines]
+    widths: list[list[int]] = [[] for _ in rows]
+    _measure(rows, widths, 0, len(rows), layout)
+    text = ""
+    for row, cell_widths in zip(rows, widths, strict=True):
+        text += "".join(cell.ljust(width) for cell, width in zip(row, cell_widths, strict=False)) + row[-1] + "\n"
+    return text
+
+
+def _measure(rows: list[list[str]], widths: list[list[int]], start: int, stop: int, layout: Layout) -> None:
+    """Set the widths of the columns to the right of those already set, block by block."""
+    line = start
+    while line < stop:
+        column = len(widths[line])
+        if column >= len(rows[line]) - 1:
+            line += 1
+            continue
+        end = line
+        while end < stop and column < len(rows[end]) - 1:
+            end += 1
+        width = max(layout.min_width, max(len(rows[at][column]) for at in range(line, end)) + layout.padding)
+        if layout.remembered is not None:
+            width = _widest(layout.remembered, widths[line], width)
+        for at in range(line, end):
+            widths[at].append(width)
+        _measure(rows, widths, line, end, layout)
+        line = end
+
+
+def _widest(remembered: list[int], before: list[int], width: int) -> int:
+    """Return the largest width so far of the column behind those ``before``."""
+    remembered.extend(before[len(remembered):])
+    column = len(before)
+    if len(remembered) == column:
+        remembered.append(width)
+    remembered[column] = max(remembered[column], width)
+    return remembered[column]

@@ -13,7 +13,7 @@ from typing import Any
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import Schema
 from kubepy.cli.errors import CliError
-from kubepy.cli.runtime.session import Session
+from kubepy.cli.runtime.factory import Factory
 from kubepy.quoting import quote
 
 STOP_VALIDATE = "if you choose to ignore these errors, turn validation off with --validate=false"
@@ -21,24 +21,24 @@ NO_OBJECT = "invalid object to validate"
 UNSUPPORTED = "cannot perform warn validation if server-side field validation is unsupported, skipping validation"
 
 
-def validate(session: Session, content: Any, source: str, validation: str) -> None:
+def validate(factory: Factory, content: Any, source: str, validation: str) -> None:
     """Raises CliError for what is no object, and for Lists with items that are not as their types say.
 
     ``validation``: ``Strict``, ``Warn`` or ``Ignore``.
     """
-    problems = [] if validation == "Ignore" else problems_of(session, content, validation)
+    problems = [] if validation == "Ignore" else problems_of(factory, content, validation)
     if problems:
         raise CliError(f"error validating {quote(source)}: error validating data: {one_text(problems)}; "
                        f"{STOP_VALIDATE}")
 
 
-def problems_of(session: Session, content: Any, validation: str) -> list[str]:
+def problems_of(factory: Factory, content: Any, validation: str) -> list[str]:
     """The problems of a document; with ``Warn`` none that are the server's to find."""
     problems = type_problems(content)
-    if problems or session.scheme.for_kind(content["apiVersion"], content["kind"]):
+    if problems or factory.scheme.for_kind(content["apiVersion"], content["kind"]):
         return problems
     if validation == "Warn":
-        session.log("schema.go:145", UNSUPPORTED)
+        factory.log("schema.go:145", UNSUPPORTED)
         return []
     is_list = (content["apiVersion"], content["kind"]) == ("v1", "List")
     return _list_problems(content) if is_list else _object_problems(content)

@@ -181,7 +181,7 @@ def past_backoff_limit_on_failure(state: JobState) -> bool:
         container.get("restartCount", 0) for pod in state.pods if phase_of(pod) in ("Running", "Pending")
         for container in [*(pod["status"].get("initContainerStatuses") or ()),
                           *(pod["status"].get("containerStatuses") or ())])
-    limit = state.job["spec"]["backoffLimit"]
+    limit: int = state.job["spec"]["backoffLimit"]
     return restarts >= limit if limit else restarts > 0
 
 

@@ -1,10 +1,10 @@
 """The filters of the default profile, in upstream's order (``apis/config/v1/default_plugins.go``).
 
-The order shows: a node is rejected by the first plugin that minds it. Plugins for which there is nothing here to look
-at are left out: DynamicResources (ResourceClaim), NodeDeclaredFeatures.
+The order shows: a node's message is that of the first plugin that rejects it. Plugins for objects that kubepy does not
+simulate are left out: DynamicResources (ResourceClaim), NodeDeclaredFeatures.
 """
 
-from kubepy.scheduler.framework import Plugin
+from kubepy.scheduler.framework import FilterPlugin
 from kubepy.scheduler.plugins.interpodaffinity import InterPodAffinity
 from kubepy.scheduler.plugins.nodes import NodeAffinity, NodeName, NodePorts, NodeUnschedulable, TaintToleration
 from kubepy.scheduler.plugins.resources import NodeResourcesFit
@@ -12,7 +12,7 @@ from kubepy.scheduler.plugins.topologyspread import PodTopologySpread
 from kubepy.scheduler.plugins.volumelimits import NodeVolumeLimits
 from kubepy.scheduler.plugins.volumes import VolumeBinding, VolumeRestrictions, VolumeZone
 
-PLUGINS: tuple[Plugin, ...] = (
+FILTER_PLUGINS: tuple[FilterPlugin, ...] = (
     NodeUnschedulable(),
     NodeName(),
     TaintToleration(),
@@ -27,4 +27,4 @@ PLUGINS: tuple[Plugin, ...] = (
     InterPodAffinity(),
 )
 
-__all__ = ["PLUGINS"]
+__all__ = ["FILTER_PLUGINS"]

@@ -1,4 +1,4 @@
-"""Pod affinity and anti-affinity: which pods want to be, or must not be, in one domain (``interpodaffinity``)."""
+"""The filter by pod affinity and anti-affinity: pods that must, or must not, share a domain (``interpodaffinity``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object, labels_of, namespace_of, uid_of
 from kubepy.api.selectors import NOTHING
-from kubepy.scheduler.affinity import Term, Terms, pod_terms
+from kubepy.scheduler.affinity import AffinityTerm, Terms, pod_terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import (
     NAMESPACE,
@@ -18,22 +18,22 @@ from kubepy.scheduler.framework import (
     POD_LABEL,
     SELF_UPDATE,
     SKIP,
-    Admit,
     ClusterEvent,
-    Plugin,
-    Rejection,
+    FilterPlugin,
+    Handle,
+    PluginStatus,
+    PreFilterResult,
     Skip,
-    View,
 )
 
 Counts = dict[tuple[str, str], int]  # (topology key, domain) → pods
 Labels = Mapping[str, str]
 
 
-class State(NamedTuple):
-    """How many pods meet the incoming pod's terms, and how many have terms against it, in each domain."""
+class AffinityState(NamedTuple):
+    """For each domain the number of pods that match the incoming pod's terms, or have terms that it matches."""
 
-    view: View
+    handle: Handle
     affinity: Counts
     anti_affinity: Counts
     existing_anti_affinity: Counts
@@ -47,33 +47,35 @@ def _count(counts: Counts, key: str, labels: Labels, number: int) -> None:
         del counts[key, domain]
 
 
-def meets_all(terms: Terms, namespace: str, labels: Labels, namespace_labels: Labels) -> bool:
-    """Whether a pod is one that every term means; without terms no pod is."""
+def match_all(terms: Terms, namespace: str, labels: Labels, namespace_labels: Labels) -> bool:
+    """Tell whether every term matches a pod; without terms none does."""
     return bool(terms) and all(term.matches(namespace, labels, namespace_labels) for term in terms)
 
 
-class InterPodAffinity(Plugin):
-    name = "InterPodAffinity"
-    wakes_on = frozenset({POD_ADD, POD_LABEL, POD_DELETE, NODE_ADD, NODE_LABEL, NAMESPACE, SELF_UPDATE})
-    AFFINITY = Rejection(("node(s) didn't match pod affinity rules",), False, name)
-    ANTI_AFFINITY = Rejection(("node(s) didn't match pod anti-affinity rules",), True, name)
-    EXISTING = Rejection(("node(s) didn't satisfy existing pods anti-affinity rules",), True, name)
+class InterPodAffinity(FilterPlugin):
+    """Enforce required terms of the incoming pod, and required anti-affinity of the pods that run."""
 
-    def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip:
-        state = State(view, {}, {}, {})
-        for info in view.cache.with_anti_affinity.values():
-            for other in info.with_anti_affinity.values():
-                self._count_existing(pod, state, other, info, 1)
+    name = "InterPodAffinity"
+    events_to_register = frozenset({POD_ADD, POD_LABEL, POD_DELETE, NODE_ADD, NODE_LABEL, NAMESPACE, SELF_UPDATE})
+    AFFINITY = PluginStatus(("node(s) didn't match pod affinity rules",), False, name)
+    ANTI_AFFINITY = PluginStatus(("node(s) didn't match pod anti-affinity rules",), True, name)
+    EXISTING = PluginStatus(("node(s) didn't satisfy existing pods anti-affinity rules",), True, name)
+
+    def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
+        state = AffinityState(handle, {}, {}, {})
+        for node_info in handle.cache.with_anti_affinity.values():
+            for other in node_info.with_anti_affinity.values():
+                self._count_existing(pod, state, other, node_info.labels, 1)
         if pod.terms.required_affinity or pod.terms.required_anti_affinity:
-            for info in view.cache.nodes():
-                for other in info.pods.values():
-                    self._count_incoming(pod, state, other, info, 1)
+            for node_info in handle.cache.nodes():
+                for other in node_info.pods.values():
+                    self._count_incoming(pod, state, other, node_info.labels, 1)
         elif not state.existing_anti_affinity:
             return SKIP
-        return Admit(state)
+        return PreFilterResult(state)
 
-    def filter(self, pod: PodInfo, state: State, info: NodeInfo) -> Rejection | None:
-        labels = info.labels
+    def filter(self, pod: PodInfo, state: AffinityState, node_info: NodeInfo) -> PluginStatus | None:
+        labels = node_info.labels
         if not self._affinity_holds(pod, state, labels):
             return self.AFFINITY
         for term in pod.terms.required_anti_affinity:
@@ -84,55 +86,55 @@ class InterPodAffinity(Plugin):
             return self.EXISTING
         return None
 
-    def _affinity_holds(self, pod: PodInfo, state: State, labels: Labels) -> bool:
+    def _affinity_holds(self, pod: PodInfo, state: AffinityState, labels: Labels) -> bool:
         terms = pod.terms.required_affinity
         if any(term.topology_key not in labels for term in terms):
             return False
         if all(state.affinity.get((term.topology_key, labels[term.topology_key]), 0) > 0 for term in terms):
             return True
-        # The first of a group that wants to be together may go anywhere.
-        own = state.view.namespace_labels(pod.namespace)
-        return not state.affinity and meets_all(terms, pod.namespace, pod.labels, own)
+        # The first pod of a group with affinity to each other may go anywhere.
+        own = state.handle.namespace_labels(pod.namespace)
+        return not state.affinity and match_all(terms, pod.namespace, pod.labels, own)
 
-    def clone(self, state: State) -> State:
+    def clone(self, state: AffinityState) -> AffinityState:
         counts = (state.affinity, state.anti_affinity, state.existing_anti_affinity)
-        return State(state.view, *(dict(one) for one in counts))
+        return AffinityState(state.handle, *(dict(count) for count in counts))
 
-    def update(self, pod: PodInfo, state: State, other: PodInfo, info: NodeInfo, count: int) -> None:
-        self._count_existing(pod, state, other, info, count)
-        self._count_incoming(pod, state, other, info, count)
+    def update(self, pod: PodInfo, state: AffinityState, other: PodInfo, node_info: NodeInfo, count: int) -> None:
+        self._count_existing(pod, state, other, node_info.labels, count)
+        self._count_incoming(pod, state, other, node_info.labels, count)
 
-    def _count_existing(self, pod: PodInfo, state: State, other: PodInfo, info: NodeInfo, count: int) -> None:
-        own = state.view.namespace_labels(pod.namespace)
+    def _count_existing(self, pod: PodInfo, state: AffinityState, other: PodInfo, labels: Labels, count: int) -> None:
+        own = state.handle.namespace_labels(pod.namespace)
         for term in other.terms.required_anti_affinity:
             if term.matches(pod.namespace, pod.labels, own):
-                _count(state.existing_anti_affinity, term.topology_key, info.labels, count)
+                _count(state.existing_anti_affinity, term.topology_key, labels, count)
 
-    def _count_incoming(self, pod: PodInfo, state: State, other: PodInfo, info: NodeInfo, count: int) -> None:
-        theirs = state.view.namespace_labels(other.namespace)
-        if meets_all(pod.terms.required_affinity, other.namespace, other.labels, theirs):
+    def _count_incoming(self, pod: PodInfo, state: AffinityState, other: PodInfo, labels: Labels, count: int) -> None:
+        theirs = state.handle.namespace_labels(other.namespace)
+        if match_all(pod.terms.required_affinity, other.namespace, other.labels, theirs):
             for term in pod.terms.required_affinity:
-                _count(state.affinity, term.topology_key, info.labels, count)
+                _count(state.affinity, term.topology_key, labels, count)
         for term in pod.terms.required_anti_affinity:
             if term.matches(other.namespace, other.labels, theirs):
-                _count(state.anti_affinity, term.topology_key, info.labels, count)
+                _count(state.anti_affinity, term.topology_key, labels, count)
 
-    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """More changes than upstream's hints name, which leaves the others to a retry every five minutes."""
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Accept more events than upstream's hints, which leave the others to a retry every five minutes."""
         if SELF_UPDATE in event.actions:
             return event.new is not None and uid_of(event.new) == uid_of(pod.pod)
         if NAMESPACE in event.actions:
             return True
         if event.actions & {NODE_ADD, NODE_LABEL}:
-            return _node_may_help(pod, event)
-        return _pod_may_help(pod, event)
+            return _node_queueing_hint(pod, event)
+        return _pod_queueing_hint(pod, event)
 
 
-def _node_may_help(pod: PodInfo, event: ClusterEvent) -> bool:
+def _node_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
     new = labels_of(event.new or {"metadata": {}})
     if event.old is None:
-        near = any(term.topology_key in new for term in pod.terms.required_affinity)
-        return near or bool(pod.terms.required_anti_affinity)
+        in_domain = any(term.topology_key in new for term in pod.terms.required_affinity)
+        return in_domain or bool(pod.terms.required_anti_affinity)
     old = labels_of(event.old)
     for term in pod.terms.required_affinity:
         if term.topology_key in new and old.get(term.topology_key) != new[term.topology_key]:
@@ -143,25 +145,25 @@ def _node_may_help(pod: PodInfo, event: ClusterEvent) -> bool:
     return False
 
 
-def _pod_may_help(pod: PodInfo, event: ClusterEvent) -> bool:
-    near, far = pod.terms.required_affinity, pod.terms.required_anti_affinity
+def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
+    affinity, anti_affinity = pod.terms.required_affinity, pod.terms.required_anti_affinity
     old, new = event.old, event.new
     if old is None:
-        return new is not None and _means_all(near, new)
+        return new is not None and _may_match_all(affinity, new)
     if new is not None:
-        joins = not _means_all(near, old) and _means_all(near, new)
-        return joins or any(_means(term, old) and not _means(term, new) for term in far)
-    if any(_means(term, old) for term in far):
+        joins = not _may_match_all(affinity, old) and _may_match_all(affinity, new)
+        return joins or any(_may_match(term, old) and not _may_match(term, new) for term in anti_affinity)
+    if any(_may_match(term, old) for term in anti_affinity):
         return True
     theirs = pod_terms(old["spec"].get("affinity") or {}, namespace_of(old)).required_anti_affinity
-    return any(_means(term, pod.pod) for term in theirs)
+    return any(_may_match(term, pod.pod) for term in theirs)
 
 
-def _means_all(terms: Terms, pod: Object) -> bool:
-    return bool(terms) and all(_means(term, pod) for term in terms)
+def _may_match_all(terms: Terms, pod: Object) -> bool:
+    return bool(terms) and all(_may_match(term, pod) for term in terms)
 
 
-def _means(term: Term, pod: Object) -> bool:
-    """Whether a term could mean a pod, as far as can be said without the labels of the pod's namespace."""
-    somewhere = namespace_of(pod) in term.namespaces or term.namespace_selector is not NOTHING
-    return somewhere and term.selector.matches(labels_of(pod))
+def _may_match(term: AffinityTerm, pod: Object) -> bool:
+    """Tell whether a term could match a pod, as far as can be said without the labels of the pod's namespace."""
+    in_namespace = namespace_of(pod) in term.namespaces or term.namespace_selector is not NOTHING
+    return in_namespace and term.selector.matches(labels_of(pod))

@@ -1,4 +1,4 @@
-"""Filters that look at the node itself: cordoned, named, tainted, labelled, with its ports taken."""
+"""The filters by properties of the node: cordoned, named, tainted, labelled, with its ports taken."""
 
 from __future__ import annotations
 
@@ -26,65 +26,69 @@ from kubepy.scheduler.framework import (
     POD_DELETE,
     SELF_UPDATE,
     SKIP,
-    Admit,
     ClusterEvent,
-    Plugin,
-    Rejection,
+    FilterPlugin,
+    Handle,
+    PluginStatus,
+    PreFilterResult,
     Skip,
-    View,
 )
 
 UNSCHEDULABLE = {"key": TAINT_UNSCHEDULABLE, "effect": NO_SCHEDULE}
-DO_NOT_SCHEDULE = (NO_SCHEDULE, NO_EXECUTE)
+DO_NOT_SCHEDULE_EFFECTS = (NO_SCHEDULE, NO_EXECUTE)
 
 
-class NodeUnschedulable(Plugin):
-    """Cordoned nodes take only pods that tolerate that."""
+class NodeUnschedulable(FilterPlugin):
+    """Allow cordoned nodes only for pods that tolerate that."""
 
     name = "NodeUnschedulable"
     looks_at_node_only = True
-    wakes_on = frozenset({NODE_ADD, NODE_TAINT, SELF_UPDATE})
-    REJECTION = Rejection(("node(s) were unschedulable",), False, name)
+    events_to_register = frozenset({NODE_ADD, NODE_TAINT, SELF_UPDATE})
+    REJECTION = PluginStatus(("node(s) were unschedulable",), False, name)
 
-    def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        if not info.unschedulable:
+    def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
+        if not node_info.unschedulable:
             return None
-        tolerated = any(tolerates(one, UNSCHEDULABLE) for one in pod.spec.get("tolerations") or ())
+        tolerated = any(tolerates(toleration, UNSCHEDULABLE) for toleration in pod.spec.get("tolerations") or ())
         return None if tolerated else self.REJECTION
 
-    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if SELF_UPDATE in event.actions:
             return True
         return not is_unschedulable(event.new or {}) and (event.old is None or is_unschedulable(event.old))
 
 
-class NodeName(Plugin):
-    """A pod that names its node goes nowhere else; the scheduler never sees one, but preemption may."""
+class NodeName(FilterPlugin):
+    """Allow only the node that a pod names; the scheduler never sees such a pod, but preemption may."""
 
     name = "NodeName"
     looks_at_node_only = True
-    wakes_on = frozenset({NODE_ADD})
-    REJECTION = Rejection(("node(s) didn't match the requested node name",), False, name)
+    events_to_register = frozenset({NODE_ADD})
+    REJECTION = PluginStatus(("node(s) didn't match the requested node name",), False, name)
 
-    def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip:
-        return Admit() if node_name(pod.pod) else SKIP
+    def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
+        return PreFilterResult() if node_name(pod.pod) else SKIP
 
-    def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        return None if node_name(pod.pod) == info.name else self.REJECTION
+    def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
+        return None if node_name(pod.pod) == node_info.name else self.REJECTION
 
 
-class TaintToleration(Plugin):
+class TaintToleration(FilterPlugin):
+    """Allow only nodes whose taints the pod tolerates."""
+
     name = "TaintToleration"
     looks_at_node_only = True
-    wakes_on = frozenset({NODE_ADD, NODE_TAINT, SELF_UPDATE})
-    REJECTION = Rejection(("node(s) had untolerated taint(s)",), False, name)
+    events_to_register = frozenset({NODE_ADD, NODE_TAINT, SELF_UPDATE})
+    REJECTION = PluginStatus(("node(s) had untolerated taint(s)",), False, name)
 
-    def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        if not info.taints or find_untolerated_taint(info.taints, pod.spec.get("tolerations"), DO_NOT_SCHEDULE) is None:
+    def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
+        if not node_info.taints:
             return None
-        return self.REJECTION
+        tolerations = pod.spec.get("tolerations")
+        taint = find_untolerated_taint(node_info.taints, tolerations, DO_NOT_SCHEDULE_EFFECTS)
+        return self.REJECTION if taint is not None else None
 
-    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if SELF_UPDATE in event.actions:
             return True
         return not _repels(pod, event.new) and (event.old is None or _repels(pod, event.old))
@@ -92,74 +96,68 @@ class TaintToleration(Plugin):
 
 def _repels(pod: PodInfo, node: Mapping[str, Any] | None) -> bool:
     taints = taints_of(node) if node is not None else []
-    return find_untolerated_taint(taints, pod.spec.get("tolerations"), DO_NOT_SCHEDULE) is not None
+    return find_untolerated_taint(taints, pod.spec.get("tolerations"), DO_NOT_SCHEDULE_EFFECTS) is not None
 
 
-class NodeAffinity(Plugin):
-    """nodeSelector and required node affinity. One that names nodes spares looking at any other."""
+class NodeAffinity(FilterPlugin):
+    """Match nodeSelector and required node affinity. Affinity that names nodes spares looking at any other."""
 
     name = "NodeAffinity"
     looks_at_node_only = True
-    wakes_on = frozenset({NODE_ADD, NODE_LABEL})
-    REJECTION = Rejection(("node(s) didn't match Pod's node affinity/selector",), False, name)
-    CONFLICT = Rejection(("pod affinity terms conflict",), False, name)
+    events_to_register = frozenset({NODE_ADD, NODE_LABEL})
+    REJECTION = PluginStatus(("node(s) didn't match Pod's node affinity/selector",), False, name)
+    CONFLICT = PluginStatus(("pod affinity terms conflict",), False, name)
 
-    def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip | Rejection:
+    def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip | PluginStatus:
         required = required_node_selector(pod.spec)
         if required is None:
-            return Admit() if pod.spec.get("nodeSelector") else SKIP
+            return PreFilterResult() if pod.spec.get("nodeSelector") else SKIP
         names = named_nodes(required)
         if names is not None and not names:
             return self.CONFLICT
-        return Admit(nodes=names)
+        return PreFilterResult(node_names=names)
 
-    def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        return None if required_node_affinity_matches(pod.pod, info.node or {}) else self.REJECTION
+    def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
+        return None if required_node_affinity_matches(pod.pod, node_info.node or {}) else self.REJECTION
 
-    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or not required_node_affinity_matches(pod.pod, event.new):
             return False
         return event.old is None or not required_node_affinity_matches(pod.pod, event.old)
 
 
 def named_nodes(selector: Mapping[str, Any]) -> frozenset[str] | None:
-    """The nodes that a selector's ``matchFields`` allow; None when a term does not go by name."""
+    """Return the nodes that a selector's ``matchFields`` allow; None when a term does not go by name."""
     terms = selector.get("nodeSelectorTerms")
     if not terms:
         return None
-    found: frozenset[str] = frozenset()
+    allowed: frozenset[str] = frozenset()
     for term in terms:
-        names = _named_by(term)
-        if names is None:
+        values = [frozenset(field["values"]) for field in term.get("matchFields") or ()
+                  if field["key"] == METADATA_NAME and field["operator"] == "In"]
+        if not values:
             return None
-        found |= names
-    return found
+        allowed |= frozenset.intersection(*values)
+    return allowed
 
 
-def _named_by(term: Mapping[str, Any]) -> frozenset[str] | None:
-    names: frozenset[str] | None = None
-    for field in term.get("matchFields") or ():
-        if field["key"] == METADATA_NAME and field["operator"] == "In":
-            values = frozenset(field["values"])
-            names = values if names is None else names & values
-    return names
+class NodePorts(FilterPlugin):
+    """Allow only nodes on which the pod's host ports are free."""
 
-
-class NodePorts(Plugin):
     name = "NodePorts"
     looks_at_node_only = True
-    wakes_on = frozenset({NODE_ADD, POD_DELETE})
-    REJECTION = Rejection(("node(s) didn't have free ports for the requested pod ports",), True, name)
+    events_to_register = frozenset({NODE_ADD, POD_DELETE})
+    REJECTION = PluginStatus(("node(s) didn't have free ports for the requested pod ports",), True, name)
 
-    def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip:
-        return Admit() if pod.ports else SKIP
+    def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
+        return PreFilterResult() if pod.ports else SKIP
 
-    def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        taken = any(wanted.clashes(used) for used in info.ports for wanted in pod.ports)
+    def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
+        taken = any(port.clashes(used) for used in node_info.ports for port in pod.ports)
         return self.REJECTION if taken else None
 
-    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if POD_DELETE not in event.actions or event.old is None:
             return True
         freed = host_ports(event.old)
-        return any(wanted.clashes(one) for one in freed for wanted in pod.ports)
+        return any(port.clashes(freed_port) for freed_port in freed for port in pod.ports)

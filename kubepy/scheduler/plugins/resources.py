@@ -1,4 +1,4 @@
-"""Whether a node has room: number of pods, cpu, memory and every other resource (``noderesources/fit.go``)."""
+"""The filter by room on the node: number of pods, cpu, memory and every other resource (``noderesources/fit.go``)."""
 
 from __future__ import annotations
 
@@ -13,40 +13,46 @@ from kubepy.scheduler.framework import (
     POD_SCALE_DOWN,
     SELF_UPDATE,
     ClusterEvent,
-    Plugin,
-    Rejection,
+    FilterPlugin,
+    PluginStatus,
 )
 
-FIRST = ("cpu", "memory", "ephemeral-storage")  # upstream names these before the others
+FIRST = ("cpu", "memory", "ephemeral-storage")  # upstream reports these before the others
 
 
-class NodeResourcesFit(Plugin):
+class NodeResourcesFit(FilterPlugin):
+    """Allow only nodes with enough of every resource left."""
+
     name = "NodeResourcesFit"
     looks_at_node_only = True
-    wakes_on = frozenset({NODE_ADD, NODE_ALLOCATABLE, POD_DELETE, POD_SCALE_DOWN, SELF_UPDATE})
+    events_to_register = frozenset({NODE_ADD, NODE_ALLOCATABLE, POD_DELETE, POD_SCALE_DOWN, SELF_UPDATE})
 
-    def filter(self, pod: PodInfo, state: Any, info: NodeInfo) -> Rejection | None:
-        full = len(info.pods) + 1 > info.allocatable.get("pods", 0)
+    def filter(self, pod: PodInfo, state: Any, node_info: NodeInfo) -> PluginStatus | None:
+        full = len(node_info.pods) + 1 > node_info.allocatable.get("pods", 0)
         if not full and not pod.requests:
             return None
-        short = _short(pod.requests, info.allocatable, info.requested)
-        if not full and not short:
+        insufficient = _insufficient(pod.requests, node_info.allocatable, node_info.requested)
+        if not full and not insufficient:
             return None
-        reasons = (("Too many pods",) if full else ()) + tuple(f"Insufficient {name}" for name in short)
-        hopeless = any(pod.requests[name] > info.allocatable.get(name, 0) for name in short)
-        return Rejection(reasons, not hopeless, self.name)
+        reasons = (("Too many pods",) if full else ()) + tuple(f"Insufficient {name}" for name in insufficient)
+        hopeless = any(pod.requests[name] > node_info.allocatable.get(name, 0) for name in insufficient)
+        return PluginStatus(reasons, not hopeless, self.name)
 
-    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if not event.actions & {NODE_ADD, NODE_ALLOCATABLE}:
             return True
         allocatable = _allocatable(event.new)
-        if _short(pod.requests, allocatable, {}) or allocatable.get("pods", 0) < 1:
+        if _insufficient(pod.requests, allocatable, {}) or allocatable.get("pods", 0) < 1:
             return False
-        return event.old is None or _has_grown(pod, _allocatable(event.old), allocatable)
+        if event.old is None:
+            return True
+        before = _allocatable(event.old)
+        names = ["pods", *(name for name, amount in pod.requests.items() if amount)]
+        return any(allocatable.get(name, 0) > before.get(name, 0) for name in names)
 
 
-class Lack(NamedTuple):
-    """A resource of which a node has too little: what is asked for, taken, and there in all."""
+class InsufficientResource(NamedTuple):
+    """A resource of which a node has too little left."""
 
     resource: str
     requested: int
@@ -54,31 +60,26 @@ class Lack(NamedTuple):
     capacity: int
 
 
-def lacking(requests: Resources, info: NodeInfo) -> list[Lack]:
-    """What the node lacks for these requests, in upstream's order (``Fits``)."""
-    taken, capacity = len(info.pods), info.allocatable.get("pods", 0)
-    full = [Lack("pods", 1, taken, capacity)] if taken + 1 > capacity else []
+def insufficient_resources(requests: Resources, node_info: NodeInfo) -> list[InsufficientResource]:
+    """List the resources of which the node has too little for these requests, in upstream's order (``Fits``)."""
+    taken, capacity = len(node_info.pods), node_info.allocatable.get("pods", 0)
+    full = [InsufficientResource("pods", 1, taken, capacity)] if taken + 1 > capacity else []
     return full + [
-        Lack(name, requests[name], info.requested.get(name, 0), info.allocatable.get(name, 0))
-        for name in _short(requests, info.allocatable, info.requested)
+        InsufficientResource(name, requests[name], node_info.requested.get(name, 0), node_info.allocatable.get(name, 0))
+        for name in _insufficient(requests, node_info.allocatable, node_info.requested)
     ]
 
 
-def _short(requests: Resources, allocatable: Resources, used: Resources) -> list[str]:
-    """The resources of which the node has too little left, in upstream's order."""
-    short = []
+def _insufficient(requests: Resources, allocatable: Resources, used: Resources) -> list[str]:
+    """List the resources of which the node has too little left, in upstream's order."""
+    names = []
     for name, amount in requests.items():  # a plain loop: this runs for every pod and node
         if amount > allocatable.get(name, 0) - used.get(name, 0) and amount > 0:
-            short.append(name)
-    if len(short) < 2:
-        return short
-    return sorted(short, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+            names.append(name)
+    if len(names) < 2:
+        return names
+    return sorted(names, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
 
 
 def _allocatable(node: Mapping[str, Any] | None) -> Resources:
     return resource_list(((node or {}).get("status") or {}).get("allocatable"))
-
-
-def _has_grown(pod: PodInfo, before: Resources, after: Resources) -> bool:
-    wanted = ["pods", *(name for name, amount in pod.requests.items() if amount)]
-    return any(after.get(name, 0) > before.get(name, 0) for name in wanted)

@@ -1,70 +1,86 @@
-"""How many volumes of one CSI driver a node can attach: what its CSINode says (``nodevolumelimits/csi.go``)."""
+"""The filter by the number of volumes of a CSI driver that a node's CSINode allows (``nodevolumelimits/csi.go``)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.objects.volumes import CLAIMS, CLASSES, VOLUMES, class_of, uses_of
 from kubepy.scheduler.cache import NodeInfo, PodInfo
-from kubepy.scheduler.framework import POD_DELETE, SKIP, VOLUME, Admit, ClusterEvent, Plugin, Rejection, Skip, View
+from kubepy.scheduler.framework import (
+    POD_DELETE,
+    SKIP,
+    VOLUME,
+    ClusterEvent,
+    FilterPlugin,
+    Handle,
+    PluginStatus,
+    PreFilterResult,
+    Skip,
+)
 
 CSI_NODES = "csinodes.storage.k8s.io"
 
 
-class Attached(NamedTuple):
-    """A volume that a driver attaches to the nodes of its pods; a handle names it once for all of them."""
+class AttachedVolume(NamedTuple):
+    """A volume that a driver attaches to the nodes of its pods; pods that share it have the same handle."""
 
     driver: str
     handle: str
 
 
-class NodeVolumeLimits(Plugin):
+AttachState = tuple[Handle, set[AttachedVolume]]
+
+
+class NodeVolumeLimits(FilterPlugin):
+    """Allow only nodes that can attach all volumes of the pod."""
+
     name = "NodeVolumeLimits"
-    wakes_on = frozenset({POD_DELETE, VOLUME})
-    REJECTION = Rejection(("node(s) exceed max volume count",), True, name)
+    events_to_register = frozenset({POD_DELETE, VOLUME})
+    REJECTION = PluginStatus(("node(s) exceed max volume count",), True, name)
 
-    def pre_filter(self, pod: PodInfo, view: View) -> Admit | Skip:
-        wanted = attached_volumes(pod, view)
-        return Admit((view, wanted)) if wanted else SKIP
+    def pre_filter(self, pod: PodInfo, handle: Handle) -> PreFilterResult | Skip:
+        volumes = attached_volumes(pod, handle)
+        return PreFilterResult((handle, volumes)) if volumes else SKIP
 
-    def filter(self, pod: PodInfo, state: tuple[View, set[Attached]], info: NodeInfo) -> Rejection | None:
-        view, wanted = state
-        limits = volume_limits(view.informers.get(CSI_NODES, "", info.name))
+    def filter(self, pod: PodInfo, state: AttachState, node_info: NodeInfo) -> PluginStatus | None:
+        handle, new = state
+        limits = volume_limits(handle.informers.get(CSI_NODES, "", node_info.name))
         if not limits:
             return None
-        there: set[Attached] = set()
-        for other in info.pods.values():
-            there |= attached_volumes(other, view)
-        used, more = (Counter(one.driver for one in volumes) for volumes in (there, wanted - there))
+        attached: set[AttachedVolume] = set()
+        for other in node_info.pods.values():
+            attached |= attached_volumes(other, handle)
+        used = Counter(volume.driver for volume in attached)
+        more = Counter(volume.driver for volume in new - attached)
         too_many = any(used[driver] + number > limits.get(driver, used[driver] + number)
                        for driver, number in more.items())  # fmt: skip
         return self.REJECTION if too_many else None
 
-    def may_help(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def queueing_hint(self, pod: PodInfo, event: ClusterEvent) -> bool:
         return POD_DELETE not in event.actions or event.old is None or bool(event.old["spec"].get("volumes"))
 
 
 def volume_limits(csi_node: Object | None) -> dict[str, int]:
-    """For each driver that limits them the number of volumes."""
+    """Return the greatest number of volumes for each driver that limits them."""
     drivers = csi_node["spec"].get("drivers") or () if csi_node is not None else ()
-    counts = {one["name"]: (one.get("allocatable") or {}).get("count") for one in drivers}
+    counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
     return {name: count for name, count in counts.items() if count is not None}
 
 
-def attached_volumes(pod: PodInfo, view: View) -> set[Attached]:
-    """The volumes behind the pod's claims, those included that are still to be made."""
-    found = (_attached(view.informers.get(CLAIMS, pod.namespace, use.claim), view) for use in uses_of(pod.pod))
-    return {one for one in found if one is not None}
+def attached_volumes(pod: PodInfo, handle: Handle) -> set[AttachedVolume]:
+    """Return the volumes of the pod's claims, those included that are still to be provisioned."""
+    claims = (handle.informers.get(CLAIMS, pod.namespace, use.claim) for use in uses_of(pod.pod))
+    volumes = (_attached_volume(claim, handle) for claim in claims if claim is not None)
+    return {volume for volume in volumes if volume is not None}
 
 
-def _attached(claim: Object | None, view: View) -> Attached | None:
-    if claim is None:
-        return None
-    if (name := claim["spec"].get("volumeName")) and (volume := view.informers.get(VOLUMES, "", name)) is not None:
+def _attached_volume(claim: Object, handle: Handle) -> AttachedVolume | None:
+    if (name := claim["spec"].get("volumeName")) and (volume := handle.informers.get(VOLUMES, "", name)) is not None:
         csi = volume["spec"].get("csi")
-        return Attached(csi["driver"], csi["volumeHandle"]) if csi else None
-    found = view.informers.get(CLASSES, "", class_of(claim))
-    meta = claim["metadata"]
-    return Attached(found["provisioner"], f"{meta['namespace']}/{meta['name']}") if found is not None else None
+        return AttachedVolume(csi["driver"], csi["volumeHandle"]) if csi else None
+    storage_class = handle.informers.get(CLASSES, "", class_of(claim))
+    if storage_class is None:
+        return None
+    return AttachedVolume(storage_class["provisioner"], f"{namespace_of(claim)}/{name_of(claim)}")

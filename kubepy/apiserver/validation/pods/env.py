@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.api.errors import invalid_value, not_supported, required
+from kubepy.api.errors import field_not_found, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
-from kubepy.apiserver.validation.fields import Errors, validate_format, validate_no_backsteps
+from kubepy.apiserver.validation.fields import Errors, label_key, validate_format, validate_no_backsteps
 from kubepy.apiserver.validation.formats import config_map_key, env_var_name
-from kubepy.apiserver.validation.labels import label_key
 from kubepy.quoting import printable
 
 ENV_FIELDS = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
@@ -31,24 +30,18 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
         else:
             validate_format(name, env_var_name(name), f"{path}[{index}].name", errors)
         if variable.get("valueFrom") is not None:
-            _validate_value_from(variable, f"{path}[{index}].valueFrom", errors)
-
-
-def _validate_value_from(variable: Object, path: str, errors: Errors) -> None:
-    source = variable["valueFrom"]
-    found = 0
-    for kind, validate in _SOURCES.items():
-        if source.get(kind) is not None:
-            found += 1
-            validate(source[kind], f"{path}.{kind}", errors)
-    if found == 0:
-        why = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
-               "or `fileKeyRef`")
-        errors.append(invalid_value(path, "", why))
-    elif variable.get("value"):
-        errors.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
-    elif found > 1:
-        errors.append(invalid_value(path, "", "may not have more than one field specified at a time"))
+            source, at = variable["valueFrom"], f"{path}[{index}].valueFrom"
+            kinds = [kind for kind in _SOURCES if source.get(kind) is not None]
+            for kind in kinds:
+                _SOURCES[kind](source[kind], f"{at}.{kind}", errors)
+            if not kinds:
+                detail = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+                          "or `fileKeyRef`")
+                errors.append(invalid_value(at, "", detail))
+            elif variable.get("value"):
+                errors.append(invalid_value(at, "", "may not be specified when `value` is not empty"))
+            elif len(kinds) > 1:
+                errors.append(invalid_value(at, "", "may not have more than one field specified at a time"))
 
 
 def _validate_env_field(selector: Object, path: str, errors: Errors) -> None:
@@ -60,15 +53,15 @@ def _validate_env_resource(selector: Object, path: str, errors: Errors) -> None:
 
 
 def validate_field_selector(selector: Object, allowed: Iterable[str], path: str, errors: Errors) -> None:
-    """A downward API field reference; ``allowed`` are the fields without subscript."""
+    """Validate a field reference of the downward API; ``allowed`` are the fields without subscript."""
     for name in ("apiVersion", "fieldPath"):
         if not selector.get(name):
             errors.append(required(f"{path}.{name}"))
             return
     label = selector["fieldPath"]
     base, subscript = _split_subscript(label)
-    if why := _unconvertible(selector["apiVersion"], label, base, subscript):
-        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {why}"))
+    if detail := _check_convertible(selector["apiVersion"], label, base, subscript):
+        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}"))
     elif subscript is not None:
         key = subscript.lower() if base == "metadata.annotations" else subscript
         validate_format(key, label_key(key), path, errors)
@@ -79,14 +72,15 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
 
 
 def _split_subscript(label: str) -> tuple[str, str | None]:
-    """``metadata.labels['a']`` is ``metadata.labels`` and ``a``."""
+    """Split ``metadata.labels['a']`` into ``metadata.labels`` and ``a``; None for no subscript."""
     base, bracket, rest = label.partition("['")
     if bracket and base and label.endswith("']"):
         return base, rest[:-2]
     return label, None
 
 
-def _unconvertible(version: str, label: str, base: str, subscript: str | None) -> str:
+def _check_convertible(version: str, label: str, base: str, subscript: str | None) -> str:
+    """Return why a field label cannot be converted to the internal version, "" if it can."""
     if version != "v1":
         return f"unsupported pod version: {version}"
     if subscript is not None:
@@ -103,19 +97,17 @@ def validate_resource_selector(selector: Object, path: str, errors: Errors, *, v
         errors.append(required(f"{path}.resource"))
     elif resource not in CONTAINER_RESOURCES and not resource.startswith(HUGE_PAGES):
         errors.append(not_supported(f"{path}.resource", resource, CONTAINER_RESOURCES))
-    _validate_divisor(resource, str(selector.get("divisor") or "0"), f"{path}.divisor", errors)
-
-
-def _validate_divisor(resource: str, divisor: str, path: str, errors: Errors) -> None:
+    divisor = str(selector.get("divisor") or "0")
     kind, allowed = _divisors_of(resource)
     if divisor == "0" or not kind or divisor in allowed:
         return
     listed = "1m and 1" if kind == "cpu" else ", ".join(allowed)
-    why = f"only divisor's values {listed} are supported with the {kind} resource"
-    errors.append(invalid_value(path, resource, why))
+    detail = f"only divisor's values {listed} are supported with the {kind} resource"
+    errors.append(invalid_value(f"{path}.divisor", resource, detail))
 
 
 def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of a resource as errors name it, and its divisors; ("", ()) for an unknown resource."""
     kind = resource.partition(".")[2]
     if resource in CONTAINER_RESOURCES:
         if kind == "cpu":
@@ -125,7 +117,7 @@ def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _validate_key_selector(selector: Object, path: str, errors: Errors) -> None:
-    """A key of a ConfigMap or Secret."""
+    """Validate a key of a ConfigMap or Secret."""
     name, key = selector.get("name", ""), selector.get("key", "")
     validate_format(name, dns1123_subdomain(name), f"{path}.name", errors)
     if not key:
@@ -160,28 +152,22 @@ def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
     for index, source in enumerate(sources):
         if prefix := source.get("prefix"):
             validate_format(prefix, env_var_name(prefix), f"{path}[{index}].prefix", errors)
-        found = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
-        for kind in found:
-            _validate_named_source(source[kind], f"{path}[{index}].{kind}", errors)
-        if not found:
+        kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+        for kind in kinds:
+            name = source[kind].get("name")
+            if not name:
+                errors.append(required(f"{path}[{index}].{kind}.name"))
+            else:
+                prefix = name[:-1] + "a" if name.endswith("-") else name  # upstream checks it as a prefix
+                validate_format(name, dns1123_subdomain(prefix), f"{path}[{index}].{kind}.name", errors)
+        if not kinds:
             errors.append(invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`"))
-        elif len(found) > 1:
+        elif len(kinds) > 1:
             errors.append(invalid_value(path, "", "may not have more than one field specified at a time"))
 
 
-def _validate_named_source(reference: Object, path: str, errors: Errors) -> None:
-    name = reference.get("name")
-    if not name:
-        errors.append(required(f"{path}.name"))
-    else:
-        prefix = name[:-1] + "a" if name.endswith("-") else name  # upstream takes the name for a prefix here
-        validate_format(name, dns1123_subdomain(prefix), f"{path}.name", errors)
-
-
 def validate_file_key_volumes(container: Object, volumes: dict[str, Object], path: str, errors: Errors) -> None:
-    """A ``fileKeyRef`` must name an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
-    from kubepy.api.errors import field_not_found
-
+    """Require that a ``fileKeyRef`` names an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
     for index, variable in enumerate(container.get("env") or ()):
         reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if reference is None:

@@ -1,4 +1,4 @@
-"""Where a pod may run: tolerations, affinity, topology spread (``pkg/apis/core/validation/validation.go``)."""
+"""Scheduling of pods: tolerations, affinity, topology spread (``pkg/apis/core/validation/validation.go``)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from functools import lru_cache
 from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
-from kubepy.apiserver.validation.fields import Errors, validate_format, validate_optional_choice, validate_positive
-from kubepy.apiserver.validation.labels import (
+from kubepy.apiserver.validation.fields import (
     NOT_AN_OPERATOR,
+    Errors,
     label_value,
+    validate_format,
     validate_label_name,
     validate_label_selector,
     validate_label_values,
     validate_operator,
+    validate_optional_choice,
+    validate_positive,
 )
 from kubepy.apiserver.validation.pods.options import PodOptions
 
@@ -36,7 +39,7 @@ def validate_tolerations(tolerations: list[Object], path: str, errors: Errors) -
 
 @lru_cache(maxsize=1024)
 def _is_plain(key: str, operator: str, value: str, effect: str, has_seconds: bool) -> bool:
-    """Whether a toleration is valid; the same few come with every daemon pod."""
+    """Return whether a toleration is valid. Cached: all daemon pods have the same few."""
     errors: Errors = []
     toleration: Object = {"key": key, "operator": operator, "value": value, "effect": effect}
     if has_seconds:
@@ -51,29 +54,26 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
     if key:
         validate_label_name(key, f"{path}.key", errors)
     elif operator != "Exists":
-        why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        errors.append(invalid_value(f"{path}.operator", operator, why))
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        errors.append(invalid_value(f"{path}.operator", operator, detail))
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-        why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        errors.append(invalid_value(f"{path}.effect", effect, why))
-    _validate_toleration_value(operator, toleration.get("value", ""), path, errors)
-    if effect:
-        validate_optional_choice(effect, TAINT_EFFECTS, f"{path}.effect", errors)
-
-
-def _validate_toleration_value(operator: str, value: str, path: str, errors: Errors) -> None:
+        detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        errors.append(invalid_value(f"{path}.effect", effect, detail))
+    value = toleration.get("value", "")
     match operator:
         case "Equal" | "":
             if complaints := label_value(value):
                 errors.append(invalid_value(f"{path}.operator", value, ";".join(complaints)))
         case "Exists":
             if value:
-                why = "value must be empty when `operator` is 'Exists'"
-                errors.append(invalid_value(f"{path}.operator", value, why))
+                detail = "value must be empty when `operator` is 'Exists'"
+                errors.append(invalid_value(f"{path}.operator", value, detail))
         case "Lt" | "Gt":  # behind a gate that is off in v1.36
             errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt")))
         case _:
             errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists")))
+    if effect:
+        validate_optional_choice(effect, TAINT_EFFECTS, f"{path}.effect", errors)
 
 
 # --- node affinity ------------------------------------------------------------------------------------------------
@@ -81,22 +81,26 @@ def _validate_toleration_value(operator: str, value: str, path: str, errors: Err
 
 def validate_affinity(affinity: Object, options: PodOptions, path: str, errors: Errors) -> None:
     if node_affinity := affinity.get("nodeAffinity"):
-        _validate_node_affinity(node_affinity, f"{path}.nodeAffinity", errors,
-                                allow_invalid_values=options.allow_invalid_node_affinity_values)
+        if (node_selector := node_affinity.get(REQUIRED)) is not None:
+            validate_node_selector(node_selector, f"{path}.nodeAffinity.{REQUIRED}", errors,
+                                   allow_invalid_values=options.allow_invalid_node_affinity_values)
+        for index, term in enumerate(node_affinity.get(PREFERRED) or ()):
+            at = f"{path}.nodeAffinity.{PREFERRED}[{index}]"
+            if not 0 < term.get("weight", 0) <= 100:
+                errors.append(invalid_value(f"{at}.weight", term.get("weight", 0), WEIGHT_RANGE))
+            validate_node_selector_term(term.get("preference") or {}, f"{at}.preference", errors,
+                                        allow_invalid_values=True)
     for kind in ("podAffinity", "podAntiAffinity"):
         if pod_affinity := affinity.get(kind):
-            _validate_pod_affinity(pod_affinity, f"{path}.{kind}", errors,
-                                   allow_invalid_values=options.allow_invalid_selector_values)
-
-
-def _validate_node_affinity(affinity: Object, path: str, errors: Errors, *, allow_invalid_values: bool) -> None:
-    if (node_selector := affinity.get(REQUIRED)) is not None:
-        validate_node_selector(node_selector, f"{path}.{REQUIRED}", errors, allow_invalid_values=allow_invalid_values)
-    for index, term in enumerate(affinity.get(PREFERRED) or ()):
-        at = f"{path}.{PREFERRED}[{index}]"
-        if not 0 < term.get("weight", 0) <= 100:
-            errors.append(invalid_value(f"{at}.weight", term.get("weight", 0), WEIGHT_RANGE))
-        validate_node_selector_term(term.get("preference") or {}, f"{at}.preference", errors, allow_invalid_values=True)
+            for index, term in enumerate(pod_affinity.get(REQUIRED) or ()):
+                _validate_affinity_term(term, f"{path}.{kind}.{REQUIRED}[{index}]", errors,
+                                        allow_invalid_values=options.allow_invalid_selector_values)
+            for index, weighted in enumerate(pod_affinity.get(PREFERRED) or ()):
+                at = f"{path}.{kind}.{PREFERRED}[{index}]"
+                if not 0 < weighted.get("weight", 0) <= 100:
+                    errors.append(invalid_value(f"{at}.weight", weighted.get("weight", 0), WEIGHT_RANGE))
+                _validate_affinity_term(weighted.get("podAffinityTerm") or {}, f"{at}.podAffinityTerm", errors,
+                                        allow_invalid_values=options.allow_invalid_selector_values)
 
 
 def validate_node_selector(selector: Object, path: str, errors: Errors, *, allow_invalid_values: bool = False) -> None:
@@ -112,48 +116,31 @@ def validate_node_selector(selector: Object, path: str, errors: Errors, *, allow
 def validate_node_selector_term(term: Object, path: str, errors: Errors, *, allow_invalid_values: bool) -> None:
     for index, expression in enumerate(term.get("matchExpressions") or ()):
         at = f"{path}.matchExpressions[{index}]"
-        _validate_node_requirement(expression, at, errors)
+        if expression.get("operator") not in ("Gt", "Lt"):
+            validate_operator(expression, at, errors)
+        elif len(expression.get("values") or ()) != 1:
+            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            errors.append(required(f"{at}.values", detail))
+        validate_label_name(expression.get("key", ""), f"{at}.key", errors)
         if not allow_invalid_values:
             validate_label_values(expression.get("values"), f"{at}.values", errors)
     for index, expression in enumerate(term.get("matchFields") or ()):
-        _validate_node_field(expression, f"{path}.matchFields[{index}]", errors)
-
-
-def _validate_node_requirement(expression: Object, path: str, errors: Errors) -> None:
-    if expression.get("operator") not in ("Gt", "Lt"):
-        validate_operator(expression, path, errors)
-    elif len(expression.get("values") or ()) != 1:
-        why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-        errors.append(required(f"{path}.values", why))
-    validate_label_name(expression.get("key", ""), f"{path}.key", errors)
-
-
-def _validate_node_field(expression: Object, path: str, errors: Errors) -> None:
-    operator, key, values = expression.get("operator", ""), expression.get("key", ""), expression.get("values") or ()
-    if operator not in ("In", "NotIn"):
-        errors.append(invalid_value(f"{path}.operator", operator, NOT_AN_OPERATOR))
-    elif len(values) != 1:
-        why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-        errors.append(required(f"{path}.values", why))
-    if key != "metadata.name":
-        errors.append(invalid_value(f"{path}.key", key, "not a valid field selector key"))
-        return
-    for index, value in enumerate(values):
-        validate_format(value, dns1123_subdomain(value), f"{path}.values[{index}]", errors)
+        at = f"{path}.matchFields[{index}]"
+        operator, key = expression.get("operator", ""), expression.get("key", "")
+        values = expression.get("values") or ()
+        if operator not in ("In", "NotIn"):
+            errors.append(invalid_value(f"{at}.operator", operator, NOT_AN_OPERATOR))
+        elif len(values) != 1:
+            detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            errors.append(required(f"{at}.values", detail))
+        if key != "metadata.name":
+            errors.append(invalid_value(f"{at}.key", key, "not a valid field selector key"))
+            continue
+        for position, value in enumerate(values):
+            validate_format(value, dns1123_subdomain(value), f"{at}.values[{position}]", errors)
 
 
 # --- pod affinity -------------------------------------------------------------------------------------------------
-
-
-def _validate_pod_affinity(affinity: Object, path: str, errors: Errors, *, allow_invalid_values: bool) -> None:
-    for index, term in enumerate(affinity.get(REQUIRED) or ()):
-        _validate_affinity_term(term, f"{path}.{REQUIRED}[{index}]", errors, allow_invalid_values=allow_invalid_values)
-    for index, weighted in enumerate(affinity.get(PREFERRED) or ()):
-        at = f"{path}.{PREFERRED}[{index}]"
-        if not 0 < weighted.get("weight", 0) <= 100:
-            errors.append(invalid_value(f"{at}.weight", weighted.get("weight", 0), WEIGHT_RANGE))
-        _validate_affinity_term(weighted.get("podAffinityTerm") or {}, f"{at}.podAffinityTerm", errors,
-                                allow_invalid_values=allow_invalid_values)
 
 
 def _validate_affinity_term(term: Object, path: str, errors: Errors, *, allow_invalid_values: bool) -> None:
@@ -170,38 +157,30 @@ def _validate_affinity_term(term: Object, path: str, errors: Errors, *, allow_in
 
 
 def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
-    """``matchLabelKeys`` and ``mismatchLabelKeys`` (``ValidateMatchLabelKeysAndMismatchLabelKeys``)."""
+    """Validate ``matchLabelKeys`` and ``mismatchLabelKeys`` (``ValidateMatchLabelKeysAndMismatchLabelKeys``)."""
     match, mismatch = term.get("matchLabelKeys") or [], term.get("mismatchLabelKeys") or []
     if not match and not mismatch:
         return
     selector = term.get("labelSelector")
     for field, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
-        _validate_label_keys(keys, selector, f"{path}.{field}", errors)
+        if keys and selector is None:
+            errors.append(forbidden_field(f"{path}.{field}", "must not be specified when labelSelector is not set"))
+            continue
+        for position, name in enumerate(keys):
+            validate_label_name(name, f"{path}.{field}[{position}]", errors)
     if selector is not None:
-        _validate_keys_against_selector(match, selector, path, errors)
+        # At creation the server adds the keys to the selector as expressions: only a second mention is wrong.
+        mentioned = set(selector.get("matchLabels") or ())
+        for expression in selector.get("matchExpressions") or ():
+            key = expression.get("key", "")
+            if key in match and key in mentioned:
+                detail = "exists in both matchLabelKeys and labelSelector"
+                errors.append(invalid_value(f"{path}[{match.index(key)}]", key, detail))
+            mentioned.add(key)
     for index, key in enumerate(match):
         if key in mismatch:
-            why = "exists in both matchLabelKeys and mismatchLabelKeys"
-            errors.append(invalid_value(f"{path}.matchLabelKeys[{index}]", key, why))
-
-
-def _validate_label_keys(keys: list[str], selector: Object | None, path: str, errors: Errors) -> None:
-    if keys and selector is None:
-        errors.append(forbidden_field(path, "must not be specified when labelSelector is not set"))
-        return
-    for index, key in enumerate(keys):
-        validate_label_name(key, f"{path}[{index}]", errors)
-
-
-def _validate_keys_against_selector(keys: list[str], selector: Object, path: str, errors: Errors) -> None:
-    """The server adds the keys to the selector at creation, as expressions: only a second mention is wrong."""
-    mentioned = set(selector.get("matchLabels") or ())
-    for expression in selector.get("matchExpressions") or ():
-        key = expression.get("key", "")
-        if key in keys and key in mentioned:
-            why = "exists in both matchLabelKeys and labelSelector"
-            errors.append(invalid_value(f"{path}[{keys.index(key)}]", key, why))
-        mentioned.add(key)
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
+            errors.append(invalid_value(f"{path}.matchLabelKeys[{index}]", key, detail))
 
 
 # --- topology spread ----------------------------------------------------------------------------------------------
@@ -210,35 +189,23 @@ def _validate_keys_against_selector(keys: list[str], selector: Object, path: str
 def validate_topology_spread(constraints: list[Object], options: PodOptions, path: str, errors: Errors) -> None:
     for index, constraint in enumerate(constraints):
         at = f"{path}[{index}]"
-        _validate_spread_basics(constraint, at, errors)
-        _validate_spread_unique(constraint, constraints[index + 1:], at, errors)
-        _validate_min_domains(constraint, f"{at}.minDomains", errors)
+        validate_positive(constraint.get("maxSkew", 0), f"{at}.maxSkew", errors)
+        if not constraint.get("topologyKey"):
+            errors.append(required(f"{at}.topologyKey", "can not be empty"))
+        action = constraint.get("whenUnsatisfiable", "")
+        validate_optional_choice(action, ("DoNotSchedule", "ScheduleAnyway"), f"{at}.whenUnsatisfiable", errors)
+        key = constraint.get("topologyKey", "")
+        later = [(other.get("topologyKey", ""), other.get("whenUnsatisfiable", ""))
+                 for other in constraints[index + 1:]]
+        if (key, action) in later:
+            errors.append(duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}"))
+        if (domains := constraint.get("minDomains")) is not None:
+            validate_positive(domains, f"{at}.minDomains", errors)
+            if action != "DoNotSchedule":
+                detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+                errors.append(invalid_value(f"{at}.minDomains", domains, detail))
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             validate_optional_choice(constraint.get(field), ("Honor", "Ignore"), f"{at}.{field}", errors)
         validate_match_label_keys(constraint, at, errors)
         if not options.allow_invalid_spread_selector:
             validate_label_selector(constraint.get("labelSelector"), f"{at}.labelSelector", errors)
-
-
-def _validate_spread_basics(constraint: Object, path: str, errors: Errors) -> None:
-    validate_positive(constraint.get("maxSkew", 0), f"{path}.maxSkew", errors)
-    if not constraint.get("topologyKey"):
-        errors.append(required(f"{path}.topologyKey", "can not be empty"))
-    action = constraint.get("whenUnsatisfiable", "")
-    validate_optional_choice(action, ("DoNotSchedule", "ScheduleAnyway"), f"{path}.whenUnsatisfiable", errors)
-
-
-def _validate_spread_unique(constraint: Object, others: list[Object], path: str, errors: Errors) -> None:
-    key, action = constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
-    if any(one.get("topologyKey", "") == key and one.get("whenUnsatisfiable", "") == action for one in others):
-        errors.append(duplicate(path + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}"))
-
-
-def _validate_min_domains(constraint: Object, path: str, errors: Errors) -> None:
-    domains, action = constraint.get("minDomains"), constraint.get("whenUnsatisfiable", "")
-    if domains is None:
-        return
-    validate_positive(domains, path, errors)
-    if action != "DoNotSchedule":
-        why = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-        errors.append(invalid_value(path, domains, why))

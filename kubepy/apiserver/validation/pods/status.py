@@ -1,96 +1,102 @@
-"""The status of a pod: what a kubelet or a scheduler may not write (``ValidatePodStatusUpdate`` upstream)."""
+"""Updates of a pod's status and of its resources (``ValidatePodStatusUpdate``, ``ValidatePodResize``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required
+from kubepy.api.errors import (
+    WHOLE_OBJECT,
+    FieldError,
+    duplicate,
+    forbidden_field,
+    invalid_value,
+    not_supported,
+    required,
+)
 from kubepy.api.meta import Object, annotations_of
+from kubepy.api.objects.pods import is_restartable_init_container, qos_class
 from kubepy.api.values.names import dns1123_subdomain
-from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, validate_format
+from kubepy.apiserver.validation.fields import (
+    IMMUTABLE,
+    Errors,
+    go_view,
+    label_key,
+    semantically_equal,
+    validate_format,
+)
 from kubepy.apiserver.validation.formats import is_ipv6, user_or_group_id, validate_ip
-from kubepy.apiserver.validation.goview import go_view
-from kubepy.apiserver.validation.labels import label_key
-from kubepy.apiserver.validation.pods.annotations import validate_annotation_changes
+from kubepy.apiserver.validation.pods.pods import revalidate
+from kubepy.apiserver.validation.pods.spec import MIRROR, validate_annotation_changes
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 NOT_AN_INTEGER = "must be a non-negative integer"
-ENDED = "may not be transitioned to non-terminated state"
+NOT_TERMINATED = "may not be transitioned to non-terminated state"
 TWO_OF_A_FAMILY = "may specify no more than one IP for each IP family"
 HEALTHS = ("Healthy", "Unhealthy", "Unknown")
-# The lists of container statuses, and the containers that they are about.
+# The lists of container statuses, and the fields with their containers.
 STATUS_LISTS = (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers"),
                 ("ephemeralContainerStatuses", ""))
 
 
 def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    status, before = pod.get("status") or {}, old.get("status") or {}
+    status, old_status = pod.get("status") or {}, old.get("status") or {}
     if annotations_of(pod) != annotations_of(old):
         validate_annotation_changes(annotations_of(pod), annotations_of(old), "metadata.annotations", errors)
-    _validate_conditions(status.get("conditions") or (), errors)
-    _validate_nominated_node(status, before, old["spec"], errors)
-    if (generation := status.get("observedGeneration", 0)) < 0:
-        errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
-    if status.get("qosClass", "") != before.get("qosClass", ""):
-        errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), IMMUTABLE))
-    for field, containers in STATUS_LISTS:
-        errors.extend(_revivals(status.get(field) or (), before.get(field) or (), old["spec"], containers, field))
-    _validate_claim_statuses(status.get("resourceClaimStatuses") or (), pod["spec"], errors)
-    _validate_addresses(status, before, errors)
-    for field, _ in STATUS_LISTS:
-        _validate_users(status.get(field) or (), pod["spec"], f"status.{field}", errors)
-    for field, containers in STATUS_LISTS:
-        errors.extend(_wrong_allocations(status.get(field) or (), pod["spec"].get(containers) or (), f"status.{field}"))
-    return errors
-
-
-def _validate_conditions(conditions: Iterable[Object], errors: Errors) -> None:
-    for index, condition in enumerate(conditions):
+    for index, condition in enumerate(status.get("conditions") or ()):
         kind, generation, at = condition.get("type", ""), condition.get("observedGeneration", 0), (
             f"status.conditions[{index}]")
         if generation < 0:
             errors.append(invalid_value(f"{at}.observedGeneration", generation, NOT_AN_INTEGER))
         if kind not in SYSTEM_CONDITIONS:
             validate_format(kind, label_key(kind), f"{at}.Type", errors)
-
-
-def _validate_nominated_node(status: Object, before: Object, spec: Object, errors: Errors) -> None:
     node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
-    if not node or node == before.get("nominatedNodeName", ""):
-        return
-    validate_format(node, dns1123_subdomain(node), at, errors)
-    if spec.get("nodeName"):
-        errors.append(forbidden_field(at, "may not be set on pods that are already bound to a node"))
+    if node and node != old_status.get("nominatedNodeName", ""):
+        validate_format(node, dns1123_subdomain(node), at, errors)
+        if old["spec"].get("nodeName"):
+            errors.append(forbidden_field(at, "may not be set on pods that are already bound to a node"))
+    if (generation := status.get("observedGeneration", 0)) < 0:
+        errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
+    if status.get("qosClass", "") != old_status.get("qosClass", ""):
+        errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), IMMUTABLE))
+    for field, containers in STATUS_LISTS:
+        errors.extend(_restarts(status.get(field) or (), old_status.get(field) or (), old["spec"], containers, field))
+    _validate_claim_statuses(status.get("resourceClaimStatuses") or (), pod["spec"], errors)
+    hosts = status.get("hostIPs") or ()
+    _validate_addresses(status, old_status, "podIPs", "core.PodIP", errors)
+    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
+        errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
+    _validate_addresses(status, old_status, "hostIPs", "core.HostIP", errors)
+    for field, _ in STATUS_LISTS:
+        _validate_users(status.get(field) or (), pod["spec"], f"status.{field}", errors)
+    for field, containers in STATUS_LISTS:
+        containers_of_field = {container.get("name"): container for container in pod["spec"].get(containers) or ()}
+        errors.extend(_validate_allocations(status.get(field) or (), containers_of_field, f"status.{field}"))
+    return errors
 
 
-# --- containers that have ended -----------------------------------------------------------------------------------
+# --- terminated containers ----------------------------------------------------------------------------------------
 
 
-def _revivals(new: Iterable[Object], old: Iterable[Object], spec: Object, containers: str,
+def _restarts(statuses: Iterable[Object], old_statuses: Iterable[Object], spec: Object, containers: str,
               field: str) -> Iterator[FieldError]:
-    """A container that has ended runs again only where the pod's restart policy lets it."""
-    running = {one.get("name") for one in new if (one.get("state") or {}).get("terminated") is None}
-    if containers and _may_all_restart(spec):
-        return
-    for index, status in enumerate(old):
-        ended = (status.get("state") or {}).get("terminated")
-        if ended is None or status.get("name") not in running:
-            continue
-        container = next((one for one in spec.get(containers) or () if one.get("name") == status.get("name")), None)
-        if container is None or not _may_restart(container, spec, ended.get("exitCode", 0)):
-            yield forbidden_field(f"status.{field}[{index}].state", ENDED)
+    """Refuse restarts of terminated containers that the pod's restart policy does not allow."""
+    running = {status.get("name") for status in statuses if (status.get("state") or {}).get("terminated") is None}
+    rules = (rule for field in ("containers", "initContainers") for container in spec.get(field) or ()
+             for rule in container.get("restartPolicyRules") or ())
+    if containers and any(rule.get("action") == "RestartAllContainers" for rule in rules):
+        return  # upstream: AllContainersCouldRestart
+    by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
+    for index, status in enumerate(old_statuses):
+        terminated, container = (status.get("state") or {}).get("terminated"), by_name.get(status.get("name"))
+        if terminated is not None and status.get("name") in running and (
+                container is None or not _should_restart(container, spec, terminated.get("exitCode", 0))):
+            yield forbidden_field(f"status.{field}[{index}].state", NOT_TERMINATED)
 
 
-def _may_all_restart(spec: Object) -> bool:
-    """Whether some container's end may restart the whole pod (``AllContainersCouldRestart``)."""
-    return any(rule.get("action") == "RestartAllContainers"
-               for field in ("containers", "initContainers") for container in spec.get(field) or ()
-               for rule in container.get("restartPolicyRules") or ())
-
-
-def _may_restart(container: Object, spec: Object, exit_code: int) -> bool:
-    """``podutil.ContainerShouldRestart``."""
+def _should_restart(container: Object, spec: Object, exit_code: int) -> bool:
+    """Return whether a container restarts after an exit code (``podutil.ContainerShouldRestart``)."""
     for rule in container.get("restartPolicyRules") or ():
         codes = rule.get("exitCodes") or {}
         listed = exit_code in (codes.get("values") or ())
@@ -104,38 +110,30 @@ def _may_restart(container: Object, spec: Object, exit_code: int) -> bool:
 
 
 def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: Errors) -> None:
-    known = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
-    seen: set[str] = set()
+    claim_names = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    names: set[str] = set()
     for index, status in enumerate(statuses):
         name, claim, at = status.get("name", ""), status.get("resourceClaimName"), (
             f"status.resourceClaimStatuses[{index}]")
-        if name not in known:
-            why = "must match the name of an entry in `spec.resourceClaims`"
-            errors.append(invalid_value(f"{at}.name", name, why))
-        if name in seen:
+        if name not in claim_names:
+            detail = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(invalid_value(f"{at}.name", name, detail))
+        if name in names:
             errors.append(duplicate(f"{at}.name", name))
-        seen.add(name)
+        names.add(name)
         if claim is not None:
             validate_format(claim, dns1123_subdomain(claim), f"{at}.resourceClaimName", errors)
 
 
-def _validate_addresses(status: Object, before: Object, errors: Errors) -> None:
-    hosts = status.get("hostIPs") or ()
-    _validate_list(status, before, "podIPs", "core.PodIP", errors)
-    if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
-        errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
-    _validate_list(status, before, "hostIPs", "core.HostIP", errors)
-
-
-def _validate_list(status: Object, before: Object, field: str, type_name: str, errors: Errors) -> None:
-    """At most one address of each family; what the old pod had already is tolerated."""
-    given = [one.get("ip", "") for one in status.get(field) or ()]
-    known = {one.get("ip", "") for one in before.get(field) or ()}
-    for index, address in enumerate(given):
-        if address not in known:
+def _validate_addresses(status: Object, old_status: Object, field: str, type_name: str, errors: Errors) -> None:
+    """Require at most one address of each family, valid unless the old pod had it already."""
+    addresses = [entry.get("ip", "") for entry in status.get(field) or ()]
+    old_addresses = {entry.get("ip", "") for entry in old_status.get(field) or ()}
+    for index, address in enumerate(addresses):
+        if address not in old_addresses:
             validate_ip(address, f"status.{field}[{index}]", errors)
-    if len(given) > 2 or (len(given) == 2 and is_ipv6(given[0]) == is_ipv6(given[1])):
-        shown = [go_view(type_name, one) for one in status[field]]
+    if len(addresses) > 2 or (len(addresses) == 2 and is_ipv6(addresses[0]) == is_ipv6(addresses[1])):
+        shown = [go_view(type_name, entry) for entry in status[field]]
         errors.append(invalid_value(f"status.{field}", shown, TWO_OF_A_FAMILY))
 
 
@@ -152,46 +150,136 @@ def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors:
             errors.append(forbidden_field(at, "cannot be set for a windows pod"))
             continue
         numbers = [(user.get("uid", 0), "uid"), (user.get("gid", 0), "gid"),
-                   *((group, f"supplementalGroups[{which}]")
-                     for which, group in enumerate(user.get("supplementalGroups") or ()))]
-        errors.extend(invalid_value(f"{at}.{shown}", number, why)
-                      for number, shown in numbers for why in user_or_group_id(number))
+                   *((group, f"supplementalGroups[{position}]")
+                     for position, group in enumerate(user.get("supplementalGroups") or ()))]
+        errors.extend(invalid_value(f"{at}.{shown}", number, detail)
+                      for number, shown in numbers for detail in user_or_group_id(number))
 
 
-def _wrong_allocations(statuses: Iterable[Object], containers: Iterable[Object], path: str) -> Iterator[FieldError]:
-    """The health of devices (``allocatedResourcesStatus``): of what the container asks for, each told once."""
-    by_name = {one.get("name"): one for one in containers}
+def _validate_allocations(statuses: Iterable[Object], containers: Mapping[Any, Object],
+                          path: str) -> Iterator[FieldError]:
+    """Validate the health of devices (``allocatedResourcesStatus``), which the container must have requested."""
     for index, status in enumerate(statuses):
         at = f"{path}[{index}].allocatedResourcesStatus"
         if status.get("allocatedResourcesStatus") and path.endswith("ephemeralContainerStatuses"):
             yield forbidden_field(at, "must not be specified in container status")
             continue
-        container = by_name.get(status.get("name"))
+        container = containers.get(status.get("name"))
         for position, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
-            if container is not None and (why := _unasked(allocated.get("name", ""), container)):
-                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), why)
-            yield from _wrong_healths(allocated.get("resources") or (), f"{at}[{position}].resources")
+            if container is not None and (detail := _check_requested(allocated.get("name", ""), container)):
+                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), detail)
+            identifiers: set[str] = set()
+            for number, device in enumerate(allocated.get("resources") or ()):
+                place, identifier = f"{at}[{position}].resources[{number}]", device.get("resourceID", "")
+                if device.get("health", "") not in HEALTHS:
+                    yield not_supported(f"{place}.health", device.get("health", ""), HEALTHS)
+                if device.get("message") == "":
+                    yield required(f"{place}.message", "must be non-empty if specified")
+                if identifier in identifiers:
+                    yield duplicate(f"{place}.resourceID", identifier)
+                identifiers.add(identifier)
 
 
-def _unasked(name: str, container: Object) -> str:
+def _check_requested(name: str, container: Object) -> str:
+    """Return why an allocated resource is none that the container requests, "" if it is."""
     resources = container.get("resources") or {}
     if not name.startswith("claim:"):
-        asked = name in (resources.get("requests") or {})
-        return "" if asked else "must match one of the container's resource requests"
-    claims = {"/".join(filter(None, (f"claim:{one.get('name', '')}", one.get("request"))))
-              for one in resources.get("claims") or ()}
+        is_requested = name in (resources.get("requests") or {})
+        return "" if is_requested else "must match one of the container's resource requests"
+    claims = {"/".join(filter(None, (f"claim:{claim.get('name', '')}", claim.get("request"))))
+              for claim in resources.get("claims") or ()}
     return "" if name in claims else ("must match one of the container's resource claims in a format "
                                       "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty")
 
 
-def _wrong_healths(devices: Iterable[Object], path: str) -> Iterator[FieldError]:
-    seen: set[str] = set()
-    for index, device in enumerate(devices):
-        at, identifier = f"{path}[{index}]", device.get("resourceID", "")
-        if device.get("health", "") not in HEALTHS:
-            yield not_supported(f"{at}.health", device.get("health", ""), HEALTHS)
-        if device.get("message") == "":
-            yield required(f"{at}.message", "must be non-empty if specified")
-        if identifier in seen:
-            yield duplicate(f"{at}.resourceID", identifier)
-        seen.add(identifier)
+# --- the `resize` subresource (ValidatePodResize) -------------------------------------------------------------------
+
+
+RESIZABLE = ("cpu", "memory")
+FIELDS = ("requests", "limits")
+
+
+def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
+    """Validate a resize: ``pod`` differs from ``old`` only in its resources and those of its containers."""
+    errors = revalidate(pod, old)
+    if MIRROR in annotations_of(old):
+        return [forbidden_field(WHOLE_OBJECT, "static pods cannot be resized")]
+    if (old["spec"].get("os") or {}).get("name") == "windows":
+        return [forbidden_field(WHOLE_OBJECT, "windows pods cannot be resized")]
+    if qos_class(pod) != qos_class(old):
+        shown = (old.get("status") or {}).get("qosClass", "")
+        errors.append(invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing"))
+    if not _is_supported_on_node(old):
+        errors.append(forbidden_field("spec", "Pod running on node without support for resize"))
+    errors += _pod_level_changes(pod["spec"].get("resources"), old["spec"].get("resources"))
+    errors += _removals(pod, old)
+    errors += _other_changes(pod, old)
+    return errors
+
+
+def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
+    """Validate changes of the resources of the pod as a whole (``validatePodLevelResourcesResize``)."""
+    if not any((resources or {}).get(field) for resources in (new, old) for field in FIELDS):
+        return
+    if old is not None and new is None:
+        yield forbidden_field("spec.resources", "pod-level resources cannot be removed")
+        return
+    for field in FIELDS if old is not None else ():
+        if ((old or {}).get(field) or {}).keys() - ((new or {}).get(field) or {}).keys():
+            yield forbidden_field(f"spec.resources.{field}", f"pod-level resource {field} cannot be removed")
+    if not semantically_equal(_with_old_resources(new or {}, old or {}), old or {}):
+        yield forbidden_field("spec", "only cpu and memory resources are mutable at pod-level")
+
+
+def _is_supported_on_node(pod: Object) -> bool:
+    """Return whether the node's kubelet resizes: then it reports the resources of running containers."""
+    for status in (pod.get("status") or {}).get("containerStatuses") or ():
+        if (status.get("state") or {}).get("running") is not None:
+            return status.get("resources") is not None
+    return True
+
+
+def _removals(pod: Object, old: Object) -> Iterator[FieldError]:
+    sidecars = [pair for pair in _pairs(pod, old, "initContainers") if is_restartable_init_container(pair[1])]
+    for path, old_container, container in (*sidecars, *_pairs(pod, old, "containers")):
+        for field in FIELDS:
+            old_amounts, amounts = ((each.get("resources") or {}).get(field) or {}
+                                    for each in (old_container, container))
+            if old_amounts.keys() - amounts.keys():
+                yield forbidden_field(f"{path}.resources.{field}", f"resource {field} cannot be removed")
+
+
+def _pairs(pod: Object, old: Object, field: str) -> list[tuple[str, Object, Object]]:
+    """Return the path of every container, the old container and the new one."""
+    containers, old_containers = pod["spec"].get(field) or (), old["spec"].get(field) or ()
+    return [(f"spec.{field}[{index}]", old_container, container)
+            for index, (old_container, container) in enumerate(zip(old_containers, containers, strict=True))]
+
+
+def _other_changes(pod: Object, old: Object) -> Iterator[FieldError]:
+    for _, old_container, container in _pairs(pod, old, "containers"):
+        if not semantically_equal(_with_old_amounts(container, old_container), old_container):
+            yield forbidden_field("spec", "only cpu and memory resources are mutable")
+    for path, old_container, container in _pairs(pod, old, "initContainers"):
+        if is_restartable_init_container(old_container):
+            if not semantically_equal(_with_old_amounts(container, old_container), old_container):
+                yield forbidden_field(path, "only cpu and memory resources for init or sidecar containers are mutable")
+        elif not semantically_equal(container, old_container):
+            yield forbidden_field("spec", "resources for non-sidecar init containers are immutable")
+
+
+def _with_old_amounts(container: Object, old: Object) -> Object:
+    """Return the container with the old cpu and memory, and without claims."""
+    return {**container, "resources": _with_old_resources(container.get("resources") or {}, old.get("resources") or {},
+                                                          claims=False)}
+
+
+def _with_old_resources(resources: Object, old: Object, *, claims: bool = True) -> Object:
+    """Return resources with the old cpu and memory."""
+    compared: Object = {}
+    for field in FIELDS:
+        amounts, old_amounts = resources.get(field) or {}, old.get(field) or {}
+        others = {name: amount for name, amount in amounts.items() if name not in RESIZABLE}
+        if changed := others | {name: old_amounts[name] for name in RESIZABLE if name in old_amounts}:
+            compared[field] = changed
+    return {**compared, "claims": resources["claims"]} if claims and resources.get("claims") else compared

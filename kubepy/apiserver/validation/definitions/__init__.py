@@ -1,1 +1,0 @@
-"""CustomResourceDefinitions: names and versions, and the schemas of their objects with rules and defaults."""

@@ -1,0 +1,98 @@
+"""Files that the user names, read up to a limit, and temporary files.
+
+A device or a pipe that never ends is refused in one line.
+kubectl reads without a limit; an API server takes 3 MiB a request (``MaxRequestBodyBytes`` of
+``apiserver/pkg/server/config.go``). What becomes one request may be as large as that, manifests of many objects more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import IO
+
+from kubepy.cli.errors import CliError
+
+MIB = 1024 * 1024
+MAX_REQUEST = 3 * MIB
+MAX_MANIFESTS = 64 * MIB
+_WHY = {MAX_REQUEST: "more than an API server takes in one request",
+        MAX_MANIFESTS: "give its objects in several files"}
+
+
+class TooLargeError(CliError):
+    """Input that is larger than its limit."""
+
+    def __init__(self, source: str, limit: int) -> None:
+        from kubepy.api.values.goformat import printable
+
+        super().__init__(f"read {printable(source)}: is larger than {limit // MIB} MiB: {_WHY[limit]}")
+
+
+def read_bytes(path: str, limit: int = MAX_REQUEST) -> bytes:
+    """Return the content of a file. Raises OSError, TooLargeError."""
+    with open(path, "rb") as file:
+        parts, size = [], 0
+        while part := file.read(MIB):
+            parts.append(part)
+            size += len(part)
+            if size > limit:
+                raise TooLargeError(path, limit)
+    return b"".join(parts)
+
+
+def read_string(path: str) -> str:
+    """Return the text of a file that becomes one request or is a template; bytes that are no UTF-8 are replaced.
+
+    Raises OSError, TooLargeError.
+    """
+    return read_bytes(path).decode(errors="replace")
+
+
+def read_standard_input(stream: IO[str], limit: int = MAX_REQUEST) -> bytes:
+    """Read what is piped into the command. Raises TooLargeError."""
+    source: IO[bytes] | None = getattr(stream, "buffer", None)
+    parts, size = [], 0
+    while part := source.read(MIB) if source else stream.read(MIB).encode(errors="surrogateescape"):
+        parts.append(part)
+        size += len(part)
+        if size > limit:
+            raise TooLargeError("standard input", limit)
+    return b"".join(parts)
+
+
+# --- temporary files ----------------------------------------------------------------------------------------------
+
+
+def create_folder(prefix: str) -> str:
+    """Create a folder that only this user can read (``os.MkdirTemp``); returns its path. Raises OSError."""
+    for path in _paths(prefix, ""):
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError("unreachable")
+
+
+def create_file(prefix: str, suffix: str, text: str) -> str:
+    """Create a file that only this user can read (``os.CreateTemp``); returns its path. Raises OSError."""
+    for path in _paths(prefix, suffix):
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            continue
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+    raise AssertionError("unreachable")
+
+
+def _paths(prefix: str, suffix: str) -> Iterator[str]:
+    """Yield names to try: of the process and a counter, so that tests meet the same names again."""
+    import tempfile
+
+    number = os.getpid() * 1000
+    while True:
+        yield os.path.join(tempfile.gettempdir(), f"{prefix}{number}{suffix}")
+        number += 1

@@ -1,0 +1,233 @@
+"""What every command gets: the cluster it works on, its streams, and the global flags.
+
+Upstream: ``kubectl/pkg/cmd/util/factory.go``, ``cli-runtime/pkg/genericiooptions``.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+from typing import IO, TYPE_CHECKING
+
+from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.runtime.options import DEFAULT_NAMESPACE, NONE, DryRunOptions, GlobalOptions
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable_lines, quote
+
+with lazy_imports():
+    from kubepy.api import scheme as schemes
+    from kubepy.apiserver import client as clients
+    from kubepy.apiserver import cluster as clusters
+    from kubepy.cli.runtime import driver as drivers
+    from kubepy.cli.runtime import kubeconfig as kubeconfigs
+    from kubepy.cli.runtime import progress as progresses
+    from kubepy.storage import errors as storage_errors
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+YELLOW, PLAIN = "\033[33;1m", "\033[0m"
+
+
+class Factory:
+    """One run of the command line. The cluster is opened when a command first reads it.
+
+    ``may_create``: the command writes new objects, so a folder that is missing becomes a cluster; in a dry run no
+    folder is made, and an empty temporary cluster answers in its place.
+    """
+
+    def __init__(self, stdin: IO[str] | None = None, stdout: IO[str] | None = None,
+                 stderr: IO[str] | None = None) -> None:
+        self.stdin = stdin or sys.stdin or io.StringIO()  # a stream that is closed from the start has nothing to say
+        self.stdout = stdout or sys.stdout or io.StringIO()
+        self.stderr = stderr or sys.stderr or io.StringIO()
+        self.options = GlobalOptions()
+        self.may_create = False
+        self._is_dry_run = False
+        self._warned: dict[str, None] = {}
+        self._logged: set[tuple[str, str]] = set()
+        self._progress: progresses.Progress | None = None
+
+    def use(self, options: GlobalOptions, *, may_create: bool) -> None:
+        """Work with the global flags of a command line from now on. Raises CliError for wrong ones."""
+        options.validate()
+        options.timeout_seconds()
+        self.options = options
+        self.may_create = may_create
+
+    def dry_run_strategy(self, options: DryRunOptions) -> str:
+        """Return ``none``, ``client`` or ``server``; the old boolean values warn. In a dry run no folder is made."""
+        strategy, warning, place = options.dry_run_value()
+        if strategy != NONE:
+            self._is_dry_run = self._is_dry_run or self.may_create
+            self.may_create = False
+        if warning:
+            self.log(place, warning)
+        return strategy
+
+    # --- the cluster
+
+    @property
+    def home(self) -> str:
+        """The folder whose contexts count."""
+        return self.options.state or os.environ.get("KUBEPY_STATE") or "state"
+
+    @cached_property
+    def kubeconfig(self) -> kubeconfigs.Kubeconfig:
+        """The contexts. Raises CliError for a file that holds none."""
+        return kubeconfigs.read(self.home)
+
+    @cached_property
+    def _target(self) -> kubeconfigs.Target:
+        options = self.options
+        return kubeconfigs.target(self.kubeconfig, self.home, options.context, options.cluster, options.user)
+
+    @property
+    def folder(self) -> str:
+        """The state folder that commands work on."""
+        return self._target.folder
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of -n, or else of the context."""
+        return self.options.namespace or self._target.namespace or DEFAULT_NAMESPACE
+
+    @property
+    def namespace_given(self) -> bool:
+        """Whether -n is on the line (``enforceNamespace``)."""
+        return bool(self.options.namespace)
+
+    def require_home(self) -> None:
+        """Raise CliError unless there is a cluster in the home folder."""
+        if not os.path.exists(os.path.join(self.home, "kubepy.yaml")):
+            raise self._no_cluster(self.home)
+
+    def require_cluster(self) -> None:
+        """Raise CliError unless there is a cluster in the folder."""
+        if not self.has_cluster:
+            raise self._no_cluster(self.folder)
+
+    def _no_cluster(self, folder: str) -> CliError:
+        return CliError(f'no cluster in {quote(folder)}: make one with "kubepy init", or name another folder with '
+                        "--state or $KUBEPY_STATE")
+
+    @property
+    def has_cluster(self) -> bool:
+        return os.path.exists(os.path.join(self.folder, "kubepy.yaml"))
+
+    @cached_property
+    def cluster(self) -> clusters.Cluster:
+        """Raises CliError when there is none and the command only reads."""
+        try:
+            if self._is_dry_run and not self.has_cluster:
+                cluster = clusters.Cluster.open(self._scratch.name, create=True)
+            else:
+                cluster = clusters.Cluster.open(self.folder, create=self.may_create)
+        except storage_errors.NoClusterError:
+            raise self._no_cluster(self.folder) from None
+        cluster.client.warn = self.warn
+        cluster.store.set_warn(self.warn)
+        if user := self.options.impersonated_user():
+            cluster.client.requester = user
+        return cluster
+
+    @cached_property
+    def _scratch(self) -> TemporaryDirectory[str]:
+        from tempfile import TemporaryDirectory
+
+        return TemporaryDirectory()
+
+    def close(self) -> None:
+        """Close the cluster, if it was opened, and clear the line that shows progress."""
+        if self._progress is not None:
+            self._progress.clear()
+        if "cluster" in self.__dict__:
+            self.cluster.close()
+        if "_scratch" in self.__dict__:
+            self._scratch.cleanup()
+
+    @property
+    def client(self) -> clients.Client:
+        return self.cluster.client
+
+    @cached_property
+    def scheme(self) -> schemes.Scheme:
+        """The cluster's resources; without a cluster the built-in ones (what runs on the client needs no folder)."""
+        if self.has_cluster:
+            return self.cluster.scheme
+        return schemes.Scheme()
+
+    @property
+    def reconciles(self) -> bool:
+        """Whether commands that wait may run the controllers. Raises CliError."""
+        choice = self.options.reconcile or os.environ.get("KUBEPY_RECONCILE") or "auto"
+        if choice not in ("auto", "never"):
+            raise CliError(f'invalid --reconcile value {quote(choice)}: must be "auto" or "never"')
+        return choice == "auto"
+
+    @cached_property
+    def driver(self) -> drivers.Driver:
+        """The driver that runs the controllers while a command waits (``driver.wait_until``)."""
+        return drivers.Driver(self.cluster, self.progress, self.say, reconciles=self.reconciles)
+
+    def ticks(self, pause: float) -> Iterator[None]:
+        """Yield for each round of a watch, ``pause`` seconds apart, until --request-timeout has passed."""
+        clock = self.cluster.clock
+        end = clock.monotonic() + (self.options.timeout_seconds() or float("inf"))
+        while True:
+            yield
+            left = end - clock.monotonic()
+            if left <= 0:
+                return
+            clock.sleep(min(pause, left))
+
+    # --- streams
+
+    @property
+    def progress(self) -> progresses.Progress:
+        """The line on a terminal that shows how far long work is (``progress.show``)."""
+        if self._progress is None:
+            self._progress = progresses.Progress(self.stderr)
+        return self._progress
+
+    def print(self, text: str = "", end: str = "\n") -> None:
+        if self._progress is not None:
+            self._progress.clear()
+        self.stdout.write(text + end)
+
+    def say(self, text: str, prefix: str = "") -> None:
+        """Write a message to stderr, after everything printed so far; terminal controls in it are escaped.
+
+        :param prefix: printed before it, unescaped: colours.
+        """
+        if self._progress is not None:
+            self._progress.clear()
+        self.stdout.flush()
+        self.stderr.write(f"{prefix}{printable_lines(text)}\n")
+        self.stderr.flush()
+
+    def warn(self, text: str) -> None:
+        """``Warning: …`` on stderr, each only once in a command, as client-go's warning writer does."""
+        if text not in self._warned:
+            self._warned[text] = None
+            # As AllowsColorOutput of client-go decides it.
+            in_colour = self.stderr.isatty() and os.environ.get("TERM") != "dumb" and "NO_COLOR" not in os.environ
+            self.say(text, f"{YELLOW}Warning:{PLAIN} " if in_colour else "Warning: ")
+
+    def log(self, place: str, text: str) -> None:
+        """A warning on stderr as Go's klog writes it: month, day, time, process, place. Each only once."""
+        if (place, text) in self._logged:
+            return
+        self._logged.add((place, text))
+        now = self.cluster.clock.now()
+        self.say(f"W{now:%m%d %H:%M:%S.%f} {os.getpid():7} {place}] {text}")
+
+    def finish(self) -> None:
+        """Fail a command that succeeded with warnings, when warnings count as errors."""
+        if self.options.warnings_as_errors and self._warned:
+            count = len(self._warned)
+            self.say(f"error: {count} warning{'s' if count > 1 else ''} received")
+            raise SilentExit(1)

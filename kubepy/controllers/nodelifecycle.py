@@ -1,0 +1,321 @@
+"""The node lifecycle controller: taints nodes by what their kubelets report (``pkg/controller/nodelifecycle``).
+
+The pure functions decide which taints and labels a node should have (:func:`lifecycle_change`), and what is reported in
+place of a kubelet that never did (:func:`never_updated_status`). :class:`Zones` tells how much of each zone is not
+ready, which decides whether pods are evicted from such nodes at all.
+
+Upstream looks at all nodes every 5 s and adds NoExecute taints to one node in 10 s; here both are done at once. A
+kubelet that falls silent is not given up: the simulated kubelet has no heartbeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, NamedTuple
+
+from kubepy.api.clock import format_time, parse_time
+from kubepy.api.meta import Object, labels_of, name_of, uid_of
+from kubepy.api.objects.nodes import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    TAINT_DISK_PRESSURE,
+    TAINT_MEMORY_PRESSURE,
+    TAINT_NETWORK_UNAVAILABLE,
+    TAINT_NOT_READY,
+    TAINT_PID_PRESSURE,
+    TAINT_UNREACHABLE,
+    TAINT_UNSCHEDULABLE,
+    get_condition,
+    is_node_ready,
+    taints_of,
+)
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+
+NODES = "nodes"
+
+
+class NodeLifecycleController:
+    """Reconciles nodes: taints, labels, the status of those that never reported, and events."""
+
+    name = "node-lifecycle-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self._clock = context.clock
+        self._recorder = Recorder(context.client, "node-controller")
+        self._zones: Zones | None = None  # filled from the informers when first needed
+        self._known_uid = ""  # of the newest node that earlier processes have registered; uids are in order of age
+        self._newest_uid = ""  # of the newest node registered by now
+        self._registered: set[str] = set()  # uids
+        self._recalled_modes: dict[str, str] = {}  # the modes of zones in the process before this one
+        self._deleted: dict[Key, str] = {}  # nodes whose deletion has not been reported: uid
+        self.queue = context.new_queue()
+
+    def remember(self) -> Any:
+        """Return the newest registered node and the modes of zones, as JSON."""
+        modes = self._zones.modes() if self._zones is not None else self._recalled_modes
+        return {"newest": self._newest_uid, "modes": modes}
+
+    def recall(self, memory: Any) -> None:
+        """Take over the JSON of :meth:`remember`."""
+        self._known_uid = self._newest_uid = max(self._newest_uid, memory["newest"])
+        self._recalled_modes = memory["modes"]
+
+    # --- handlers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {NODES: self._node_changed}
+
+    def _node_changed(self, event: WatchEvent) -> None:
+        key, node = event.key, event.new
+        if self._get_zones().set(key.name, node):
+            self._enqueue_unready_nodes()
+        if node is None:
+            if event.old is not None:
+                self._deleted[key] = uid_of(event.old)
+                self.queue.add(key)
+            return
+        if has_never_reported(node):
+            self.queue.add_after(key, STARTUP_GRACE_SECONDS)
+        else:
+            self.queue.cancel(key)
+        if not self._is_registered(node) or self._change(node) is not None:
+            self.queue.add(key)
+
+    def _get_zones(self) -> Zones:
+        """Return the zones: filled once from the informers, then kept up to date by the handler."""
+        if self._zones is None:
+            self._zones = Zones()
+            for node in self._informers.list(NODES):
+                self._zones.set(name_of(node), node)
+            if self._zones.modes() != self._recalled_modes:
+                self._enqueue_unready_nodes()
+        return self._zones
+
+    def _enqueue_unready_nodes(self) -> None:
+        """Reconcile all nodes that are not ready: the mode of their zone has changed."""
+        for node in self._informers.list(NODES):
+            if not is_node_ready(node):
+                self.queue.add(Key(NODES, "", name_of(node)))
+
+    # --- sync
+
+    def sync(self, key: Key) -> None:
+        node = self._informers.get(*key)
+        self._record_events(key, node)
+        if node is None:
+            self.queue.cancel(key)
+            return
+        now = self._clock.now()
+        if has_never_reported(node) and is_startup_grace_over(node, now):
+            self._client.update(NODES, {**node, "status": never_updated_status(node, now)}, subresource="status")
+        elif (changed := self._change(node)) is not None:
+            self._client.update(NODES, changed)
+
+    def _change(self, node: Object) -> Object | None:
+        return lifecycle_change(node, self._get_zones().eviction_mode(zone_of(node)), self._clock.now())
+
+    def _is_registered(self, node: Object) -> bool:
+        uid = uid_of(node)
+        return uid in self._registered or uid <= self._known_uid
+
+    def _record_events(self, key: Key, node: Object | None) -> None:
+        """Report that a node was deleted or registered."""
+        def record(uid: str, reason: str, message: str) -> None:
+            about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": key.name, "uid": uid}}
+            self._recorder.event(about, "Normal", reason, f"Node {key.name} event: {message}")
+
+        if deleted := self._deleted.pop(key, ""):
+            record(deleted, "RemovingNode", f"Removing Node {key.name} from Controller")
+        if node is not None and not self._is_registered(node):
+            self._registered.add(uid_of(node))
+            self._newest_uid = max(self._newest_uid, uid_of(node))
+            record(uid_of(node), "RegisteredNode", f"Registered Node {key.name} in Controller")
+
+
+# --- kubelets that never reported ---------------------------------------------------------------------------------
+
+STARTUP_GRACE_SECONDS = 60.0
+REPORTED_CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
+NEVER_UPDATED, NEVER_UPDATED_MESSAGE = "NodeStatusNeverUpdated", "Kubelet never posted node status."
+
+
+def has_never_reported(node: Object) -> bool:
+    return get_condition(node, "Ready") is None
+
+
+def is_startup_grace_over(node: Object, now: datetime) -> bool:
+    created = node["metadata"].get("creationTimestamp")
+    return created is None or (now - parse_time(created)).total_seconds() >= STARTUP_GRACE_SECONDS
+
+
+def never_updated_status(node: Object, now: datetime) -> Object:
+    """Return the status with each condition Unknown that the kubelet should have reported (``tryUpdateNodeHealth``)."""
+    conditions = list((node.get("status") or {}).get("conditions") or ())
+    conditions += [
+        {"type": kind, "status": "Unknown", "reason": NEVER_UPDATED, "message": NEVER_UPDATED_MESSAGE,
+         "lastHeartbeatTime": node["metadata"].get("creationTimestamp"), "lastTransitionTime": format_time(now)}
+        for kind in REPORTED_CONDITIONS if get_condition(node, kind) is None
+    ]  # fmt: skip
+    return {**(node.get("status") or {}), "conditions": conditions}
+
+
+# --- zones --------------------------------------------------------------------------------------------------------
+
+REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
+EXCLUDE_DISRUPTION = "node.kubernetes.io/exclude-disruption"  # a label: the node does not count
+UNHEALTHY_ZONE_THRESHOLD = 0.55
+UNHEALTHY_NODES_TOLERATED = 2  # so many may be not ready, whatever share of a zone they are
+LARGE_ZONE_THRESHOLD = 50  # a larger zone goes on evicting
+
+
+class ZoneCount(NamedTuple):
+    """The number of nodes of a zone that are ready, and that are not."""
+
+    ready: int = 0
+    not_ready: int = 0
+
+    @property
+    def is_fully_disrupted(self) -> bool:
+        """No node is ready (``stateFullDisruption``)."""
+        return self.ready == 0 and self.not_ready > 0
+
+    @property
+    def is_partially_disrupted(self) -> bool:
+        """The greater part of a small zone is not ready (``statePartialDisruption``)."""
+        total = self.ready + self.not_ready
+        unhealthy = self.not_ready > UNHEALTHY_NODES_TOLERATED and self.not_ready / total >= UNHEALTHY_ZONE_THRESHOLD
+        return unhealthy and not self.is_fully_disrupted and total <= LARGE_ZONE_THRESHOLD
+
+
+class EvictionMode(Enum):
+    """The treatment of NoExecute taints of nodes that are not ready."""
+
+    ADD = "added"
+    KEEP = "left as they are"
+    REMOVE = "removed"
+
+
+class Zones:
+    """The number of ready nodes in each zone, kept from change to change (``handleDisruption``, ``ComputeZoneState``).
+
+    Where a great part of a zone does not answer, the network is broken rather than the nodes: no further node gets a
+    NoExecute taint there. Where no node of the cluster is ready, all such taints are removed.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, tuple[str, bool]] = {}  # name → zone, ready
+        self._counts: dict[str, ZoneCount] = {}
+
+    def eviction_mode(self, zone: str) -> EvictionMode:
+        if bool(self._counts) and all(count.is_fully_disrupted for count in self._counts.values()):
+            return EvictionMode.REMOVE  # upstream's "master disruption mode"
+        is_held = self._counts.get(zone, ZoneCount()).is_partially_disrupted
+        return EvictionMode.KEEP if is_held else EvictionMode.ADD
+
+    def modes(self) -> dict[str, str]:
+        """Return the modes of the zones that are not treated as usual."""
+        modes = {zone: self.eviction_mode(zone) for zone in sorted(self._counts)}
+        return {zone: mode.value for zone, mode in modes.items() if mode is not EvictionMode.ADD}
+
+    def set(self, name: str, node: Object | None) -> bool:
+        """Take in a node's present state (None: deleted); return whether the mode of other nodes has changed."""
+        before = self._nodes.pop(name, None)
+        is_counted = node is not None and EXCLUDE_DISRUPTION not in labels_of(node)
+        now = (zone_of(node), is_node_ready(node)) if node is not None and is_counted else None
+        if now is not None:
+            self._nodes[name] = now
+        zones = [entry[0] for entry in (before, now) if entry is not None] if before != now else []
+        modes = [self.eviction_mode(zone) for zone in zones]
+        for entry, number in ((before, -1), (now, 1)):
+            if zones and entry is not None:
+                zone, ready = entry
+                count = self._counts.pop(zone, ZoneCount())
+                count = ZoneCount(count.ready + number * ready, count.not_ready + number * (not ready))
+                if any(count):
+                    self._counts[zone] = count
+        return modes != [self.eviction_mode(zone) for zone in zones]
+
+
+def zone_of(node: Object) -> str:
+    """Return the region and zone of a node, "" without (``GetZoneKey``)."""
+    labels = labels_of(node)
+    region, zone = labels.get(REGION, ""), labels.get(ZONE, "")
+    return f"{region}/{zone}" if region or zone else ""
+
+
+# --- taints and labels --------------------------------------------------------------------------------------------
+
+READINESS_TAINTS = {"False": TAINT_NOT_READY, "Unknown": TAINT_UNREACHABLE}
+# condition type → its status → the taint's key (``nodeConditionToTaintKeyStatusMap``)
+CONDITION_TAINTS: Mapping[str, Mapping[str, str]] = {
+    "Ready": READINESS_TAINTS,
+    "MemoryPressure": {"True": TAINT_MEMORY_PRESSURE},
+    "DiskPressure": {"True": TAINT_DISK_PRESSURE},
+    "NetworkUnavailable": {"True": TAINT_NETWORK_UNAVAILABLE},
+    "PIDPressure": {"True": TAINT_PID_PRESSURE},
+}
+OWN_KEYS = frozenset(key for taints in CONDITION_TAINTS.values() for key in taints.values()) | {TAINT_UNSCHEDULABLE}
+# The older label follows the newer one (``labelReconcileInfo``).
+FOLLOWING_LABELS = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"}
+
+TaintKey = tuple[str, str]  # key, effect
+
+
+def lifecycle_change(node: Object, mode: EvictionMode, now: datetime) -> Object | None:
+    """Return the node with the taints and labels that it should have, or None when it has them."""
+    taints = updated_taints(taints_of(node), desired_taints(node, mode), now)
+    labels = labels_of(node)
+    following = {older: labels[newer] for newer, older in FOLLOWING_LABELS.items() if newer in labels}
+    updated_labels = {**labels, **following}
+    if taints == taints_of(node) and updated_labels == labels:
+        return None
+    spec = {key: value for key, value in (node.get("spec") or {}).items() if key != "taints"}
+    if taints:
+        spec["taints"] = taints
+    metadata = {**node["metadata"], "labels": updated_labels} if updated_labels else node["metadata"]
+    return {**node, "metadata": metadata, "spec": spec}
+
+
+def desired_taints(node: Object, mode: EvictionMode) -> list[TaintKey]:
+    """Return the taints that conditions and spec call for, in upstream's order: NoSchedule first, NoExecute last."""
+    taints: list[TaintKey] = []
+    for condition in (node.get("status") or {}).get("conditions") or ():
+        key = CONDITION_TAINTS.get(condition["type"], {}).get(condition["status"])
+        if key:
+            taints.append((key, NO_SCHEDULE))
+    if (node.get("spec") or {}).get("unschedulable"):
+        taints.append((TAINT_UNSCHEDULABLE, NO_SCHEDULE))
+    return taints + _desired_no_execute_taints(node, mode)
+
+
+def _desired_no_execute_taints(node: Object, mode: EvictionMode) -> list[TaintKey]:
+    """Return at most one taint. In mode KEEP a present one still changes with the Ready condition."""
+    present = [(taint["key"], NO_EXECUTE) for taint in taints_of(node)
+               if taint.get("effect") == NO_EXECUTE and taint["key"] in READINESS_TAINTS.values()]
+    ready = get_condition(node, "Ready")
+    if ready is None:
+        return present  # nothing is known of the node yet
+    key = READINESS_TAINTS.get(ready["status"])
+    if key is None or mode is EvictionMode.REMOVE or (mode is EvictionMode.KEEP and not present):
+        return []
+    return [(key, NO_EXECUTE)]
+
+
+def updated_taints(taints: list[Object], desired: Iterable[TaintKey], now: datetime) -> list[Object]:
+    """Add the desired taints at the end, and remove those of this controller that are not desired."""
+    def is_own(taint: Object) -> bool:
+        if taint.get("effect") == NO_EXECUTE:
+            return taint["key"] in READINESS_TAINTS.values()
+        return taint.get("effect") == NO_SCHEDULE and taint["key"] in OWN_KEYS
+
+    desired = dict.fromkeys(desired)
+    kept = [taint for taint in taints if not is_own(taint) or (taint["key"], taint["effect"]) in desired]
+    present = {(taint["key"], taint["effect"]) for taint in kept}
+    added = [{"effect": effect, "key": key, "timeAdded": format_time(now)} for key, effect in desired
+             if (key, effect) not in present]
+    return [*kept, *added]

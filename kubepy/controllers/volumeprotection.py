@@ -1,0 +1,123 @@
+"""Keeps claims that a pod uses, and volumes that a claim is bound to, while they are being deleted.
+
+Upstream: ``pkg/controller/volume/{pvcprotection,pvprotection}``. Admission adds the finalizers to every claim and
+volume; these controllers add them again to an object that lost its finalizer, and remove them when the object may go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubepy.api.meta import (
+    Object,
+    has_finalizer,
+    is_being_deleted,
+    name_of,
+    with_finalizer,
+    without_finalizer,
+)
+from kubepy.api.objects.pods import node_name
+from kubepy.api.objects.volumes import CLAIMS, VOLUMES, not_made_for, uses_of
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+
+PVC_FINALIZER = "kubernetes.io/pvc-protection"
+PV_FINALIZER = "kubernetes.io/pv-protection"
+
+
+class PVCProtectionController:
+    """Keeps a claim that is being deleted until no scheduled pod uses it.
+
+    A pod without a node does not count: no kubelet starts a pod whose claim is being deleted.
+    """
+
+    name = "pvc-protection-controller"
+
+    def __init__(self, context: Context) -> None:
+        self.queue = context.new_queue()
+        self._client = context.client
+        self._informers = context.informers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {CLAIMS: self._claim_changed, "pods": self._pod_changed}
+
+    def _claim_changed(self, event: WatchEvent) -> None:
+        if event.new is not None and may_change_finalizer(event.new):
+            self.queue.add(event.key)
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        """Reconcile the claims of a pod that was deleted or shut down."""
+        pod = event.new or event.old
+        if pod is None or (event.new is not None and not is_shut_down(pod)):
+            return
+        for use in uses_of(pod):
+            claim = self._informers.get(CLAIMS, event.key.namespace, use.claim)
+            if claim is not None and may_change_finalizer(claim):
+                self.queue.add(Key(CLAIMS, event.key.namespace, use.claim))
+
+    def sync(self, key: Key) -> None:
+        claim = self._informers.get(*key)
+        if claim is None or not may_change_finalizer(claim):
+            return
+        if not is_being_deleted(claim):
+            changed = with_finalizer(claim, PVC_FINALIZER)
+        elif any(is_in_use(claim, pod) for pod in self._informers.list("pods", key.namespace)):
+            return
+        else:
+            changed = without_finalizer(claim, PVC_FINALIZER)
+        self._client.update(CLAIMS, changed, namespace=key.namespace)
+
+
+def may_change_finalizer(claim: Object) -> bool:
+    """Tell whether the finalizer may be removed, or must be added."""
+    return is_being_deleted(claim) == has_finalizer(claim, PVC_FINALIZER)
+
+
+def is_in_use(claim: Object, pod: Mapping[str, Any]) -> bool:
+    """Tell whether a scheduled pod of the claim's namespace still needs it (``podUsesPVC``)."""
+    def needs_own_claim() -> bool:
+        return not is_shut_down(pod) and not not_made_for(claim, pod)
+
+    uses = (use for use in uses_of(pod) if use.claim == name_of(claim))
+    return bool(node_name(pod)) and any(not use.ephemeral or needs_own_claim() for use in uses)
+
+
+def is_shut_down(pod: Mapping[str, Any]) -> bool:
+    """Tell whether the kubelet is done with a pod, which only finalizers keep (``podIsShutDown``)."""
+    metadata = pod["metadata"]
+    return bool(metadata.get("deletionTimestamp")) and metadata.get("deletionGracePeriodSeconds") == 0
+
+
+class PVProtectionController:
+    """Keeps a volume that is being deleted as long as a claim is bound to it."""
+
+    name = "pv-protection-controller"
+
+    def __init__(self, context: Context) -> None:
+        self.queue = context.new_queue()
+        self._client = context.client
+        self._informers = context.informers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {VOLUMES: self._volume_changed}
+
+    def _volume_changed(self, event: WatchEvent) -> None:
+        if event.new is not None and (may_be_deleted(event.new) or is_unprotected(event.new)):
+            self.queue.add(event.key)
+
+    def sync(self, key: Key) -> None:
+        volume = self._informers.get(*key)
+        if volume is not None and may_be_deleted(volume):
+            self._client.update(VOLUMES, without_finalizer(volume, PV_FINALIZER))
+        elif volume is not None and is_unprotected(volume):
+            self._client.update(VOLUMES, with_finalizer(volume, PV_FINALIZER))
+
+
+def may_be_deleted(volume: Object) -> bool:
+    """Tell whether a volume that is being deleted is kept by the protection alone, and is not bound."""
+    phase = (volume.get("status") or {}).get("phase")
+    return is_being_deleted(volume) and has_finalizer(volume, PV_FINALIZER) and phase != "Bound"
+
+
+def is_unprotected(volume: Object) -> bool:
+    return not is_being_deleted(volume) and not has_finalizer(volume, PV_FINALIZER)

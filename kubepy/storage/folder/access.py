@@ -1,0 +1,286 @@
+"""Open a state folder and its index, with the lock or without, and keep the index up to date with the files."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from kubepy.lazy import lazy_imports
+from kubepy.storage.errors import FolderError, LockTimeoutError
+from kubepy.storage.folder import index, settings
+from kubepy.storage.folder.compare import Examiner
+from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
+from kubepy.storage.folder.files import StateFolder
+from kubepy.storage.model import Admit, Object, Removal
+
+with lazy_imports():
+    from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
+
+T = TypeVar("T")
+
+# The exceptions that reading garbage raises. A defect of ours raises them too, so the index is checked before it is
+# blamed.
+_UNEXPECTED = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+
+
+class Access:
+    """The folder and the open index of one process; the index is opened again or made anew when it is not usable.
+
+    :param now: the cluster's time in seconds.
+    """
+
+    def __init__(self, folder: StateFolder, admit: Admit | None, removal: Removal | None,
+                 now: Callable[[], float]) -> None:
+        self.folder = folder
+        self.now = now
+        self.boot = index.boot_id()
+        self.examiner = Examiner(folder, admit, removal, now)
+        self._database: Database | None = None
+        self._settings: tuple[Stamp, Object] | None = None
+        self._unwritable: FolderError | None = None
+        self._warn: Callable[[str], None] | None = None
+        self._is_locked = False
+        self._damage = ""  # the warning of a damaged index
+        self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
+
+    def own_path(self, name: str) -> str:
+        """Return the whole path of a file in ``.kubepy/``."""
+        return os.path.join(self.folder.root, index.OWN, name)
+
+    def close(self) -> None:
+        """Close the index."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def sync(self) -> None:
+        """Make what was committed durable; where the index was removed, all of the file system. Raises FolderError."""
+        try:
+            with self.errors():
+                if self._database is not None and not self._database.is_replaced():
+                    commit_files.sync_written(self._database, self.folder)
+                elif os.path.isdir(self.folder.root):
+                    self.folder.sync_all()
+        except FolderError as error:
+            raise FolderError(f"{error} ({commit_files.DONE_NEVERTHELESS})") from error
+
+    # --- opening ---
+
+    def database(self) -> Database:
+        """Return the index, in memory where nothing can be written. Raises NoClusterError, FolderError."""
+        self._check_settings()
+        if self._database is not None:
+            was_only_locked_out = self._database.in_memory and self._unwritable is None
+            if not was_only_locked_out and not self._database.is_replaced():
+                return self._database
+            self.close()
+        self._database = self._open_existing()
+        if self._database is None:
+            self.try_catch_up()
+        if self._database is None:
+            self._database = index.open_in_memory(self.folder.root)
+            self.record_outside_edits()
+        return self._database
+
+    def opened(self) -> Database:
+        """Return the index that the holder of the lock works with."""
+        assert self._database is not None
+        return self._database
+
+    def settings(self) -> Object:
+        """Return what ``kubepy.yaml`` says. Raises NoClusterError, FolderError."""
+        self._check_settings()
+        assert self._settings is not None
+        return self._settings[1]
+
+    def _check_settings(self) -> None:
+        """Read ``kubepy.yaml`` before anything else is touched: the folder may be of a newer version."""
+        stamp = settings.check_cluster(self.folder)
+        if self._settings is not None and self._settings[0] == stamp:
+            return
+        if self._database is None:
+            self._database = self._open_existing()
+        values: Object | None = None
+        if self._database is not None:
+            try:
+                with self.index_errors():
+                    values = settings.cached(self._database, stamp)
+            except DamagedError:
+                self._warn_of_damage()
+                self._damaged = self._database.identity
+                self.close()
+        if values is None:
+            read_ns = time.time_ns()
+            values = settings.read(self.folder)
+            if self._database:
+                settings.remember(self._database, stamp, values, read_ns)
+        self._settings = stamp, values
+
+    def _open_existing(self) -> Database | None:
+        """Open the index if there is a usable one. Of damage the user is warned; the next process that may write makes
+        the index anew."""
+        try:
+            database = index.open_existing(self.folder.root)
+        except DamagedError:
+            self._warn_of_damage()
+            return None
+        if database is not None and database.identity == self._damaged:
+            database.close()
+            return None
+        return database
+
+    def _warn_of_damage(self) -> None:
+        if not self._damage:
+            self._damage = f"{self.own_path(index.INDEX)} was damaged and is rebuilt from the files"
+            if self._warn:
+                self._warn(self._damage)
+
+    def set_warn(self, warn: Callable[[str], None]) -> None:
+        """Take the function that warns the user; it is called now for damage that has shown already."""
+        self._warn = warn
+        if self._damage:
+            warn(self._damage)
+
+    # --- catching up ---
+
+    @contextmanager
+    def locked(self, timeout: float) -> Iterator[None]:
+        """Hold the folder's lock, with every commit finished and every edit from outside recorded.
+
+        ``timeout``: seconds that one other process may hold it, 0 for not at all. Raises LockTimeoutError, FolderError.
+        """
+        lock = locks.Lock(self.own_path(locks.LOCK))
+        with self.errors():
+            self._check_settings()
+            index.make_own_folder(self.folder.root)
+            was_left = lock.acquire_in_turn(timeout) if timeout else lock.acquire(0)
+        self._is_locked = True
+        try:
+            with self.errors():
+                self._catch_up(was_left)
+            yield
+        finally:
+            self._is_locked = False
+            lock.release()
+
+    def _catch_up(self, was_left: bool) -> None:
+        """Finish commits and record edits, in an index that can be written. ``was_left``: the last holder of the lock
+        died with it."""
+        if self._database is not None and (self._database.in_memory or self._database.is_replaced()):
+            self.close()
+        if self._database is None:
+            self._database = self._open_existing()
+        database = self._database or self._create()
+        try:
+            with self.index_errors():
+                database.check_log()
+                self._recover(database, was_left)
+        except DamagedError:
+            self._warn_of_damage()
+            self._recover(self._create(), was_left)
+
+    def _recover(self, database: Database, was_left: bool) -> None:
+        recovery.Recovery(database, self.folder, self.boot).run(unclean=was_left)
+        if self.record_outside_edits():
+            recovery.Recovery(database, self.folder, self.boot).run(unclean=False)
+
+    def _create(self) -> Database:
+        self.close()
+        self._database = index.create(self.folder.root)
+        return self._database
+
+    def record_outside_edits(self) -> bool:
+        """Record edits from outside in the index; return whether there are PENDING rows now.
+
+        For the holder of the lock, or for an index in memory.
+        """
+        assert self._database is not None
+        same_boot = self.is_same_boot(self._database)
+        return outside_edits.OutsideEdits(self._database, self.examiner, self.now()).record(same_boot=same_boot)
+
+    def try_catch_up(self) -> bool:
+        """Catch up unless another process has the lock, or this process cannot write here; return whether it did."""
+        if self._database is not None and self._database.in_memory:
+            self.record_outside_edits()
+            return True
+        try:
+            with self.locked(0):
+                return True
+        except LockTimeoutError:
+            return False
+        except FolderError as error:
+            self._unwritable = error
+            return False
+
+    def is_same_boot(self, database: Database) -> bool:
+        """Return whether the machine was not started anew since the index was last recovered."""
+        return database.value("internal", "boot") == (self.boot or "")
+
+    def check_in_place(self, database: Database) -> None:
+        """Refuse to commit to an index that was removed meanwhile. Raises FolderError."""
+        settings.check_cluster(self.folder)
+        if database.is_replaced():
+            raise FolderError(f"{self.own_path('')} was removed while it was written to")
+
+    # --- errors ---
+
+    def run(self, operation: Callable[[], T]) -> T:
+        """Run a read, a second time with a new index where it turns out to be damaged. Raises FolderError."""
+        try:
+            with self.errors():
+                return operation()
+        except DamagedError:
+            self.renew()
+        with self.errors():
+            return operation()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise the errors of SQLite and the system as FolderError, those of a damaged index as DamagedError."""
+        try:
+            with self.index_errors():
+                yield
+        except OSError as error:
+            raise FolderError(f"{error.filename or self.folder.root}: {error.strerror}") from error
+
+    @contextmanager
+    def index_errors(self) -> Iterator[None]:
+        """Raise the errors of SQLite as FolderError, those of a damaged index as DamagedError."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if is_damage(error):
+                raise DamagedError(str(error)) from error
+            raise FolderError(f"{self.own_path(index.INDEX)}: {error}") from error
+        except _UNEXPECTED as error:
+            if self._database is not None and any(index.find_damage(self._database)):
+                raise DamagedError(str(error)) from error
+            raise
+
+    def rebuild(self) -> None:
+        """Make the index anew from the files. For the holder of the lock. Raises FolderError."""
+        with self.errors():
+            self._recover(self._create(), was_left=True)
+
+    def renew(self) -> None:
+        """Make the damaged index anew from the files; in memory if another process has the lock."""
+        self._warn_of_damage()
+        if self._is_locked:
+            self.rebuild()
+            return
+        self.close()
+        lock = locks.Lock(self.own_path(locks.LOCK))
+        try:
+            lock.acquire(0)
+        except (LockTimeoutError, FolderError):
+            self._database = index.open_in_memory(self.folder.root, empty=True)
+            self.record_outside_edits()
+            return
+        try:
+            index.discard(self.folder.root)
+        finally:
+            lock.release()

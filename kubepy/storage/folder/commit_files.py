@@ -1,0 +1,333 @@
+"""Commit changes to the files of the folder: no file under its final name is ever half written, and no recorded change
+is ever lost.
+
+    1. stage    new contents go to temporary files in their folders, and are synced; what cannot be written fails here
+    2. record   one SQLite transaction (one fsync): rows PENDING, change log, counter. Now it is committed
+    3. settle   each file is renamed into place or removed, and so is the file of managers beside it
+    4. mark     a SQLite transaction that need not be on disk: rows WRITTEN
+    5. sync     before the command ends: the entries of the folders are synced, rows DURABLE
+
+A file under its final name is always whole, since its content is on disk before it gets the name. A process that dies
+before 2 leaves temporary files; one that dies after it, or whose disk fills up, leaves PENDING rows, which the next
+holder of the lock settles (``recovery``). An edit by somebody else in between is seen by its stamp and wins: it came
+after the commit.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kubepy.storage.errors import ConflictError, FolderError
+from kubepy.storage.folder.compare import digest_of, managers_path
+from kubepy.storage.folder.database import DURABLE, NO_FILE, PENDING, Database, LogEntry, Row, Stamp
+from kubepy.storage.folder.files import (
+    MANAGED,
+    MAX_SIZE,
+    PRIVATE,
+    SYNC_EACH,
+    TEMPORARY_PREFIX,
+    TEMPORARY_SUFFIX,
+    StateFolder,
+    UnreadableError,
+)
+from kubepy.storage.folder.manifest import managers_of, to_edited_file, to_file
+from kubepy.storage.folder.paths import parent_of, path_of
+from kubepy.storage.folder.scan import find_obstacle
+from kubepy.storage.model import Key
+
+LOG_LENGTH = 20_000  # revisions the change log reaches back at least
+LOG_SLACK = 5_000
+MAX_TOMBSTONES = 5_000
+MAX_REPLACES = 4_000  # characters of a row's unsynced versions, after which they are synced without waiting
+DONE_NEVERTHELESS = "the change itself is made: the files follow as soon as they can be written"
+
+
+class Write(NamedTuple):
+    """One object's change in a commit.
+
+    :ivar before: the row of the object; None or a tombstone where there was no object.
+    :ivar json: the object; None deletes it.
+    :ivar expires: the time at which an object that is kept in the index alone is over; None for one with a file.
+    """
+
+    key: Key
+    before: Row | None
+    json: str | None
+    revision: int
+    expires: float | None = None
+
+    @property
+    def directory(self) -> str:
+        return parent_of(path_of(self.key))
+
+
+class Commit(NamedTuple):
+    """Changes that become visible together, their log entries, and the revision after them."""
+
+    writes: list[Write]
+    log: list[LogEntry]
+    revision: int
+
+
+class Staged(NamedTuple):
+    """A PENDING row and the temporary files with its content and its managers ("": none).
+
+    :ivar present: the stamp of the file that is to be replaced.
+    """
+
+    row: Row
+    temporary: str
+    managers: str = ""
+    present: Stamp | None = None
+
+
+# --- staging ---
+
+
+def stage(folder: StateFolder, row: Row, number: int, *, sync: bool, before: str | None = None) -> Staged:
+    """Write the content of a row's file beside it, under a name of its own; the row gets its stamp.
+
+    ``sync``: make the content durable. ``before``: the JSON of the object in the present file, where it is known.
+    Raises FolderError for an object that is too large and for a present file that cannot be read, OSError.
+    """
+    path = path_of(row.key)
+    data, canonical = _content_of(folder, row, before)
+    if len(data) > MAX_SIZE:
+        raise FolderError(f"{folder.absolute(path)}: would be larger than 3 MiB")
+    temporary = f"{parent_of(path)}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
+    mode = 0o600 if row.resource in PRIVATE else 0o666
+    stamp, racy = folder.write_temporary(temporary, data, mode, sync=sync)
+    row = row._replace(**stamp._asdict(), digest=digest_of(data), racy=int(racy), canonical=canonical)
+    return Staged(row, temporary)
+
+
+def _content_of(folder: StateFolder, row: Row, before: str | None) -> tuple[bytes, int]:
+    """Return the content of a row's file, and 1 if it is canonical. A file to which somebody gave another form keeps
+    that form."""
+    assert row.json is not None
+    if row.canonical:
+        return to_file(row.json), 1
+    try:
+        present, _, _ = folder.read(path_of(row.key))
+    except FileNotFoundError:
+        return to_file(row.json), 1
+    except UnreadableError as error:
+        raise FolderError(f"{folder.absolute(path_of(row.key))}: {error}") from error
+    if before is not None and present == to_file(before):
+        return to_file(row.json), 1
+    return to_edited_file(row.json, present), 0
+
+
+def stage_managers(folder: StateFolder, row: Row, number: int, *, sync: bool) -> str:
+    """Write the managers of an object that server-side apply has touched to a temporary file; return its path or "".
+
+    They are kept in a file beside the object's, so that a clone has them too.
+    """
+    data = managers_of(row.json) if row.json is not None else None
+    if data is None:
+        return ""
+    directory = parent_of(managers_path(row.key))
+    folder.make_directory(directory)
+    temporary = f"{directory}/{TEMPORARY_PREFIX}{number}{TEMPORARY_SUFFIX}"
+    folder.write_temporary(temporary, data, 0o666, sync=sync)
+    return temporary
+
+
+class Journal:
+    """Commits to one folder. For the holder of the lock.
+
+    :ivar is_recorded: step 2 is done: the commit has happened, whatever else fails.
+    """
+
+    def __init__(self, folder: StateFolder, boot: str | None) -> None:
+        self.folder = folder
+        self.boot = boot
+        self.is_recorded = False
+
+    def commit(self, database: Database, commit: Commit, meta: Iterable[tuple[str, str | None]]) -> None:
+        """Commit changes, and values of the table ``meta`` with them.
+
+        Raises ConflictError when a file was edited since it was compared, FolderError when one cannot be written; then
+        nothing is changed. Where a disk fills up after the commit is recorded, the FolderError says so.
+        """
+        staged: list[Staged] = []
+        try:
+            self._make_directories(commit.writes)
+            files = sum(write.json is not None and write.expires is None for write in commit.writes)
+            for number, write in enumerate(commit.writes):
+                staged.append(self._stage(write, number, sync=files <= SYNC_EACH))
+            if files > SYNC_EACH:
+                self.folder.sync_all()
+            self._record(database, staged, commit, meta)
+            self.is_recorded = True
+        except BaseException:
+            self._discard_staged(commit.writes)
+            raise
+        try:
+            self._settle(database, staged)
+            self._trim(database)
+        except BaseException as error:
+            self._discard_staged(commit.writes)  # the rows are PENDING, and hold all that the files are to be
+            if isinstance(error, (FolderError, OSError, sqlite3.OperationalError)):
+                reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+                raise FolderError(f"{reason} ({DONE_NEVERTHELESS})") from error
+            raise
+
+    # --- steps ---
+
+    def _make_directories(self, writes: Iterable[Write]) -> None:
+        """Raise FolderError where something is in the way of a folder, that of managers included."""
+        with_files = [write for write in writes if write.json is not None and write.expires is None]
+        for directory in sorted({write.directory for write in with_files}):
+            self.folder.make_directory(directory)
+        managed = (managers_path(write.key) for write in with_files if '"managedFields"' in (write.json or ""))
+        for directory in sorted({parent_of(path) for path in managed}):
+            if obstacle := find_obstacle(self.folder, f"{directory}/"):
+                raise FolderError(f"{self.folder.absolute(obstacle.path)}: {obstacle.why}")
+
+    def _stage(self, write: Write, number: int, *, sync: bool) -> Staged:
+        if write.expires is not None:
+            row = Row(*write.key, write.revision, write.json, expires=write.expires)
+            return Staged(row, "")
+        path, before = path_of(write.key), write.before
+        present = self.folder.stamp(path)
+        if present != (before.stamp if before and before.json is not None else None):
+            raise ConflictError(f"{self.folder.absolute(path)} was edited in the meantime")
+        if write.json is None:
+            assert before is not None
+            return Staged(before._replace(revision=write.revision, json=None, state=PENDING), "")
+        present_row = before if present is not None else None
+        row = Row(*write.key, write.revision, write.json, state=PENDING,
+                  replaces=_versions_to_replace(before, has_file=present is not None),
+                  canonical=present_row.canonical if present_row else 1)
+        try:
+            staged = stage(self.folder, row, number, sync=sync, before=present_row.json if present_row else None)
+            managers = stage_managers(self.folder, row, number, sync=sync)
+            return staged._replace(managers=managers, present=present)
+        except OSError as error:
+            raise FolderError(f"{self.folder.absolute(path)}: cannot be written: {error.strerror}") from error
+
+    def _discard_staged(self, writes: Iterable[Write]) -> None:
+        """Remove the temporary files of writes, and the folders made for them."""
+        for directory in sorted({write.directory for write in writes if write.expires is None}):
+            if self.folder.is_inside(f"{directory}/"):
+                self.folder.remove_temporaries(directory)
+                self.folder.remove_temporaries(f"{directory}/{MANAGED}")
+                self.folder.remove_empty_managed(directory)
+                self.folder.remove_empty(directory)
+
+    def _record(self, database: Database, staged: Sequence[Staged], commit: Commit,
+                meta: Iterable[tuple[str, str | None]]) -> None:
+        rows = [file.row for file in staged]
+        with database.write():
+            database.put(row for row in rows if row.json is not None or row.expires is None)
+            database.remove(row.key for row in rows if row.json is None and row.expires is not None)
+            database.log(commit.log)
+            database.set_counter("revision", commit.revision)
+            for name, value in meta:
+                database.set_value("meta", name, value)
+
+    def _settle(self, database: Database, staged: Sequence[Staged]) -> None:
+        """Rename the staged files into place and mark their rows WRITTEN."""
+        rows = [settle(self.folder, file) for file in staged if file.row.expires is None]
+        tidy(self.folder, rows)
+        with database.write(durable=False):
+            database.mark_written(rows)
+        if self.boot is None or any(len(row.replaces) > MAX_REPLACES for row in rows):
+            sync_written(database, self.folder)
+
+    def _trim(self, database: Database) -> None:
+        """Keep the change log and the tombstones within bounds."""
+        revision = database.counter("revision")
+        if revision - database.counter("compacted") > LOG_LENGTH + LOG_SLACK:
+            with database.write(durable=False):
+                database.compact(revision - LOG_LENGTH)
+        if database.tombstones() <= MAX_TOMBSTONES:
+            return
+        rows = [row for row in database.row_summaries() if row.json is None and row.state != PENDING]
+        directories = {parent_of(path_of(row.key)) for row in rows}
+        if any(find_obstacle(self.folder, f"{directory}/") for directory in directories):
+            return  # a later commit drops the tombstones
+        self.folder.sync_directories(directories)  # a removal that is durable needs no tombstone
+        with database.write(durable=False):
+            database.remove(row.key for row in rows)
+
+
+def _versions_to_replace(before: Row | None, *, has_file: bool) -> str:
+    """Return the versions of a file that a power cut may bring back once it is replaced (``Row.replaces``)."""
+    if before is None:
+        return NO_FILE
+    newest = [str(before.version) if has_file else NO_FILE]
+    if before.state == DURABLE:
+        return newest[0]
+    if not has_file:  # a tombstone whose file may come back
+        newest.append(str(before.version))
+    return " ".join([*newest, *map(str, before.replaced())])
+
+
+# --- settling ---
+
+
+def settle(folder: StateFolder, staged: Staged) -> Row:
+    """Bring the files of a PENDING row to what it says, unless somebody else edited them since.
+
+    Return the row with the change time and the stamp of managers that the files have now. Raises FolderError.
+    """
+    row, path = staged.row, path_of(staged.row.key)
+    try:
+        stamp = folder.stamp(path)
+        if row.json is None:
+            if stamp == row.stamp and folder.is_inside(path):
+                folder.remove(path)
+        elif stamp is None or stamp == staged.present:
+            folder.rename_into_place(staged.temporary, path)
+            replaced = folder.stamp(path)
+            row = row._replace(ctime_ns=replaced.ctime_ns if replaced else 0)
+        else:
+            folder.remove(staged.temporary)
+        return row._replace(managers=settle_managers(folder, row, staged.managers))
+    except OSError as error:
+        raise FolderError(f"{folder.absolute(path)}: cannot be replaced: {error.strerror}") from error
+
+
+def settle_managers(folder: StateFolder, row: Row, temporary: str) -> str:
+    """Rename the staged managers into place, or remove those of an object that has none; return their stamp.
+
+    A folder in that place stays: the managers are lost then, but not the commit.
+    """
+    path = managers_path(row.key)
+    if folder.is_directory(path):
+        if temporary:
+            folder.remove(temporary)
+        return ""
+    if temporary:
+        folder.rename_into_place(temporary, path)
+        return str(folder.stamp(path) or "")
+    if folder.is_directory(parent_of(path)):
+        folder.remove(path)
+    return ""
+
+
+def tidy(folder: StateFolder, rows: Iterable[Row]) -> None:
+    """Remove folders that deletions left empty."""
+    for directory in sorted({parent_of(path_of(row.key)) for row in rows}):
+        if not find_obstacle(folder, f"{directory}/"):  # else not ours to tidy, whatever is there
+            folder.remove_empty_managed(directory)
+            folder.remove_empty(directory)
+
+
+def sync_written(database: Database, folder: StateFolder) -> None:
+    """Make the folder entries of all WRITTEN files durable, and mark their rows so. No lock is needed for it.
+
+    Raises OSError, sqlite3.Error.
+    """
+    written = database.unsynced()
+    if not written:
+        return
+    directories = {parent_of(path_of(key)) for key, _ in written}
+    managed = {path for directory in directories if folder.is_directory(path := f"{directory}/{MANAGED}")}
+    folder.sync_directories(directories | managed)
+    with database.write():
+        database.mark_durable(written)

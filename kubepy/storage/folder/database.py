@@ -1,0 +1,505 @@
+"""``.kubepy/index.db``: rows of objects, journal and change log in one SQLite database.
+
+A row of ``objects`` is an object's newest committed state, and the stamp and digest of its file. ``state`` says how far
+the file has followed:
+
+    PENDING   committed here, the file not yet replaced; the row is the truth
+    WRITTEN   the file is replaced, but its folder entry may be lost if the machine stops: verified after the next boot
+    DURABLE   the file is known to be on disk; from then on the file is the truth
+
+``replaces`` lists the versions of the file that a power cut may bring back: the one that a PENDING row replaces first
+(``-`` when there was none), then those before it that are not known to be gone (:class:`Version`). A DURABLE row has
+none. ``managers`` is the stamp of the object's file of managers, "" without one. ``checksum`` is over what makes the
+object (:func:`checksum`).
+
+A row without ``json`` is a tombstone: the file is to be removed, or was and might come back with a lost power supply.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from kubepy.storage.errors import FolderError
+from kubepy.storage.model import Key, Problem
+
+DURABLE = 0
+WRITTEN = 1
+PENDING = 2
+
+MAX_REVISION = 2**62
+SCHEMA_VERSION = 4
+SCHEMA = """
+CREATE TABLE objects (
+    id INTEGER PRIMARY KEY,
+    resource TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL DEFAULT 0,
+    size INTEGER NOT NULL DEFAULT 0,
+    inode INTEGER NOT NULL DEFAULT 0,
+    ctime_ns INTEGER NOT NULL DEFAULT 0,
+    digest BLOB NOT NULL DEFAULT x'',
+    racy INTEGER NOT NULL DEFAULT 0,
+    state INTEGER NOT NULL DEFAULT 0,
+    replaces TEXT NOT NULL DEFAULT '',
+    managers TEXT NOT NULL DEFAULT '',
+    canonical INTEGER NOT NULL DEFAULT 0,
+    expires REAL,
+    checksum INTEGER NOT NULL,
+    json TEXT,  -- the last column: what lies behind a long one is slow to reach
+    UNIQUE (resource, namespace, name)
+);
+CREATE INDEX unsettled ON objects (state) WHERE state > 0;
+CREATE INDEX tombstones ON objects (revision) WHERE json IS NULL;
+CREATE INDEX expiring ON objects (expires) WHERE expires IS NOT NULL;
+CREATE TABLE changes (
+    revision INTEGER PRIMARY KEY,
+    type TEXT NOT NULL,
+    resource TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    json TEXT
+);
+CREATE TABLE problems (
+    path TEXT PRIMARY KEY,
+    mtime_ns INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    line INTEGER NOT NULL,
+    why TEXT NOT NULL,
+    keeps_object INTEGER NOT NULL
+);
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO counters VALUES ('revision', 0), ('compacted', 0);
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE internal (name TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+class DamagedError(Exception):
+    """The index holds something that kubepy never writes; it has to be made anew."""
+
+
+# The errors of SQLite for a file that is no database, is cut short, or lacks a table, a column or a key.
+_DAMAGE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH,
+                     sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_NOTADB})
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Return whether an error says that the index is no sound database, so that making it anew helps."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # an error of Python's module itself
+        return "Could not decode to UTF-8" in str(error)
+    return code == sqlite3.SQLITE_IOERR_SHORT_READ or (code & 0xFF) in _DAMAGE
+
+
+class Stamp(NamedTuple):
+    """The times, size and inode of a file. Nobody can set the change time, so an edit shows in it."""
+
+    mtime_ns: int
+    size: int
+    inode: int
+    ctime_ns: int
+
+    def __str__(self) -> str:
+        return f"{self.mtime_ns}:{self.size}:{self.inode}:{self.ctime_ns}"
+
+
+class Version(NamedTuple):
+    """A version of a file that a power cut may bring back: its stamp without the change time (which moves when the file
+    is removed), and the digest of its content."""
+
+    mtime_ns: int
+    size: int
+    inode: int
+    digest: bytes
+
+    def __str__(self) -> str:
+        return f"{self.mtime_ns}:{self.size}:{self.inode}:{self.digest.hex()}"
+
+    @classmethod
+    def parse(cls, text: str) -> Version:
+        """Read what ``str`` wrote. Raises ValueError."""
+        mtime_ns, size, inode, digest = text.split(":")
+        return cls(int(mtime_ns), int(size), int(inode), bytes.fromhex(digest))
+
+
+KnownProblems = dict[str, tuple[Stamp, Problem]]  # by path
+
+
+class Row(NamedTuple):
+    """One row of ``objects``.
+
+    :ivar racy: 1 if the file was so new when read that an edit may hide behind the same stamp.
+    :ivar canonical: 1 if kubepy wrote the file, in canonical form; 0 if somebody else may have given it another form.
+    """
+
+    resource: str
+    namespace: str
+    name: str
+    revision: int
+    json: str | None
+    mtime_ns: int = 0
+    size: int = 0
+    inode: int = 0
+    ctime_ns: int = 0
+    digest: bytes = b""
+    racy: int = 0
+    state: int = DURABLE
+    replaces: str = ""
+    managers: str = ""
+    canonical: int = 0
+    expires: float | None = None
+
+    @property
+    def key(self) -> Key:
+        return Key(self.resource, self.namespace, self.name)
+
+    @property
+    def stamp(self) -> Stamp:
+        return Stamp(self.mtime_ns, self.size, self.inode, self.ctime_ns)
+
+    @property
+    def version(self) -> Version:
+        return Version(self.mtime_ns, self.size, self.inode, self.digest)
+
+    def replaced(self) -> list[Version]:
+        """Return the versions of the file that a power cut may bring back, newest first."""
+        return [Version.parse(text) for text in self.replaces.split() if text != NO_FILE]
+
+
+NO_FILE = "-"  # in ``replaces``: there was no file
+
+
+def checksum(row: Row) -> int:
+    """Return the checksum of a row's key, revision and JSON. The stamp and digest are compared with the file anyway."""
+    head = f"{row.resource}/{row.namespace}/{row.name}/{row.revision}/{row.expires}"
+    return zlib.crc32((row.json or "").encode(), zlib.crc32(head.encode()))
+
+
+COLUMNS = ", ".join(Row._fields)
+# Comparing with files needs no JSON; "" keeps a live row apart from a tombstone.
+COLUMNS_WITHOUT_JSON = COLUMNS.replace("json", "CASE WHEN json IS NULL THEN NULL ELSE '' END")
+_WRITTEN_COLUMNS = (*Row._fields, "checksum")
+_UPSERT = f"""
+INSERT INTO objects ({", ".join(_WRITTEN_COLUMNS)}) VALUES ({", ".join("?" * len(_WRITTEN_COLUMNS))})
+ON CONFLICT (resource, namespace, name) DO UPDATE SET
+{", ".join(f"{column} = excluded.{column}" for column in _WRITTEN_COLUMNS[3:])}
+"""
+
+
+class LogEntry(NamedTuple):
+    """One row of ``changes``; ``json`` is the last state of a deleted object, None for the others."""
+
+    revision: int
+    type: str
+    resource: str
+    namespace: str
+    name: str
+    json: str | None
+
+
+class RowSummaries:
+    """The rows without their JSON ("" where there is some), as a connection remembers them.
+
+    To compare a folder in which nothing has changed with its rows then costs no more than a ``stat`` of its files.
+
+    They are read again when another process has written; the connection itself passes on its own changes. After a
+    rollback it must :meth:`forget`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._rows: dict[tuple[object, ...], Row] = {}
+        self._version: int | None = None
+
+    def all(self) -> list[Row]:
+        """Return them in no order."""
+        self._read()
+        return list(self._rows.values())
+
+    def has(self, key: Key) -> bool:
+        self._read()
+        return key in self._rows
+
+    def _read(self) -> None:
+        # The version is read before the rows: a commit between the two shows in the next version.
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            selected = self._connection.execute(f"SELECT {COLUMNS_WITHOUT_JSON} FROM objects")
+            self._rows = {columns[:3]: Row._make(columns) for columns in selected}
+            self._version = version
+
+    def forget(self) -> None:
+        self._version = None
+
+    def put(self, rows: Iterable[Row]) -> None:
+        self._rows.update((row[:3], row._replace(json=row.json and "")) for row in rows)
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._rows.pop(key, None)
+
+    def is_written_at(self, key: Key, revision: int) -> bool:
+        """Return whether the remembered row is WRITTEN at a revision."""
+        row = self._rows.get(key)
+        return row is not None and (row.state, row.revision) == (WRITTEN, revision)
+
+    def change(self, key: Key, **columns: Any) -> None:
+        """Change columns of a remembered row, if there is one."""
+        if key in self._rows:
+            self._rows[key] = self._rows[key]._replace(**columns)
+
+
+class Database:
+    """A connection to the index; its methods are the queries. A statement outside :meth:`write` commits on its own."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.in_memory = path == ":memory:"
+        self.connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+        self.connection.execute("PRAGMA cache_size = -65536")  # KiB at most; SQLite's own limit is below our usual size
+        self.identity = None if self.in_memory else identity(path)
+        self._summaries = RowSummaries(self.connection)
+
+    def create(self) -> None:
+        self.connection.executescript(
+            f"PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+        )
+
+    def is_current(self) -> bool:
+        """Return whether this is a database of this version. Raises sqlite3.DatabaseError when it is none at all."""
+        (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+        return bool(version == SCHEMA_VERSION)
+
+    def is_replaced(self) -> bool:
+        """Return whether the file at the path is another one now, or none."""
+        return not self.in_memory and identity(self.path) != self.identity
+
+    def close(self) -> None:
+        self.connection.close()
+
+    # --- transactions ---
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let all reads in the block see one committed state."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.connection.execute("COMMIT")
+
+    @contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[None]:
+        """Run the block as one transaction; ``durable``: it is on disk (one fsync) when the block is left."""
+        self.connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except BaseException:
+            self._summaries.forget()
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            raise
+
+    # --- objects ---
+
+    def row(self, key: Key) -> Row | None:
+        """Return the row of a key. Raises DamagedError."""
+        rows = self._select("resource = ? AND namespace = ? AND name = ?", key)
+        return rows[0] if rows else None
+
+    def existing_row(self, key: Key) -> Row | None:
+        """Return the row of a key, for the holder of the lock. Raises DamagedError also where a scan finds the row, but
+        the look-up by its key does not."""
+        row = self.row(key)
+        if row is None and self._summaries.has(key):
+            raise DamagedError(f"the row of {key.resource} {key.name} cannot be looked up")
+        return row
+
+    def row_summaries(self) -> list[Row]:
+        """Return all rows, tombstones included, in no order; ``json`` is "" where there is some."""
+        return self._summaries.all()
+
+    def rows(self, resource: str | None = None, namespace: str | None = None) -> list[Row]:
+        """Return the rows of a resource (None: of all) in a namespace (None: in all), tombstones included, in key
+        order. Raises DamagedError."""
+        columns = {"resource": resource, "namespace": namespace}
+        values = {column: value for column, value in columns.items() if value is not None}
+        return self._select(" AND ".join(f"{column} = ?" for column in values) or "TRUE", tuple(values.values()))
+
+    def pending(self) -> list[Row]:
+        """Return the rows that are PENDING, in key order. Raises DamagedError."""
+        return self._select(f"state > 0 AND state = {PENDING} AND expires IS NULL")
+
+    def unsynced(self) -> list[tuple[Key, int]]:
+        """Return the keys and revisions of the rows that are WRITTEN, in no order."""
+        selected = self.connection.execute(
+            f"SELECT resource, namespace, name, revision FROM objects WHERE state > 0 AND state = {WRITTEN}")
+        return [(Key(*key), revision) for *key, revision in selected]
+
+    def expired(self, now: float) -> list[Row]:
+        """Return the rows whose time is over, in key order. Raises DamagedError."""
+        return self._select("expires IS NOT NULL AND expires <= ?", (now,))
+
+    def _select(self, where: str, values: tuple[str | float, ...] = ()) -> list[Row]:
+        """Return rows in key order. Raises DamagedError for one whose checksum or type of a column is wrong."""
+        rows: list[Row] = []
+        for *columns, stored_checksum in self.connection.execute(
+                f"SELECT {COLUMNS}, checksum FROM objects WHERE {where} ORDER BY resource, namespace, name", values):
+            row = Row._make(columns)
+            is_sound = type(row.digest) is bytes and isinstance(row.expires, float | None)
+            if stored_checksum != checksum(row) or not is_sound:
+                raise DamagedError(f"the row of {row.resource} {row.name} has another checksum")
+            rows.append(row)
+        return rows
+
+    def put(self, rows: Iterable[Row]) -> None:
+        rows = list(rows)
+        self.connection.executemany(_UPSERT, ((*row, checksum(row)) for row in rows))
+        self._summaries.put(rows)
+
+    def remove(self, keys: Iterable[Key]) -> None:
+        keys = list(keys)
+        self.connection.executemany("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", keys)
+        self._summaries.remove(keys)
+
+    def restamp(self, row: Row) -> None:
+        """Store the stamp and digest of a row's file; the object in it is the same."""
+        self.connection.execute(
+            "UPDATE objects SET mtime_ns = ?, size = ?, inode = ?, ctime_ns = ?, digest = ?, racy = ?, managers = ?, "
+            "canonical = ? WHERE resource = ? AND namespace = ? AND name = ?",
+            (*row.stamp, row.digest, row.racy, row.managers, row.canonical, *row.key),
+        )
+        self._summaries.change(row.key, **row.stamp._asdict(), digest=row.digest, racy=row.racy, managers=row.managers,
+                               canonical=row.canonical)
+
+    def mark_written(self, rows: Iterable[Row]) -> None:
+        """Mark PENDING rows WRITTEN, with the change time of their files and the stamps of their managers' files."""
+        rows = list(rows)
+        self.connection.executemany(
+            f"UPDATE objects SET state = {WRITTEN}, ctime_ns = ?, managers = ? "
+            "WHERE resource = ? AND namespace = ? AND name = ?",
+            ((row.ctime_ns, row.managers, *row.key) for row in rows),
+        )
+        for row in rows:
+            self._summaries.change(row.key, state=WRITTEN, ctime_ns=row.ctime_ns, managers=row.managers)
+
+    def mark_durable(self, written: Iterable[tuple[Key, int]]) -> None:
+        """Mark rows DURABLE that are still WRITTEN at the same revision."""
+        written = list(written)
+        self.connection.executemany(
+            f"UPDATE objects SET state = {DURABLE}, replaces = '' WHERE resource = ? AND namespace = ? AND name = ? "
+            f"AND revision = ? AND state = {WRITTEN}",
+            ((*key, revision) for key, revision in written),
+        )
+        for key, revision in written:
+            if self._summaries.is_written_at(key, revision):
+                self._summaries.change(key, state=DURABLE, replaces="")
+
+    def tombstones(self) -> int:
+        """Return the number of tombstones."""
+        (count,) = self.connection.execute("SELECT count(*) FROM objects WHERE json IS NULL").fetchone()
+        return int(count)
+
+    # --- change log ---
+
+    def log(self, entries: Iterable[LogEntry]) -> None:
+        self.connection.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)", entries)
+
+    def check_log(self) -> None:
+        """Check that the counters and the change log agree. Raises DamagedError."""
+        (newest,) = self.connection.execute("SELECT max(revision) FROM changes").fetchone()
+        compacted, revision = self.counter("compacted"), self.counter("revision")
+        if not 0 <= compacted <= revision < MAX_REVISION or (newest or 0) > revision:
+            raise DamagedError(f"the change log reaches from {compacted} to {newest}, the counter is {revision}")
+
+    def entries(self, since: int) -> list[LogEntry]:
+        """Return the entries of the change log after a revision, oldest first."""
+        selected = self.connection.execute("SELECT * FROM changes WHERE revision > ? ORDER BY revision", (since,))
+        return list(map(LogEntry._make, selected))
+
+    def compact(self, until: int) -> None:
+        """Forget the changes up to a revision."""
+        self.connection.execute("DELETE FROM changes WHERE revision <= ?", (until,))
+        self.set_counter("compacted", until)
+
+    # --- problems ---
+
+    def problems(self) -> KnownProblems:
+        """Return the problem files by path, each with the stamp at which it was read."""
+        selected = self.connection.execute("SELECT * FROM problems ORDER BY path")
+        return {path: (Stamp(*stamp), Problem(path, line, why, bool(keeps)))
+                for path, *stamp, line, why, keeps in selected}
+
+    def put_problem(self, problem: Problem, stamp: Stamp) -> None:
+        values = problem.path, *stamp, *problem[1:]
+        self.connection.execute(f"INSERT OR REPLACE INTO problems VALUES ({', '.join('?' * len(values))})", values)
+
+    def remove_problem(self, path: str) -> None:
+        self.connection.execute("DELETE FROM problems WHERE path = ?", (path,))
+
+    # --- counters and small values ---
+
+    def is_built(self) -> bool:
+        """Return whether the index began with its cluster or has read the files once; a new one has yet to."""
+        return self.value("internal", "built") is not None
+
+    def set_built(self) -> None:
+        self.set_value("internal", "built", "yes")
+
+    def counter(self, name: str) -> int:
+        (value,) = self.connection.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
+        return int(value)
+
+    def set_counter(self, name: str, value: int) -> None:
+        self.connection.execute("UPDATE counters SET value = ? WHERE name = ?", (value, name))
+
+    def value(self, table: str, name: str) -> str | None:
+        """Return a value of the table ``meta`` (the store's users') or ``internal`` (its own). Raises DamagedError."""
+        row = self.connection.execute(f"SELECT value, checksum FROM {table} WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            return None
+        value, expected = row
+        if not isinstance(value, str) or zlib.crc32(f"{name}={value}".encode()) != expected:
+            raise DamagedError(f"the value of {name} has another checksum")
+        return value
+
+    def set_value(self, table: str, name: str, value: str | None) -> None:
+        if value is None:
+            self.connection.execute(f"DELETE FROM {table} WHERE name = ?", (name,))
+        else:
+            row = (name, value, zlib.crc32(f"{name}={value}".encode()))
+            self.connection.execute(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Return the device and inode of the file at a path, None when there is none. Raises FolderError for a symlink."""
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        raise FolderError(f"{path} is a symbolic link")
+    return status.st_dev, status.st_ino
+
+
+def remove_files(path: str) -> None:
+    """Remove a database and what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        try:
+            os.unlink(path + suffix)
+        except FileNotFoundError:
+            continue
+
+

@@ -1,0 +1,233 @@
+"""Opening ``.kubepy/index.db``: made anew when it is missing, of another version or damaged; in memory where the
+folder cannot be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+
+from kubepy.lazy import lazy_imports
+from kubepy.storage.errors import FolderError
+from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
+from kubepy.storage.model import DELETED
+
+with lazy_imports():
+    from kubepy.storage.folder import locks
+
+OWN = ".kubepy"  # the folder of what is this machine's own
+INDEX = "index.db"
+LOCK_TIMEOUT = 30.0  # seconds
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+def boot_id() -> str | None:
+    """Return the id of this start of the machine; None where the system has none (then every file is synced)."""
+    try:
+        with open(BOOT_ID, encoding="ascii") as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
+
+
+def make_own_folder(root: str) -> None:
+    """Make ``.kubepy/``, or make it private to its owner: the index holds Secrets. Raises FolderError, also for a
+    symbolic link in it, through which a cloned folder could reach any file of the user."""
+    path = os.path.join(root, OWN)
+    if link := own_link(root):
+        raise FolderError(f"{link} is a symbolic link")
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        status = os.stat(path)
+        if stat.S_IMODE(status.st_mode) & 0o077 and status.st_uid == os.geteuid():
+            os.chmod(path, 0o700)
+    except OSError as error:
+        raise FolderError(f"{path}: cannot be made: {error.strerror}") from error
+    if status.st_uid != os.geteuid() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+        raise FolderError(f"{path} belongs to another user: Permission denied")
+
+
+def remove_leftovers(root: str) -> None:
+    """Remove the temporary files in ``.kubepy/`` of processes that died; each is named ``NAME.PID.tmp``."""
+    own = os.path.join(root, OWN)
+    for name in os.listdir(own):
+        if name.endswith(".tmp") and not _is_alive(name.split(".")[-2]):
+            os.unlink(os.path.join(own, name))
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    except PermissionError:  # of another user
+        return True
+    return True
+
+
+def own_link(root: str) -> str:
+    """Return the path of a symbolic link that is ``.kubepy/`` or lies in it, "" without one."""
+    path = os.path.join(root, OWN)
+    if os.path.islink(path):
+        return path
+    try:
+        with os.scandir(path) as entries:
+            return next((os.path.join(path, entry.name) for entry in entries if entry.is_symlink()), "")
+    except OSError:  # not there, or not ours: then nothing in it is used
+        return ""
+
+
+def open_existing(root: str) -> Database | None:
+    """Open the index if there is one of this version that can be used here. Raises DamagedError."""
+    path = os.path.join(root, OWN, INDEX)
+    if not os.path.exists(path) or own_link(root):
+        return None
+    database = None
+    try:
+        database = Database(path)
+        if database.is_current():
+            return database
+    except UnicodeDecodeError as error:  # SQLite quotes a damaged schema
+        raise DamagedError(str(error)) from error
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise DamagedError(str(error)) from error
+        return None  # not ours to read, or in a folder where SQLite cannot work
+    database.close()
+    return None
+
+
+def create(root: str) -> Database:
+    """Make a new, empty index in place of whatever is there. For the holder of the lock. Raises FolderError."""
+    path = os.path.join(root, OWN, INDEX)
+    unfinished = path + ".new"
+    try:
+        remove_files(unfinished)
+        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        database = Database(unfinished)
+        try:
+            database.create()
+        finally:
+            database.close()
+        remove_files(path)
+        os.rename(unfinished, path)
+        return Database(path)
+    except (OSError, sqlite3.Error) as error:
+        raise FolderError(f"{path}: cannot be made: {error}") from error
+
+
+def begin(root: str) -> None:
+    """Make the index of a new cluster, whose revisions begin at 1. Raises FolderError."""
+    make_own_folder(root)
+    lock = locks.Lock(os.path.join(root, OWN, locks.LOCK))
+    lock.acquire(LOCK_TIMEOUT)
+    try:
+        try:
+            existing = open_existing(root)
+        except DamagedError:
+            existing = None
+        database = existing or create(root)
+        if existing is None:
+            database.set_built()
+            database.set_value("internal", "boot", boot_id() or "")
+        database.close()
+        remove_leftovers(root)
+        _sync_folder(os.path.join(root, OWN))
+        _sync_folder(root)
+        _sync_folder(os.path.dirname(os.path.abspath(root)))
+    finally:
+        lock.release()
+
+
+def _sync_folder(path: str) -> None:
+    """Make the entries of a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_in_memory(root: str, *, empty: bool = False) -> Database:
+    """Make a copy of the index in memory; an empty index if it cannot be copied, or if ``empty``."""
+    database = Database(":memory:")
+    if not empty and _copy_index(root, database):
+        return database
+    database.close()
+    new = Database(":memory:")
+    new.create()
+    new.set_value("internal", "boot", boot_id() or "")
+    return new
+
+
+def _copy_index(root: str, database: Database) -> bool:
+    """Copy the index, unless part of it is in a log (``-wal``): SQLite reads no log in a folder it cannot write to.
+
+    Return whether it was copied.
+    """
+    from urllib.parse import quote
+
+    path = os.path.join(root, OWN, INDEX)
+    if not os.path.isfile(path) or own_link(root) or os.path.exists(f"{path}-wal"):
+        return False
+    try:
+        source = sqlite3.connect(f"file:{quote(os.path.abspath(path))}?immutable=1", uri=True)
+    except sqlite3.Error:
+        return False
+    try:
+        source.backup(database.connection)
+        return database.is_current()
+    except sqlite3.Error:
+        return False
+    finally:
+        source.close()
+
+
+def discard(root: str) -> None:
+    """Remove a damaged index; the next access makes a new one. Raises FolderError."""
+    path = os.path.join(root, OWN, INDEX)
+    try:
+        remove_files(path)
+    except OSError as error:
+        raise FolderError(f"{path} is damaged and cannot be removed: {error.strerror}") from error
+
+
+def find_damage(database: Database) -> Iterator[str]:
+    """Yield the contents of an index that no kubepy can have written, a line each."""
+    try:
+        yield from check_integrity(database)
+        for row in database.rows():
+            texts, numbers = (*row.key, row.replaces, row.managers), (row.revision, *row.stamp, row.racy, row.state)
+            has_texts, has_numbers = _are(str, texts), _are(int, numbers)
+            if not has_texts or not has_numbers or not isinstance(row.digest, bytes):
+                yield f"{row[:3]}: a column has another type"
+            json.loads(row.json or "null")
+            row.replaced()
+        database.check_log()
+        database.counter("compacted")
+        for entry in database.entries(0):
+            json.loads(entry.json or "null")
+            is_named = entry.type and entry.resource and entry.name
+            if not _are(str, entry[1:5]) or not is_named or (entry.type == DELETED) != (entry.json is not None):
+                yield f"an entry of the change log has other types: {entry[:5]}"
+        for stamp, problem in database.problems().values():
+            if not _are(int, (*stamp, problem.line)) or not isinstance(problem.why, str):
+                yield "a problem has other types"
+        for table in ("meta", "internal"):
+            for (name,) in database.connection.execute(f"SELECT name FROM {table}").fetchall():
+                database.value(table, name)
+    except (DamagedError, sqlite3.Error, TypeError, ValueError, AttributeError, RecursionError) as error:
+        yield str(error)
+
+
+def _are(kind: type, values: tuple[object, ...]) -> bool:
+    return all(isinstance(value, kind) for value in values)
+
+
+def check_integrity(database: Database) -> Iterator[str]:
+    """Yield what SQLite's own check finds wrong in a database, a line each."""
+    for (line,) in database.connection.execute("PRAGMA integrity_check"):
+        if line != "ok":
+            yield f"index: {line}"

@@ -1,0 +1,211 @@
+"""An object as the bytes of its file, and as the JSON of its row. A file holds neither resourceVersion nor
+managedFields."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NamedTuple
+
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import quote
+from kubepy.storage.folder.database import DamagedError
+from kubepy.storage.folder.paths import path_of
+from kubepy.storage.model import Key, Object
+
+with lazy_imports():
+    from kubepy.storage import yaml
+    from kubepy.storage.yaml import roundtrip
+
+MAX_DEPTH = 200
+MAX_INTEGER = 2**63
+MAX_DECODED = 50_000  # objects kept in memory
+MAX_VALUES = 500_000  # an alias bomb is small as a file and has no end as an object
+_WHOLE_FLOAT = re.compile(r"[0-9](?:\.0|e\+[0-9]+)[],}]")  # a part of a JSON text that may be a float without fraction
+_PLACED = re.compile(r"^(?:error converting YAML to JSON: )?yaml: (?:line \d+: )?")  # the problem has its line
+# Nested conflicts (a merge of merges, a file renamed on both sides) have longer markers.
+_MERGE_MARKER = re.compile(rb"^(?:<{7,}|>{7,}|\|{7,}) ", re.MULTILINE)
+
+
+class ContentError(Exception):
+    """The content of a file cannot be an object.
+
+    :ivar line: the line to blame, 0 for the whole file.
+    :ivar keeps_object: the object that the file had before counts as it last was.
+    """
+
+    def __init__(self, line: int, why: str, *, keeps_object: bool = False) -> None:
+        super().__init__(why)
+        self.line = line
+        self.why = why
+        self.keeps_object = keeps_object
+
+
+class FileContent(NamedTuple):
+    """The one document of a file, and the line it starts at."""
+
+    object: Object
+    line: int
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+def to_json(obj: Object) -> str:
+    """Return the JSON of an object for its row: all but the resourceVersion, which is the row's revision.
+
+    Numbers without a fraction become integers in the object too, as they come back from a file. Raises ValueError for
+    values that JSON or a file cannot hold.
+    """
+    metadata = obj["metadata"]
+    version = metadata.pop("resourceVersion", None)
+    try:
+        text = _encoder.encode(obj)
+        if _WHOLE_FLOAT.search(text):
+            _make_integers(obj)
+            text = _encoder.encode(obj)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    finally:
+        if version is not None:
+            metadata["resourceVersion"] = version
+    return text
+
+
+def _make_integers(value: Any) -> None:
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in list(entries):
+        if isinstance(item, dict | list):
+            _make_integers(item)
+        elif isinstance(item, float) and item.is_integer() and -MAX_INTEGER <= item < MAX_INTEGER:
+            value[key] = int(item)
+
+
+def from_json(text: str, revision: int) -> Object:
+    """Return the object of a row. Raises DamagedError."""
+    try:
+        obj: Object = json.loads(text)
+        obj["metadata"]["resourceVersion"] = str(revision)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(str(error)) from error
+    return obj
+
+
+class Decoder:
+    """Objects of rows, each decoded once: a process that runs for long lists the same ones again and again."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Key, tuple[str, int, Object]] = {}
+
+    def object(self, key: Key, text: str, revision: int) -> Object:
+        """Return the object of a row. Raises DamagedError."""
+        known = self._objects.get(key)
+        if known is not None and known[1] == revision and known[0] == text:
+            return known[2]
+        if len(self._objects) >= MAX_DECODED:
+            self._objects.clear()
+        obj = from_json(text, revision)
+        self._objects[key] = text, revision, obj
+        return obj
+
+
+def to_file(text: str) -> bytes:
+    """Return the content of an object's file in canonical form, from the JSON of its row."""
+    return yaml.dump(_without_managers(text)).encode()
+
+
+def to_edited_file(text: str, present: bytes) -> bytes:
+    """Return the content of an object's file in the form that somebody gave the present content: comments, order and
+    quotes stay where the object did not change."""
+    return roundtrip.merge(present, _without_managers(text))
+
+
+def _without_managers(text: str) -> Object:
+    obj: Object = json.loads(text)
+    obj["metadata"].pop("managedFields", None)
+    return obj
+
+
+def managers_of(text: str) -> bytes | None:
+    """Return the content of an object's file of managers; None unless server-side apply has touched the object."""
+    if '"managedFields"' not in text:
+        return None
+    managers = json.loads(text)["metadata"].get("managedFields") or []
+    if not any(isinstance(manager, dict) and manager.get("operation") == "Apply" for manager in managers):
+        return None
+    return yaml.dump({"managedFields": managers}).encode()
+
+
+def parse(data: bytes) -> FileContent:
+    """Return the one object in the bytes of a file. Raises ContentError."""
+    if marker := _MERGE_MARKER.search(data):
+        raise ContentError(_line_at(data, marker.start()), "has merge conflict markers")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ContentError(_line_at(data, error.start), "is not UTF-8 text") from None
+    try:
+        documents = yaml.load_all(text, unique_keys=True)  # of equal keys the last would count, and the others be lost
+    except yaml.YamlError as error:
+        raise ContentError(error.line, _PLACED.sub("", error.message)) from None
+    except RecursionError:
+        raise ContentError(0, "is nested too deeply") from None
+    if not documents:
+        raise ContentError(0, "is empty")
+    if len(documents) > 1:
+        raise ContentError(documents[1].line, "has more than one document")
+    document = documents[0]
+    if not isinstance(document.object, dict):
+        raise ContentError(document.line, "is not an object")
+    _check_values(document.object, document.line)
+    return FileContent(document.object, document.line)
+
+
+def _line_at(data: bytes, position: int) -> int:
+    return data.count(b"\n", 0, position) + 1
+
+
+def _check_values(obj: Object, line: int) -> None:
+    """Refuse what JSON cannot say or what grows out of all bounds: aliases, NaN, odd keys, cycles."""
+    pending: list[tuple[Any, int]] = [(obj, 0)]
+    count = 0
+    while pending:
+        value, depth = pending.pop()
+        count += 1
+        if count > MAX_VALUES or depth > MAX_DEPTH:
+            raise ContentError(line, "grows too large when its aliases are expanded or is nested too deeply")
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                raise ContentError(line, "has a key that is not a string")
+            pending.extend((child, depth + 1) for child in value.values())
+        elif isinstance(value, list):
+            pending.extend((child, depth + 1) for child in value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ContentError(line, "has a number that JSON cannot hold")
+        elif value is not None and not isinstance(value, str | int | float):
+            raise ContentError(line, f"has a value that JSON cannot hold ({type(value).__name__})")
+
+
+def check_place(obj: Object, key: Key | None, directory_key: Key, file_path: str, line: int) -> Key:
+    """Return the key of an object that was read from a file. Raises ContentError where the file is not its place.
+
+    :param key: the key of the file's path, None when the name was cut and only the object can tell.
+    :param directory_key: has the resource and the namespace of the file's folder.
+    """
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        raise ContentError(line, "has no metadata")
+    name, namespace = metadata.get("name"), metadata.get("namespace", directory_key.namespace)
+    if not isinstance(name, str) or not name:
+        raise ContentError(line, "has no metadata.name")
+    object_key = directory_key._replace(name=name)
+    if key is not None and name != key.name:
+        raise ContentError(line, f"is named {quote(name)}, not {quote(key.name)}")
+    if key is None and path_of(object_key) != file_path:
+        raise ContentError(line, f"is the object {quote(name)}, whose file is {path_of(object_key)}")
+    if (namespace or "") != directory_key.namespace:
+        expected = f", not {quote(directory_key.namespace)}" if directory_key.namespace \
+            else " but lies among the cluster-scoped objects"
+        raise ContentError(line, f"has the namespace {quote(str(namespace))}{expected}")
+    return object_key

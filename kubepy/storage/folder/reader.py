@@ -1,0 +1,223 @@
+"""Read objects and changes: the rows of the index at one revision, corrected by the files that differ from them.
+
+No reader waits for a writer. Where a file differs, the lock is taken if it is free at once, to record the edit; else
+the edit is shown from memory.
+
+The files are scanned first, the rows are read after that. A commit is recorded before its files are replaced, so the
+effects of a commit on the files that were scanned stand in the rows. A file that differs from its row all the same was
+either changed by a commit since (then it is, by now, as the row says, or the row is another one), or it was edited from
+outside. Another process may record such an edit at this very moment; then the newer row, with the stamp of the scan,
+holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+from typing import NamedTuple
+
+from kubepy.storage.errors import CompactedError
+from kubepy.storage.folder.access import Access
+from kubepy.storage.folder.compare import (
+    Difference,
+    Edited,
+    Invalid,
+    KnownState,
+    Outcome,
+    Removed,
+    Retained,
+    compare,
+    find_known_problem,
+    is_settled,
+    key_of_file,
+    problems_of,
+)
+from kubepy.storage.folder.database import DamagedError, Database, LogEntry, Row
+from kubepy.storage.folder.manifest import ContentError, from_json
+from kubepy.storage.folder.paths import path_of
+from kubepy.storage.folder.scan import FolderScan, scan_object, scan_objects
+from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key, Problem
+
+MAX_COMPARISONS = 10  # of a folder in which other processes are busy
+
+ReadRows = Callable[[Database], list[Row]]
+
+
+class FolderView(NamedTuple):
+    """Live rows by key, and the files and folders among those scanned that cannot be read as objects, by path."""
+
+    revision: int
+    rows: dict[Key, Row]
+    problems: list[Problem]
+
+
+class Cause(Enum):
+    """The reason why a file that was scanned differs from its row."""
+
+    EDITED = auto()  # from outside, and no process has recorded it yet
+    RECORDED = auto()  # from outside; the row that it has by now holds the edit
+    COMMITTED = auto()  # the row is newer than the scan
+    OVERTAKEN = auto()  # more happened than can be told: scan again
+
+
+class _Comparison(NamedTuple):
+    """One snapshot compared with the files. ``recorded``: rows newer than the snapshot that hold edits from outside."""
+
+    revision: int
+    rows: list[Row]
+    known: KnownState
+    differences: list[Difference]
+    recorded: list[Row]
+    obstacles: list[Invalid]
+
+
+class Reader:
+    """Reads the objects of a folder as they are in its files."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._folder = access.folder
+
+    def view_all(self) -> FolderView:
+        """View everything there is; the rows are without their JSON."""
+        return self._view(lambda database: database.row_summaries(), lambda: scan_objects(self._folder))
+
+    def view_list(self, resource: str, namespace: str | None) -> FolderView:
+        """View all objects of a resource in a namespace (None: in all)."""
+        return self._view(lambda database: database.rows(resource, namespace),
+                          lambda: scan_objects(self._folder, resource, namespace))
+
+    def view_object(self, key: Key) -> FolderView:
+        """View one object."""
+        return self._view(lambda database: [row] if (row := database.row(key)) else [],
+                          lambda: scan_object(self._folder, key))
+
+    def _view(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> FolderView:
+        comparison = self._compare(read_rows, scan)
+        if self._is_behind(comparison) and self._access.try_catch_up():
+            comparison = self._compare(read_rows, scan)
+        rows = {row.key: row for row in comparison.rows if row.json is not None}
+        rows.update((row.key, row) for row in comparison.recorded)
+        problems = [obstacle.problem for obstacle in comparison.obstacles]
+        for difference in comparison.differences:
+            outcome: Outcome | None = find_known_problem(difference, comparison.known)
+            if outcome is None:
+                if difference.row and not difference.row.json:
+                    difference = difference._replace(row=self._access.database().row(difference.row.key))
+                outcome = self._access.examiner.examine(difference)
+            if outcome is not None:
+                _apply(outcome, rows, problems, comparison.revision)
+        return FolderView(comparison.revision, rows, sorted(problems))
+
+    def _compare(self, read_rows: ReadRows, scan: Callable[[], FolderScan]) -> _Comparison:
+        """Compare files and rows until no other process overtakes; the last of a few times is good enough."""
+        for _ in range(MAX_COMPARISONS):
+            database = self._access.database()
+            folder_scan = scan()
+            with database.snapshot():
+                revision = database.counter("revision")
+                rows = read_rows(database)
+                known = KnownState(database.problems(), self._access.is_same_boot(database))
+            causes = [(difference, self._find_cause(difference))
+                      for difference in compare(rows, folder_scan, self._folder, known)]
+            differences = [difference for difference, cause in causes if cause is Cause.EDITED]
+            recorded = [row for difference, cause in causes
+                        if cause is Cause.RECORDED and (row := self._current_row(difference))]
+            comparison = _Comparison(revision, rows, known, differences, recorded,
+                                     problems_of(folder_scan.obstacles, rows))
+            if all(cause is not Cause.OVERTAKEN for _, cause in causes):
+                break
+        return comparison
+
+    def _find_cause(self, difference: Difference) -> Cause:
+        """Find out why a file that was scanned differs from a row that was read after that."""
+        _, file, row = difference
+        current = self._current_row(difference)
+        is_same_row = (current is None or current.json is None) if row is None else (
+            current is not None and (current.revision, current.stamp) == (row.revision, row.stamp))
+        if is_same_row:
+            is_as_row_says = row is not None and self._folder.stamp(path_of(row.key)) == row.stamp and \
+                not (file and file.stamp == row.stamp)
+            return Cause.COMMITTED if is_as_row_says else Cause.EDITED
+        if current is not None and current.json is not None and file is not None and current.stamp == file.stamp:
+            return Cause.RECORDED
+        return Cause.OVERTAKEN
+
+    def _current_row(self, difference: Difference) -> Row | None:
+        """Return the row that the file of a difference has by now, None where only the object can tell its key."""
+        if difference.row:
+            return self._access.database().row(difference.row.key)
+        assert difference.file is not None
+        try:
+            key = key_of_file(difference.file)
+        except ContentError:
+            return None
+        return self._access.database().row(key) if key else None
+
+    def _is_behind(self, comparison: _Comparison) -> bool:
+        """Return whether there is a commit to finish or an edit to record."""
+        known = comparison.known
+        if any(find_known_problem(difference, known) is None for difference in comparison.differences):
+            return True
+        if any(obstacle.problem.path not in known.problems for obstacle in comparison.obstacles):
+            return True
+        return not known.same_boot or any(not is_settled(row, known) for row in comparison.rows)
+
+
+def _apply(outcome: Outcome, rows: dict[Key, Row], problems: list[Problem], revision: int) -> None:
+    """Correct the rows of a view by what a file turned out to be."""
+    if isinstance(outcome, Edited):
+        known_revision = outcome.row.revision if outcome.row else revision
+        rows[outcome.key] = Row(*outcome.key, known_revision, outcome.json)
+    elif isinstance(outcome, Removed):
+        rows.pop(outcome.row.key, None)
+    elif isinstance(outcome, Retained):
+        rows[outcome.row.key] = Row(*outcome.row.key, outcome.row.revision, outcome.json)
+    elif isinstance(outcome, Invalid):
+        problems.append(outcome.problem)
+        if outcome.row and not outcome.problem.keeps_object:
+            rows.pop(outcome.row.key, None)
+
+
+# --- the change log ---
+
+
+def read_changes(database: Database, since: int) -> list[Change]:
+    """Return the changes after a revision, oldest first.
+
+    Raises CompactedError for a revision that the change log does not reach: one that is forgotten, or one yet to come,
+    which is of an index before this one was made anew. Raises DamagedError for an entry beyond the counter.
+    """
+    changes: list[Change] = []
+    with database.snapshot():
+        compacted, revision = database.counter("compacted"), database.counter("revision")
+        if not compacted <= since <= revision:
+            raise CompactedError(f"the change log reaches from revision {compacted} to {revision}, not to {since}")
+        entries = coalesce(database.entries(since))
+        if entries and max(entry.revision for entry in entries) > revision:
+            raise DamagedError("an entry of the change log is beyond the counter")
+        for entry in entries:
+            key = Key(entry.resource, entry.namespace, entry.name)
+            if entry.type == DELETED:
+                assert entry.json is not None
+                changes.append(Change(entry.revision, DELETED, key, from_json(entry.json, entry.revision)))
+                continue
+            row = database.row(key)
+            if row is not None and row.json is not None:
+                changes.append(Change(entry.revision, entry.type, key, from_json(row.json, row.revision)))
+    return changes
+
+
+def coalesce(entries: Iterable[LogEntry]) -> list[LogEntry]:
+    """Make one entry of what happened to an object between two deletions: only its newest state is still there."""
+    newest: dict[Key, LogEntry] = {}
+    coalesced: list[LogEntry] = []
+    for entry in entries:
+        key = Key(entry.resource, entry.namespace, entry.name)
+        earlier = newest.pop(key, None)
+        if entry.type == DELETED:
+            coalesced.append(entry)
+        else:
+            is_new = ADDED in (entry.type, earlier and earlier.type)
+            newest[key] = entry._replace(type=ADDED if is_new else MODIFIED)
+    return sorted([*coalesced, *newest.values()])

@@ -1,0 +1,247 @@
+"""Scan the folder: list the object files that there are, and what stands where their folders should be.
+
+Where a folder of objects should be there may be a link, a file, or a folder that cannot be read: an obstacle. Its
+objects are then taken for neither removed nor changed, and cannot be written. No symbolic link is followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kubepy.storage.folder.database import Row, Stamp
+from kubepy.storage.folder.files import MANAGED, StateFolder, stamp_of
+from kubepy.storage.folder.paths import (
+    CLUSTER,
+    NAMESPACES,
+    SUFFIX,
+    ancestors_of,
+    decode,
+    encode,
+    folder_of,
+    parent_of,
+    path_of,
+)
+from kubepy.storage.model import Key
+
+LINK = "is a symbolic link"
+NO_FOLDER = "is not a folder"
+
+
+class ResourceDirectory(NamedTuple):
+    """The folder of one resource in one namespace."""
+
+    resource: str
+    namespace: str
+    path: str
+
+
+class ObjectFile(NamedTuple):
+    """A file at the place of an object, and the stamp of the file of managers beside it ("" without one)."""
+
+    directory: ResourceDirectory
+    name: str
+    status: os.stat_result
+    managers: str = ""
+
+    @property
+    def path(self) -> str:
+        return f"{self.directory.path}/{self.name}"
+
+    @property
+    def stamp(self) -> Stamp:
+        return stamp_of(self.status)
+
+
+class Listing(NamedTuple):
+    """The object files of a folder by their names, and the files of managers by theirs."""
+
+    directory: ResourceDirectory
+    files: dict[str, os.stat_result]
+    managers: dict[str, os.stat_result]
+
+    def object_file(self, name: str, status: os.stat_result) -> ObjectFile:
+        """Return a file of the folder with the stamp of its managers' file."""
+        managers = self.managers.get(name)
+        return ObjectFile(self.directory, name, status, str(stamp_of(managers)) if managers else "")
+
+
+class Obstacle(NamedTuple):
+    """A link or file in the place of a folder, or a folder that cannot be read: its path, and the reason."""
+
+    path: str
+    why: str
+
+
+class Obstacles:
+    """All obstacles of a scan; false when there are none."""
+
+    def __init__(self, obstacles: Iterable[Obstacle] = ()) -> None:
+        self._by_path = {obstacle.path: obstacle for obstacle in obstacles}
+        self._by_place: dict[tuple[str, str], Obstacle | None] = {}  # by resource and namespace
+
+    def __bool__(self) -> bool:
+        return bool(self._by_path)
+
+    def before(self, resource: str, namespace: str) -> Obstacle | None:
+        """Return the obstacle that hides the objects of a resource in a namespace, None without one."""
+        place = resource, namespace
+        if place not in self._by_place:
+            parts = ancestors_of(folder_of(resource, namespace))
+            self._by_place[place] = next((self._by_path[part] for part in parts if part in self._by_path), None)
+        return self._by_place[place]
+
+    def to_report(self, rows: Iterable[Row]) -> list[Obstacle]:
+        """Return the obstacles that the user is to see: all but files that hide no known object."""
+        if not self._by_path:
+            return []
+        places = {(row.resource, row.namespace) for row in rows if row.json is not None}
+        hiding = {self.before(*place) for place in places}
+        return [obstacle for obstacle in self._by_path.values() if obstacle.why != NO_FOLDER or obstacle in hiding]
+
+
+class FolderScan(NamedTuple):
+    """The object files of the folders that were scanned, and the obstacles that were met."""
+
+    listings: list[Listing]
+    obstacles: Obstacles
+
+
+def scan_objects(folder: StateFolder, resource: str | None = None, namespace: str | None = None) -> FolderScan:
+    """List the object files of a resource (None: of all) in a namespace (None: in all)."""
+    scanner = _Scanner(folder)
+    listings = list(scanner.listings(resource, namespace))
+    return FolderScan(listings, Obstacles(scanner.obstacles))
+
+
+def scan_object(folder: StateFolder, key: Key) -> FolderScan:
+    """Look for the file of one object."""
+    scanner = _Scanner(folder)
+    directory = ResourceDirectory(key.resource, key.namespace, folder_of(key.resource, key.namespace))
+    status = scanner.status(path_of(key)) if scanner.has_folders(directory.path) else None
+    name = encode(key.name) + SUFFIX
+    managers = scanner.managers_status(f"{directory.path}/{MANAGED}/{name}") if status else None
+    listing = Listing(directory, {name: status} if status else {}, {name: managers} if managers else {})
+    return FolderScan([listing], Obstacles(scanner.obstacles))
+
+
+def find_obstacle(folder: StateFolder, path: str) -> Obstacle | None:
+    """Return what hides a file, None if nothing does."""
+    scanner = _Scanner(folder)
+    if scanner.has_folders(parent_of(path)):
+        scanner.status(path)
+    return scanner.obstacles[0] if scanner.obstacles else None
+
+
+class _Scanner:
+    """Lists folders, and notes the obstacles that it meets."""
+
+    def __init__(self, folder: StateFolder) -> None:
+        self._folder = folder
+        self.obstacles: list[Obstacle] = []
+
+    def listings(self, resource: str | None, namespace: str | None) -> Iterator[Listing]:
+        """List the folders of a resource (None: of all) in a namespace (None: in all)."""
+        for directory in self._directories(resource, namespace):
+            listing = Listing(directory, {}, {})
+            try:
+                with os.scandir(self._folder.absolute(directory.path)) as entries:
+                    for entry in entries:
+                        if entry.name.endswith(SUFFIX) and entry.name[0] != ".":
+                            try:
+                                listing.files[entry.name] = entry.stat(follow_symlinks=False)
+                            except FileNotFoundError:
+                                continue
+                        elif entry.name == MANAGED:
+                            self._add_managers(listing)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                self._note(directory.path, error)
+                continue
+            yield listing
+
+    def _add_managers(self, listing: Listing) -> None:
+        path = f"{listing.directory.path}/{MANAGED}"
+        try:
+            names = os.listdir(self._folder.absolute(path)) if self._folder.is_directory(path) else []
+        except OSError:  # unreadable managers must not hide the objects
+            return
+        for name in names:
+            if name.endswith(SUFFIX) and name[0] != "." and (status := self.managers_status(f"{path}/{name}")):
+                listing.managers[name] = status
+
+    def managers_status(self, path: str) -> os.stat_result | None:
+        """Return the ``stat`` of a file of managers; None for a folder and for what cannot be looked at."""
+        try:
+            status = os.lstat(self._folder.absolute(path))
+        except OSError:
+            return None
+        return None if stat.S_ISDIR(status.st_mode) else status
+
+    def _directories(self, resource: str | None, namespace: str | None) -> Iterator[ResourceDirectory]:
+        """Yield the folders that may hold objects of a resource in a namespace."""
+        if not namespace and self._is_folder(CLUSTER):
+            yield from self._resource_directories(CLUSTER, "", resource)
+        if namespace != "" and self._is_folder(NAMESPACES):
+            if namespace is None:
+                namespaces = self._subfolder_names(NAMESPACES)
+            else:
+                namespaces = [namespace] if self._is_folder(f"{NAMESPACES}/{encode(namespace)}") else []
+            for name in namespaces:
+                yield from self._resource_directories(f"{NAMESPACES}/{encode(name)}", name, resource)
+
+    def _resource_directories(self, parent: str, namespace: str, resource: str | None) -> Iterator[ResourceDirectory]:
+        volatile = self._folder.volatile
+        if resource is None:
+            for name in self._subfolder_names(parent):
+                if name not in volatile:
+                    yield ResourceDirectory(name, namespace, f"{parent}/{encode(name)}")
+        elif resource not in volatile and self._is_folder(path := folder_of(resource, namespace)):
+            yield ResourceDirectory(resource, namespace, path)
+
+    def _subfolder_names(self, path: str) -> list[str]:
+        """Return the names that the folders in a folder stand for."""
+        names: list[str] = []
+        try:
+            with os.scandir(self._folder.absolute(path)) as entries:
+                for entry in entries:
+                    name = None if entry.name.startswith(".") else decode(entry.name)
+                    if name is None:
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        names.append(name)
+                    else:
+                        why = LINK if entry.is_symlink() else NO_FOLDER
+                        self.obstacles.append(Obstacle(f"{path}/{entry.name}", why))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            self._note(path, error)
+        return sorted(names)
+
+    def has_folders(self, path: str) -> bool:
+        """Return whether a path leads through real folders only."""
+        return all(self._is_folder(part) for part in ancestors_of(path))
+
+    def _is_folder(self, path: str) -> bool:
+        status = self.status(path)
+        if status is None or stat.S_ISDIR(status.st_mode):
+            return status is not None
+        self.obstacles.append(Obstacle(path, LINK if stat.S_ISLNK(status.st_mode) else NO_FOLDER))
+        return False
+
+    def status(self, path: str) -> os.stat_result | None:
+        """Return the ``stat`` of what is at a path; a folder that may not be searched is an obstacle."""
+        try:
+            return os.lstat(self._folder.absolute(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            self._note(parent_of(path) or path, error)
+            return None
+
+    def _note(self, path: str, error: OSError) -> None:
+        self.obstacles.append(Obstacle(path, f"cannot be read: {error.strerror}"))

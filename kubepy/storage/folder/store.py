@@ -1,0 +1,267 @@
+"""The store of a state folder: snapshots, transactions, the change log."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from kubepy.lazy import lazy_imports
+from kubepy.storage.errors import FolderError, LockTimeoutError
+from kubepy.storage.folder import index
+from kubepy.storage.folder import settings as cluster_settings
+from kubepy.storage.folder.access import Access
+from kubepy.storage.folder.database import Row
+from kubepy.storage.folder.files import StateFolder
+from kubepy.storage.folder.manifest import Decoder
+from kubepy.storage.folder.paths import is_folder_path
+from kubepy.storage.folder.reader import Reader, read_changes
+from kubepy.storage.model import Admit, Change, Key, Object, Problem, Removal, Snapshot
+
+with lazy_imports():
+    from kubepy.storage.folder import commit_files, fsck, locks, transaction
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kubepy.storage.folder.transaction import Transaction
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Names = list[str]
+Changes = list[Change]
+Problems = list[Problem]
+
+
+def _reads(method: Callable[Concatenate[Store, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """Decorate a method that reads: an index that turns out to be damaged is made anew, and the method runs again."""
+
+    @wraps(method)
+    def run(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._access.run(lambda: method(self, *args, **kwargs))
+
+    return run
+
+
+class Store:
+    """An open state folder. Cheap to open: nothing is read before it is asked for.
+
+    :param folder: the state folder.
+    :param admit: see :data:`Admit`; None admits everything.
+    :param removal: see :data:`Removal`; None: every object is gone with its file.
+    :param volatile: resources that live in ``.kubepy/`` only, and for how many seconds (events: 3600).
+    :param now: the cluster's time in seconds since the epoch, for ``volatile``.
+    :param lock_timeout: seconds that a transaction waits for one other process to let go of the folder's lock.
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        *,
+        admit: Admit | None = None,
+        removal: Removal | None = None,
+        volatile: Mapping[str, float] | None = None,
+        now: Callable[[], float] | None = None,
+        lock_timeout: float = 30.0,
+    ) -> None:
+        self._volatile = dict(volatile or {})
+        self._folder = StateFolder(os.fspath(folder), frozenset(self._volatile))
+        self._now = now or time.time
+        self._access = Access(self._folder, admit, removal, self._now)
+        self._reader = Reader(self._access)
+        self._lock_timeout = lock_timeout
+        self._decoder = Decoder()
+        self._meta_writes: dict[str, str | None] | None = None  # of the transaction under way
+        self._is_unsynced = False
+
+    @classmethod
+    def initialize(cls, folder: Path | str, settings: Mapping[str, Any]) -> None:
+        """Make an empty cluster: ``kubepy.yaml`` with the settings, ``.gitignore``.
+
+        Raises FolderError if there is one, or the folder cannot be written.
+        """
+        root = os.fspath(folder)
+        cluster_settings.initialize(root, settings)
+        index.begin(root)
+
+    @_reads
+    def settings(self) -> Object:
+        """Return what ``kubepy.yaml`` says. Raises NoClusterError, FolderError (with path and line)."""
+        return self._access.settings()
+
+    def close(self) -> None:
+        """Let go of the folder; what was committed is made durable first. Raises FolderError."""
+        try:
+            self.sync()
+        finally:
+            self._access.close()
+
+    def sync(self) -> None:
+        """Make durable on its own what this store has committed: from then on the files are the truth, also after
+        another start of the machine. Until then the index can restore it. Raises FolderError."""
+        if self._is_unsynced:
+            self._access.sync()
+            self._is_unsynced = False
+
+    def set_warn(self, warn: Callable[[str], None]) -> None:
+        """Take a function for lines to the user: that a damaged index had to be rebuilt."""
+        self._access.set_warn(warn)
+
+    # --- reading ---
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object, None where there is none. Raises FolderError where the object's file cannot be one."""
+        return self.find(key)[0]
+
+    @_reads
+    def find(self, key: Key) -> tuple[Object | None, Problem | None]:
+        """Return an object, and the problem of a file whose object counts as it last was.
+
+        Raises FolderError where the object's file cannot be one.
+        """
+        view = self._reader.view_object(key)
+        problem = view.problems[0] if view.problems else None
+        if problem and not problem.keeps_object:
+            raise FolderError(self._folder.absolute(str(problem)))
+        row = view.rows.get(key)
+        return (self._object(row) if row and self._is_alive(row) else None), problem
+
+    @_reads
+    def list(self, resource: str, namespace: str | None = None) -> Snapshot:
+        """Return the objects of a resource (in one namespace, or None: everywhere)."""
+        view = self._reader.view_list(resource, namespace)
+        rows = (view.rows[key] for key in sorted(view.rows))
+        return Snapshot(view.revision, [self._object(row) for row in rows if self._is_alive(row)], tuple(view.problems))
+
+    @_reads
+    def revision(self) -> int:
+        """Return the newest revision."""
+        return self._access.database().counter("revision")
+
+    @_reads
+    def resources(self) -> Names:
+        """Return the resources of which there are objects, sorted."""
+        return sorted({row.resource for row in self._reader.view_all().rows.values() if self._is_alive(row)})
+
+    @_reads
+    def namespaces(self) -> Names:
+        """Return the namespaces in which there are objects with a file, sorted."""
+        rows = self._reader.view_all().rows.values()
+        return sorted({row.namespace for row in rows if row.namespace and row.expires is None})
+
+    @_reads
+    def changes(self, since: int) -> Changes:
+        """Return what changed after a revision, oldest first, edits from outside included; several changes of one
+        object may have become one. Raises CompactedError if the log no longer reaches back that far: list again."""
+        self._reader.view_all()  # records edits from outside
+        return read_changes(self._access.database(), since)
+
+    @_reads
+    def problems(self) -> Problems:
+        """Return every file that cannot be an object and every folder that cannot be read, by path."""
+        problems = [*fsck.misplaced_files(self._folder), *self._reader.view_all().problems]
+        return sorted({problem.path: problem for problem in problems}.values())
+
+    def describe(self, problem: Problem) -> str:
+        """Return a problem with the whole path of its file, and what follows from it, as warnings have it."""
+        consequence = "this file is left out"
+        if is_folder_path(problem.path):
+            consequence = "its objects count as they last were"
+        if problem.keeps_object:
+            consequence = "the object counts as it last was"
+        return f"{self._folder.absolute(str(problem))}: {consequence}"
+
+    def check(self) -> Names:
+        """Return everything in which files, index, journal and change log disagree, a line each."""
+        try:
+            with self._access.locked(0):
+                leftovers = [f"{path}: is left over" for path in fsck.leftovers(self._folder)]
+                return [*fsck.check(self._access), *leftovers]
+        except (LockTimeoutError, FolderError):  # another process is writing, or none can
+            return self._access.run(lambda: fsck.check(self._access))
+
+    def repair(self) -> Names:
+        """Put right what can be without guessing; return what was done, a line each. Raises LockTimeoutError,
+        FolderError."""
+        with self._access.locked(self._lock_timeout), self._access.errors():
+            return list(fsck.repair(self._access))
+
+    def _object(self, row: Row) -> Object:
+        assert row.json is not None
+        return self._decoder.object(row.key, row.json, row.revision)
+
+    def _is_alive(self, row: Row) -> bool:
+        return row.expires is None or row.expires > self._now()
+
+    # --- writing ---
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Take the lock, record edits from outside, run the block, commit. An exception in the block changes nothing.
+
+        Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block ran.
+        """
+        if self._meta_writes is not None:
+            raise RuntimeError("a transaction is under way in this store; transactions do not nest")
+        with self._access.locked(self._lock_timeout):
+            changes = transaction.Transaction(self._access, self._decoder, self._volatile)
+            self._meta_writes = {}
+            try:
+                yield changes
+                self._commit(changes, self._meta_writes)
+            finally:
+                self._meta_writes = None
+
+    def _commit(self, changes: Transaction, meta: Mapping[str, str | None]) -> None:
+        journal = commit_files.Journal(self._folder, self._access.boot)
+
+        def write() -> None:
+            database = changes.database()
+            if not changes.is_empty() and not journal.is_recorded:
+                self._access.check_in_place(database)
+                self._is_unsynced = True
+                commit = changes.to_commit(database.expired(self._now()))
+                journal.commit(database, commit, meta.items())
+            elif meta or changes.revision > database.counter("revision"):
+                # Writes that came to nothing have had revisions, which somebody may have seen: no other may have them.
+                with database.write():
+                    database.set_counter("revision", max(changes.revision, database.counter("revision")))
+                    for name, value in meta.items():
+                        database.set_value("meta", name, value)
+
+        self._access.run(write)
+
+    @_reads
+    def meta(self, name: str) -> str | None:
+        """Return a small value of this machine's own, kept in ``.kubepy/`` (the last id that was given, contexts)."""
+        if self._meta_writes is not None and name in self._meta_writes:
+            return self._meta_writes[name]
+        return self._access.database().value("meta", name)
+
+    def set_meta(self, name: str, value: str | None) -> None:
+        """Set such a value, as part of the transaction of this store that is under way, else in one of its own."""
+        if self._meta_writes is not None:
+            self._meta_writes[name] = value
+        else:
+            with self.transaction():
+                self._meta_writes = {name: value}
+
+    # --- other locks ---
+
+    def hold(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
+        """Hold a lock of the folder that dies with this process (``manager.lock``) for the length of a block, which
+        gets a function that returns whether the lock was lost: ``.kubepy/`` may be removed at any time.
+
+        Raises LockTimeoutError, which names the holder, at once; FolderError.
+        """
+        self._access.database()
+        index.make_own_folder(self._folder.root)
+        return locks.hold(self._access.own_path(name))
+
+    def holder(self, name: str) -> str | None:
+        """Return the holder of such a lock: ``process 4711 (kubepy controller --watch)``; None when there is none."""
+        return locks.Lock(self._access.own_path(name)).holder()

@@ -1,0 +1,87 @@
+"""A claim in use outlives its deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import DeleteOptions
+from kubepy.controllers.volumeprotection import PVCProtectionController
+from kubepy.controlplane.manager import Manager
+from kubepy.runtime.reconcile import Context, Informers
+
+
+class Run:
+    def __init__(self, folder: Path) -> None:
+        self.cluster = Cluster.open(folder, create=True)
+        self.client = self.cluster.client
+        informers = Informers()
+        own = [PVCProtectionController(Context(self.client, informers, self.cluster.clock))]
+        resources = self.cluster.store.resources
+        self.manager = Manager(self.client, informers, self.cluster.clock, own, resources=resources)
+
+    def settle(self) -> None:
+        assert self.manager.run_until_settled().failures == []
+
+    def claim(self) -> None:
+        resources = {"requests": {"storage": "1Gi"}}
+        self.client.create("persistentvolumeclaims", {
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources},
+        }, namespace="default")  # fmt: skip
+
+    def pod(self, node: str | None) -> None:
+        volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+        spec = {"containers": [{"name": "c", "image": "c:1"}], "volumes": volumes, "nodeName": node}
+        meta = {"name": "p", "namespace": "default"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        self.client.create("pods", pod, namespace="default")
+
+    def delete_claim(self) -> None:
+        self.client.delete("persistentvolumeclaims", "data", namespace="default")
+        self.settle()
+
+    def claims(self) -> list[str]:
+        return [one["metadata"]["name"] for one in self.client.list("persistentvolumeclaims").items]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    made = Run(tmp_path / "state")
+    made.claim()
+    yield made
+    assert made.cluster.store.check() == []
+    made.cluster.close()
+
+
+def test_a_claim_that_no_pod_uses_goes_at_once(run: Run) -> None:
+    run.delete_claim()
+    assert run.claims() == []
+
+
+def test_a_claim_of_a_pod_without_a_node_goes_at_once(run: Run) -> None:
+    run.pod(None)
+    run.delete_claim()
+    assert run.claims() == []
+
+
+def test_a_claim_of_a_pod_with_a_node_goes_when_the_pod_does(run: Run) -> None:
+    run.pod("a")
+    run.delete_claim()
+    assert run.claims() == ["data"]
+    run.client.delete("pods", "p", namespace="default", options=DeleteOptions(grace_period_seconds=0))
+    run.settle()
+    assert run.claims() == []
+
+
+def test_a_claim_that_lost_its_protection_gets_it_back(run: Run) -> None:
+    metadata = {"name": "data", "namespace": "default", "finalizers": []}
+    claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
+    run.client.update("persistentvolumeclaims", {**claim, "metadata": {**claim["metadata"], **metadata}},
+                      namespace="default")
+    run.settle()
+    claim = run.client.get("persistentvolumeclaims", "data", namespace="default")
+    assert claim["metadata"]["finalizers"] == ["kubernetes.io/pvc-protection"]

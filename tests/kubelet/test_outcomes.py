@@ -1,0 +1,43 @@
+"""Pods that end as soon as they begin take ever longer to do so."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from kubepy.kubelet.outcomes import TerminationBackoff
+from tests.kubelet.objects import NOW
+
+
+def after(number: int) -> TerminationBackoff:
+    """So many pods of one controller have ended."""
+    endings = TerminationBackoff()
+    for _ in range(number):
+        endings.record("owner", NOW)
+    return endings
+
+
+@pytest.mark.parametrize(("number", "seconds"), [(0, 0), (19, 0), (20, 1), (21, 2), (23, 8), (40, 300)])
+def test_the_first_end_at_once_and_each_later_one_takes_twice_as_long(number: int, seconds: float) -> None:
+    assert after(number).delay("owner", NOW) == seconds
+
+
+def test_the_delay_counts_from_the_last_one() -> None:
+    endings = after(23)
+    assert endings.delay("owner", NOW + timedelta(seconds=5)) == 3
+    assert endings.delay("owner", NOW + timedelta(seconds=9)) == 0
+    assert endings.delay("another", NOW) == 0
+
+
+def test_what_was_long_ago_is_forgotten() -> None:
+    endings = after(40)
+    assert endings.delay("owner", NOW + timedelta(minutes=11)) == 0
+    endings.record("another", NOW + timedelta(minutes=11))
+    assert list(endings.remember()) == ["another"]
+
+
+def test_another_process_goes_on() -> None:
+    endings = TerminationBackoff()
+    endings.recall(after(22).remember())
+    assert endings.delay("owner", NOW) == 4

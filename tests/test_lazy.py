@@ -1,0 +1,61 @@
+"""Lazy imports bind stand-ins, which the module replaces when it is first used."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+USER = """
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from {package} import {module}{alias}
+
+def answer():
+    return {name}.answer()
+"""
+
+
+def run(folder: Path, code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr.strip().rpartition("\n")[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "heavy.py").write_text("print('loaded')\ndef answer():\n    return 42\n")
+    (tmp_path / "user.py").write_text(USER.format(package="package", module="heavy", alias="", name="heavy"))
+    (tmp_path / "renamed.py").write_text(USER.format(package="package", module="heavy", alias=" as h", name="h"))
+    (tmp_path / "missing.py").write_text(USER.format(package="package", module="none", alias="", name="none"))
+    return tmp_path
+
+
+def test_lazy_module_not_loaded_before_use(folder: Path) -> None:
+    assert run(folder, "import user, sys; print('package.heavy' in sys.modules)") == "False\n"
+
+
+@pytest.mark.parametrize("user", ["user", "renamed"])
+def test_lazy_module_used_is_replaced(folder: Path, user: str) -> None:
+    name = {"user": "heavy", "renamed": "h"}[user]
+    code = f"import {user} as u, sys; print(u.answer()); print(u.{name} is sys.modules['package.heavy'])"
+    assert run(folder, code) == "loaded\n42\nTrue\n"
+
+
+def test_lazy_module_loaded_already_is_bound_at_once(folder: Path) -> None:
+    assert run(folder, "import package.heavy as p, user; print(user.heavy is p)") == "loaded\nTrue\n"
+
+
+def test_lazy_module_missing_raises_at_first_use(folder: Path) -> None:
+    assert run(folder, "import missing; print('imported'); missing.answer()") == (
+        "imported\nModuleNotFoundError: No module named 'package.none'")
+
+
+def test_lazy_imports_other_import_raises(folder: Path) -> None:
+    (folder / "wrong.py").write_text("from kubepy.lazy import lazy_imports\nwith lazy_imports():\n    import json\n")
+    assert run(folder, "import wrong") == (
+        "ImportError: lazy_imports: only `from package import module` can be lazy, not 'json'")
+    assert run(folder, "import builtins; print(builtins.__import__.__name__)") == "__import__\n"

@@ -61,10 +61,8 @@ with lazy_imports():
     from kubepy.cli.rollout import status as rollout_status
     from kubepy.cli.rollout import undo as rollout_undo
     from kubepy.cli.set import env as set_env
-    from kubepy.cli.set import image as set_image
-    from kubepy.cli.set import resources as set_resources
+    from kubepy.cli.set import pod_template as set_pod_template
     from kubepy.cli.set import selector as set_selector
-    from kubepy.cli.set import serviceaccount as set_serviceaccount
     from kubepy.cli.set import subject as set_subject
 
 NO_METRICS = "nothing uses cpu or memory here, since pods are simulated"
@@ -183,11 +181,11 @@ ROLLOUT: dict[str, Entry] = {
 }
 
 SET: dict[str, Entry] = {
-    "image": Entry(lambda: set_image.image, "Update the image of a pod template"),
-    "resources": Entry(lambda: set_resources.resources, "Update resource requests/limits on pod templates"),
+    "image": Entry(lambda: set_pod_template.image, "Update the image of a pod template"),
+    "resources": Entry(lambda: set_pod_template.resources, "Update resource requests/limits on pod templates"),
     "selector": Entry(lambda: set_selector.selector, "Set the selector on a resource"),
     "subject": Entry(lambda: set_subject.subject, "Update who is bound to a role"),
-    "serviceaccount": Entry(lambda: set_serviceaccount.serviceaccount, "Update the service account of a resource",
+    "serviceaccount": Entry(lambda: set_pod_template.serviceaccount, "Update the service account of a resource",
                             ("sa",)),
     "env": Entry(lambda: set_env.env, "Update environment variables on a pod template"),
 }

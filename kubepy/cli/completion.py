@@ -26,7 +26,7 @@ from kubepy.quoting import quote
 with lazy_imports():
     from kubepy.cli import auth, config, plugins
     from kubepy.cli.rollout import revisions as rollout_revisions
-    from kubepy.cli.set import pod_specs
+    from kubepy.cli.set import change as set_change
 
 # --- the code for shells ------------------------------------------------------------------------------------------
 
@@ -431,7 +431,7 @@ def _containers(factory: Factory, options: Options) -> list[Object]:
     if resource_and_object is None:
         return []
     try:
-        return list(pod_specs.all_containers(pod_specs.pod_spec_of(resource_and_object[1])))
+        return list(set_change.all_containers(set_change.pod_spec_of(resource_and_object[1])))
     except CliError:
         return []  # a kind without containers
 

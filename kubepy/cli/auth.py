@@ -71,7 +71,13 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
 
     It always is: nothing here asks for permissions, whatever roles and bindings say."""
     if options.list:
-        _list_allowed(factory, options)
+        if options.args:
+            raise CliError("list option must be specified with no arguments")
+        if options.quiet or options.all_namespaces or options.subresource:
+            raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
+        factory.require_cluster()
+        headers = [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
+        factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
         return
     if len(options.args) != 2:
         raise CliError("you must specify two arguments: verb resource or verb resource/resourceName.\n"
@@ -88,16 +94,6 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
     factory.require_cluster()
     if not options.quiet:
         factory.print("yes")
-
-
-def _list_allowed(factory: Factory, options: CanIOptions) -> None:
-    if options.args:
-        raise CliError("list option must be specified with no arguments")
-    if options.quiet or options.all_namespaces or options.subresource:
-        raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
-    factory.require_cluster()
-    headers = [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
-    factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
 
 
 def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: str) -> None:

@@ -11,7 +11,7 @@ from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_termi
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.apiserver.client import Client
 from kubepy.controllers.daemonset.pods import target_node_name
-from kubepy.controlplane.composition import new_reconcilers
+from kubepy.controlplane import new_reconcilers
 from kubepy.runtime.reconcile import Context, Reconciler
 from tests.controllers.watched_lab import Broken, WatchedLab, Witness
 

@@ -21,7 +21,7 @@ from kubepy.api.objects.deployments import (
 from kubepy.controllers.deployment import sizes
 from kubepy.controllers.deployment.rolling import scale_down_old
 from kubepy.controllers.deployment.status import is_timed_out
-from kubepy.controlplane.composition import build_manager
+from kubepy.controlplane import build_manager
 from tests.controllers.deployment_objects import DEPLOYMENTS, REPLICA_SETS, DeploymentLab, deployment
 
 

@@ -119,6 +119,6 @@ def _too_much(name: str, cost: int, limit: int) -> str:
 
 def _shown(source: Object) -> Object:
     """Return a rule as Go's internal type shows it."""
-    return {"Rule": source.get("rule", ""), "Message": source.get("message", ""),
+    return {"ValidationRule": source.get("rule", ""), "Message": source.get("message", ""),
             "MessageExpression": source.get("messageExpression", ""), "Reason": source.get("reason"),
             "FieldPath": source.get("fieldPath", ""), "OptionalOldSelf": source.get("optionalOldSelf")}

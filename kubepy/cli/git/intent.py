@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import IO
 
-from kubepy.apiserver.threeway.written import intent_of
+from kubepy.apiserver.threeway import intent_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.git.files import kind_of, read_object, render, state_file_at
 from kubepy.cli.git.repository import Repository

@@ -205,7 +205,7 @@ def find_known_problem(difference: Difference, known: KnownState) -> Invalid | N
 
 def problems_of(obstacles: Obstacles, rows: Iterable[Row]) -> list[Invalid]:
     """Return the obstacles that the user is to see as problems."""
-    problems = (Problem(printable(obstacle.path), 0, obstacle.why) for obstacle in obstacles.to_report(rows))
+    problems = (Problem(printable(obstacle.path), 0, obstacle.reason) for obstacle in obstacles.to_report(rows))
     return [Invalid(problem, UNKNOWN, None) for problem in problems]
 
 
@@ -335,7 +335,7 @@ class Examiner:
 
 
 def _invalid(difference: Difference, stamp: Stamp, error: ContentError) -> Invalid:
-    problem = Problem(printable(difference.path), error.line, printable(error.why), error.keeps_object)
+    problem = Problem(printable(difference.path), error.line, printable(error.reason), error.keeps_object)
     return Invalid(problem, stamp, difference.row)
 
 

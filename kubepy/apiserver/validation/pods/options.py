@@ -1,4 +1,4 @@
-"""What a pod validation tolerates because the object that is being updated has it already.
+"""The faults that validation of a pod tolerates because the object that is updated has them already.
 
 Upstream: ``GetValidationOptionsFromPodSpecAndMeta`` (``pkg/api/pod/util.go``), with the feature gates of v1.36 at their
 defaults. Creation tolerates nothing.
@@ -25,7 +25,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 class PodOptions(NamedTuple):
-    """``resource_is_pod``: a pod, not a template in a workload."""
+    """The tolerated faults. ``resource_is_pod``: the object is a pod, no workload with a template."""
 
     resource_is_pod: bool = False
     allow_invalid_deletion_cost: bool = False
@@ -40,26 +40,29 @@ class PodOptions(NamedTuple):
 
 
 def options_for_update(old_spec: Object, old_metadata: Object, *, resource_is_pod: bool = False) -> PodOptions:
+    containers = [container for container, _ in containers_with_paths(old_spec, "")]
     return PodOptions(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=not is_deletion_cost(old_metadata.get("annotations")),
-        allow_invalid_selector_values=any(has_invalid_label_value(term.get(selector))
-               for term in pod_affinity_terms(old_spec) for selector in ("labelSelector", "namespaceSelector")),
+        allow_invalid_selector_values=any(
+            has_invalid_label_value(term.get(selector))
+            for term in pod_affinity_terms(old_spec) for selector in ("labelSelector", "namespaceSelector")),
         allow_invalid_node_affinity_values=_has_invalid_node_affinity_value(old_spec),
         allow_invalid_spread_selector=_has_invalid_spread_selector(old_spec),
         allow_indivisible_huge_pages=_has_indivisible_huge_pages(old_spec),
         allow_non_local_token_path=_has_non_local_token_path(old_spec),
         allow_namespaced_sysctls=_has_forbidden_sysctl(old_spec),
-        allow_restart_container_in_init=any(policy.get("restartPolicy") == "RestartContainer"
-               for container in old_spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
-               for policy in container.get("resizePolicy") or ()),
-        allow_volume_devices_in_user_namespace=old_spec.get("hostUsers") is False and any(
-        container.get("volumeDevices") for container, _ in containers_with_paths(old_spec, "")),
+        allow_restart_container_in_init=any(
+            policy.get("restartPolicy") == "RestartContainer"
+            for container in old_spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
+            for policy in container.get("resizePolicy") or ()),
+        allow_volume_devices_in_user_namespace=(
+            old_spec.get("hostUsers") is False and any(container.get("volumeDevices") for container in containers)),
     )
 
 
 def is_deletion_cost(annotations: dict[str, str] | None) -> bool:
-    """Whether the pod-deletion-cost annotation is absent or a 32-bit integer as Go's ParseInt reads it."""
+    """Return whether the pod-deletion-cost annotation is absent or a 32-bit integer as Go's ParseInt reads it."""
     cost = (annotations or {}).get(DELETION_COST)
     if cost is None or cost == "0":
         return True
@@ -81,7 +84,7 @@ def _has_invalid_node_affinity_value(spec: Object) -> bool:
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     return any(label_value(value) for term in required.get("nodeSelectorTerms") or ()
-               for one in term.get("matchExpressions") or () for value in one.get("values") or ())
+               for expression in term.get("matchExpressions") or () for value in expression.get("values") or ())
 
 
 def _has_invalid_spread_selector(spec: Object) -> bool:

@@ -60,7 +60,7 @@ class CanIOptions(Options):
 
 
 @command("can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]", CanIOptions, examples="""
-# Whether deployments may be made
+# Check whether deployments may be created
 kubepy auth can-i create deployments
 
 # Everything that is allowed
@@ -118,7 +118,7 @@ def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: s
 
 
 @command("whoami", PrintFlags, examples="""
-# The user that requests are made by
+# Print the user that requests are made as
 kubepy auth whoami
 
 # As another user
@@ -175,7 +175,7 @@ class ReconcileResult(NamedTuple):
 # Give roles and bindings what a file describes
 kubepy auth reconcile -f rbac.yaml
 
-# And take away what it does not
+# Also remove rules and subjects that the file does not have
 kubepy auth reconcile -f rbac.yaml --remove-extra-permissions --remove-extra-subjects
 """)
 def reconcile(factory: Factory, options: ReconcileOptions) -> None:

@@ -27,7 +27,7 @@ _FLUSH = b"0000"
 # As git calls it (filter.kubepy-intent.process)
 kubepy git filter
 
-# What git would keep of a file
+# Print a file as git would store it
 git show :state/namespaces/default/deployments.apps/web.yaml
 """)
 def filter_(factory: Factory, options: Options) -> None:
@@ -94,7 +94,7 @@ class FilterProcess:
 # Before a merge in a repository that keeps intent only
 kubepy git refresh && git merge feature
 
-# What is modified in truth
+# Show which files are really modified
 kubepy git refresh && git status
 """)
 def refresh(factory: Factory, options: Options) -> None:

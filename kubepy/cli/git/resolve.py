@@ -38,10 +38,10 @@ class ConflictResolution(NamedTuple):
 
 
 @command("resolve", Options, examples="""
-# After a merge that stopped: settle what needs nobody's decision, and go on
+# After a merge that stopped: settle the conflicts that need no decision, and go on
 kubepy git resolve && git commit --no-edit
 
-# In the midst of a rebase
+# The same during a rebase
 kubepy git resolve && git rebase --continue
 """)
 def resolve(factory: Factory, options: Options) -> None:

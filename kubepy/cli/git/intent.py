@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import IO
 
-from kubepy.apiserver.threeway.written import intent_of
+from kubepy.apiserver.threeway import intent_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.git.files import kind_of, object_file_at, read_object, render
 from kubepy.cli.git.repository import Repository

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.patches.elements import same
-from kubepy.apiserver.threeway.objects import Versions, merge_into_ancestor, merge_objects
-from kubepy.apiserver.threeway.values import Side
+from kubepy.apiserver.threeway import Side, Versions, merge_into_ancestor, merge_objects
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import ObjectFile, is_handmade, kind_of, object_file_at, read_object, render
 from kubepy.cli.git.repository import run_git
@@ -25,7 +24,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage.folder.manifest import ContentError, parse
 
 with lazy_imports():
-    from kubepy.apiserver.threeway import managers
+    from kubepy.apiserver import threeway
     from kubepy.storage import yaml
 
 MARKER_SIZE = 7
@@ -182,7 +181,7 @@ def _merge_managers(texts: Texts) -> bytes:
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise ContentError(content.line if content else 0, "has no managedFields")
         sides.append(entries)
-    merged = managers.merge_managers(*sides)
+    merged = threeway.merge_managers(*sides)
     return texts.ours if merged == sides[1] else yaml.dump({"managedFields": merged}).encode()
 
 

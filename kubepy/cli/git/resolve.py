@@ -10,7 +10,7 @@ import os
 from typing import NamedTuple
 
 from kubepy.api.meta import controller_of
-from kubepy.apiserver.threeway.written import intent_of, is_made_by_controller
+from kubepy.apiserver.threeway import intent_of, is_made_by_controller
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import kind_of, object_file_at, read_object
 from kubepy.cli.git.repository import Repository

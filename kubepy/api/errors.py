@@ -190,7 +190,9 @@ def show_value(value: Any) -> str:
     """
     if isinstance(value, str):
         return goformat.quote(value)
-    return goformat.format_float(value) if isinstance(value, float) else goformat.to_json(goformat.in_go_order(value), sort_keys=False)
+    if isinstance(value, float):
+        return goformat.format_float(value)
+    return goformat.to_json(goformat.in_go_order(value), sort_keys=False)
 
 
 class FieldError(NamedTuple):

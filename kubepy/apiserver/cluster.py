@@ -13,9 +13,9 @@ from kubepy.api.errors import AlreadyExists
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
+from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
-from kubepy.apiserver.strategies import strategy_for
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.strategies import Strategy
 from kubepy.lazy import lazy_imports
 from kubepy.storage import FolderError, Key, NoClusterError, Problem
 from kubepy.storage.folder.paths import encode, path_of
@@ -142,7 +142,7 @@ class Cluster:
         return handwritten.removed(key, obj, now)
 
     def _new_strategy(self, resource: Resource) -> Strategy:
-        return strategy_for(resource, lambda resource: self.client.get(CRDS, resource.key))
+        return new_strategy(resource, lambda resource: self.client.get(CRDS, resource.key))
 
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self.client.list(CRDS).items:

@@ -20,7 +20,7 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.selectors import LabelSelector, SelectorError, from_label_selector
-from kubepy.runtime.informers import Informers, Resource
+from kubepy.runtime.informers import Index, Informers, TypedResource
 from kubepy.runtime.reconcile import Key, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 
@@ -38,8 +38,9 @@ class Ownership(Generic[ObjectT]):
     :param read_selector: reads their ``spec.selector``.
     """
 
-    def __init__(self, informers: Informers, resource: Resource[ObjectT], kind: str, queue: WorkQueue[Key],
+    def __init__(self, informers: Informers, resource: TypedResource[ObjectT], kind: str, queue: WorkQueue[Key],
                  read_selector: Callable[[Any], LabelSelector] = from_label_selector) -> None:
+        self._informers = informers
         self._owners = informers.lister(resource)
         self._resource = resource
         self._kind = kind
@@ -67,6 +68,22 @@ class Ownership(Generic[ObjectT]):
     def selector_of(self, owner: AnyObject) -> LabelSelector | None:
         """Return the selector of an observed owner; None when it cannot be read."""
         return self._selectors.get(self.key_of(owner))
+
+    def index_group(self, obj: AnyObject, uid: str, *, matches: bool = True) -> str:
+        """Return the group of an object that the owner with this uid controls, in an index of the informers.
+
+        It is the uid, or the group of those that are still :meth:`to_claim`: their labels do not match the owner's
+        selector, or not all else ``matches``, or the owner has not been observed yet. A selector never changes.
+        """
+        owner = self.owner_of(obj) if matches else None
+        selector = self.selector_of(owner) if owner is not None else None
+        return uid if selector is not None and selector.matches(labels_of(obj)) else f"{uid} to claim"
+
+    def to_claim(self, resource: str, owner: AnyObject, index: Index[Any, Any]) -> list[Key]:
+        """Return the keys of dependents that are to be released perhaps, and of orphans, in key order."""
+        dependents = index.group(f"{uid_of(owner)} to claim")
+        orphans = self._informers.orphans(resource, namespace_of(owner))
+        return sorted({*dependents, *orphans}) if dependents else orphans
 
     def wake(self, owner: AnyObject | None) -> None:
         if owner is not None:

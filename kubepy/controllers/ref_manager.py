@@ -21,7 +21,7 @@ from kubepy.api.meta import (
 )
 from kubepy.api.selectors import LabelSelector
 from kubepy.apiserver.client import Client
-from kubepy.runtime.informers import Resource, ResourceClient
+from kubepy.runtime.informers import ResourceClient, TypedResource
 from kubepy.runtime.reconcile import raise_all
 
 ClaimDecision = Literal["keep", "adopt", "release", "ignore"]
@@ -53,8 +53,8 @@ class RefManager(Generic[ObjectT]):
     :param finalizers: come and go with the ownership.
     """
 
-    def __init__(self, client: Client, resource: Resource[ObjectT], owner_resource: Resource[Any], owner: AnyObject,
-                 finalizers: Sequence[str] = ()) -> None:
+    def __init__(self, client: Client, resource: TypedResource[ObjectT], owner_resource: TypedResource[Any],
+                 owner: AnyObject, finalizers: Sequence[str] = ()) -> None:
         self._objects = ResourceClient(client, resource)
         self._owners = ResourceClient(client, owner_resource)
         self._owner = owner

@@ -34,7 +34,7 @@ from kubepy.controllers.pod_control import PodControl, failures, pod_from_templa
 from kubepy.controllers.pod_order import creation_time, max_container_restarts, progress
 from kubepy.controllers.ref_manager import RefManager
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.informers import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Resource, ResourceClient
+from kubepy.runtime.informers import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, ResourceClient, TypedResource
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def decide(state: ReplicaSetState) -> ReplicaSetActions:
 
 class ReplicaSetController:
     name = "replicaset-controller"
-    resource: ClassVar[Resource[ReplicaSet]] = REPLICA_SETS
+    resource: ClassVar[TypedResource[ReplicaSet]] = REPLICA_SETS
     kind = "ReplicaSet"
     counts_terminating = True
 

@@ -62,7 +62,7 @@ class Recorder:
             if event.get("source", {}).get("component") == self._component:
                 self._correlator.learn(event)
 
-    def _write(self, transaction: RequestTransaction, decision: Decision, now: datetime) -> None:
+    def _write(self, transaction: RequestTransaction, decision: EventDecision, now: datetime) -> None:
         event, before = decision
         if before is not None:
             key = Key(EVENTS, namespace_of(event), before)
@@ -125,7 +125,7 @@ def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
 # --- correlation ----------------------------------------------------------------------------------------------------
 
 
-class Decision(NamedTuple):
+class EventDecision(NamedTuple):
     """An event to write; ``name`` of the stored one that it replaces, or None for a new one."""
 
     event: Object
@@ -172,14 +172,14 @@ class Correlator:
         self._allowances: dict[tuple[str, ...], _Allowance] = {}
         self._key: tuple[str, ...] = ()
 
-    def correlate(self, event: Object, now: datetime) -> Decision | None:
+    def correlate(self, event: Object, now: datetime) -> EventDecision | None:
         """What to write, or None to keep silent."""
         event, self._key = self._aggregate(event, now)
         name = self._observe(event)
         allowance = self._allowances.get(about := _subject(event))
         if allowance is None:
             allowance = self._allowances[about] = _Allowance(now)
-        return Decision(event, name) if allowance.take(now) else None
+        return EventDecision(event, name) if allowance.take(now) else None
 
     def named(self, event: Object) -> None:
         """The event of the last decision was stored under the name that it now has."""

@@ -24,24 +24,24 @@ Keys = list[Key]
 Names = list[str]
 
 
-class Resource(str, Generic[ObjectT]):
+class TypedResource(str, Generic[ObjectT]):
     """A resource key (``daemonsets.apps``) that knows the type of its objects."""
 
     __slots__ = ()
 
 
-CONTROLLER_REVISIONS: Resource[typed.ControllerRevision] = Resource("controllerrevisions.apps")
-CRON_JOBS: Resource[typed.CronJob] = Resource("cronjobs.batch")
-DAEMON_SETS: Resource[typed.DaemonSet] = Resource("daemonsets.apps")
-DEPLOYMENTS: Resource[typed.Deployment] = Resource("deployments.apps")
-JOBS: Resource[typed.Job] = Resource("jobs.batch")
-NODES: Resource[typed.Node] = Resource("nodes")
-PERSISTENT_VOLUME_CLAIMS: Resource[typed.PersistentVolumeClaim] = Resource("persistentvolumeclaims")
-PODS: Resource[typed.Pod] = Resource("pods")
-REPLICA_SETS: Resource[typed.ReplicaSet] = Resource("replicasets.apps")
+CONTROLLER_REVISIONS: TypedResource[typed.ControllerRevision] = TypedResource("controllerrevisions.apps")
+CRON_JOBS: TypedResource[typed.CronJob] = TypedResource("cronjobs.batch")
+DAEMON_SETS: TypedResource[typed.DaemonSet] = TypedResource("daemonsets.apps")
+DEPLOYMENTS: TypedResource[typed.Deployment] = TypedResource("deployments.apps")
+JOBS: TypedResource[typed.Job] = TypedResource("jobs.batch")
+NODES: TypedResource[typed.Node] = TypedResource("nodes")
+PERSISTENT_VOLUME_CLAIMS: TypedResource[typed.PersistentVolumeClaim] = TypedResource("persistentvolumeclaims")
+PODS: TypedResource[typed.Pod] = TypedResource("pods")
+REPLICA_SETS: TypedResource[typed.ReplicaSet] = TypedResource("replicasets.apps")
 # The selector is read as a map; all else that the controller reads is as in a ReplicaSet.
-REPLICATION_CONTROLLERS: Resource[typed.ReplicaSet] = Resource("replicationcontrollers")
-STATEFUL_SETS: Resource[typed.StatefulSet] = Resource("statefulsets.apps")
+REPLICATION_CONTROLLERS: TypedResource[typed.ReplicaSet] = TypedResource("replicationcontrollers")
+STATEFUL_SETS: TypedResource[typed.StatefulSet] = TypedResource("statefulsets.apps")
 
 
 class Index(Generic[ObjectT, Value]):
@@ -105,7 +105,7 @@ class Informers:
         """Return the number of objects of a resource."""
         return sum(len(space) for space in self._objects.get(resource, {}).values())
 
-    def lister(self, resource: Resource[ObjectT]) -> Lister[ObjectT]:
+    def lister(self, resource: TypedResource[ObjectT]) -> Lister[ObjectT]:
         return Lister(self, resource)
 
     def dependents(self, uid: str, resource: str | None = None) -> Keys:
@@ -130,7 +130,7 @@ class Informers:
     def resources(self) -> Names:
         return sorted(self._objects)
 
-    def add_index(self, resource: Resource[ObjectT],
+    def add_index(self, resource: TypedResource[ObjectT],
                   compute: Callable[[ObjectT], tuple[str, Value] | None]) -> Index[ObjectT, Value]:
         """Keep an :class:`Index` of a resource from now on; what was observed before is in it."""
         index = Index(compute)
@@ -218,7 +218,7 @@ def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> N
 class Lister(Generic[ObjectT]):
     """The observed objects of one resource, typed."""
 
-    def __init__(self, informers: Informers, resource: Resource[ObjectT]) -> None:
+    def __init__(self, informers: Informers, resource: TypedResource[ObjectT]) -> None:
         self._informers = informers
         self._resource = resource
 
@@ -252,7 +252,7 @@ class Lister(Generic[ObjectT]):
 class ResourceClient(Generic[ObjectT]):
     """The Client's requests about one resource, typed. All of them raise Status."""
 
-    def __init__(self, client: Client, resource: Resource[ObjectT]) -> None:
+    def __init__(self, client: Client, resource: TypedResource[ObjectT]) -> None:
         self._client = client
         self._resource = resource
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVERY_RESOURCE",
-    "AggregateError",
+    "Aggregate",
     "Context",
     "Handler",
     "Informers",
@@ -106,7 +106,7 @@ def enqueue_all(queue: WorkQueue[Key], resource: str, objects: Iterable[Object])
         queue.add(Key(resource, namespace_of(obj), obj["metadata"]["name"]))
 
 
-class AggregateError(Status):
+class Aggregate(Status):
     """Several errors of one sync (``utilerrors.NewAggregate``); messages that repeat are shown once."""
 
     def __init__(self, errors: Sequence[Exception]) -> None:
@@ -116,6 +116,6 @@ class AggregateError(Status):
 
 
 def raise_all(errors: Sequence[Exception]) -> None:
-    """Raise the error if there is one, several as an AggregateError."""
+    """Raise the error if there is one, several as an Aggregate."""
     if errors:
-        raise errors[0] if len(errors) == 1 else AggregateError(errors)
+        raise errors[0] if len(errors) == 1 else Aggregate(errors)

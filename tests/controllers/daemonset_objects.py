@@ -85,4 +85,5 @@ def state_of(owner: Object, pods: Iterable[Object], placements: Mapping[str, Pla
     daemon_pods = [read_daemon_pod(one) for one in sorted(pods, key=lambda one: one["metadata"]["name"])]
     return DaemonSetState(
         Key("daemonsets.apps", "default", owner["metadata"]["name"]), owner, HASH, template_generation(owner),
-        nodes_to_daemon_pods(daemon_pods), placements, FailedPodsBackoff(), NOW, daemon_pods)
+        nodes_to_daemon_pods(daemon_pods), placements, FailedPodsBackoff(),
+        owner["spec"].get("minReadySeconds", 0), NOW, daemon_pods)

@@ -45,7 +45,7 @@ def paint(folder: Path, store: FolderStore) -> Path:
     return path
 
 
-def test_edited_file_keeps_its_form_for_ever(paint: Path, folder: Path) -> None:
+def test_edited_file_written_again_keeps_its_form(paint: Path, folder: Path) -> None:
     for value in ("2", "3"):
         update(folder, value)
         assert paint.read_text() == MERGED.replace("'1'", f"'{value}'")
@@ -64,7 +64,7 @@ def test_edited_file_keeps_its_form_when_the_writer_is_killed(
     store.close()
 
 
-def test_canonical_file_is_known_as_such_again_after_a_rebuild(
+def test_canonical_file_after_a_rebuild_is_canonical(
         folder: Path, open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch) -> None:
     first = open_store()
     create(first, config_map("paint"))
@@ -85,7 +85,7 @@ def test_touched_file_stays_canonical(folder: Path, store: FolderStore) -> None:
     assert file_of(folder, "paint").read_text() == dump(config_map("paint", "2"))
 
 
-def test_object_made_again_begins_in_canonical_form(paint: Path, folder: Path, store: FolderStore) -> None:
+def test_object_created_again_is_written_in_canonical_form(paint: Path, folder: Path, store: FolderStore) -> None:
     with store.transaction() as transaction:
         transaction.delete(key("paint"))
     create(store, config_map("paint"))

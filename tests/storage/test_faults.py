@@ -159,7 +159,7 @@ def warm(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("unsynced")
-def test_a_commit_is_all_or_nothing_wherever_its_process_dies(tmp_path: Path) -> None:
+def test_commit_whose_process_dies_is_all_or_nothing(tmp_path: Path) -> None:
     seen = [sound_after(folder, acknowledged) for folder, acknowledged in each_death(tmp_path, prepare, commit)]
     assert seen[0] == BEFORE
     assert seen[-1] == AFTER
@@ -189,7 +189,7 @@ def finish(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("unsynced")
-def test_finishing_what_was_left_may_die_anywhere_too(tmp_path: Path) -> None:
+def test_recovery_that_dies_is_finished_by_the_next(tmp_path: Path) -> None:
     for point in range(1000):
         folder = tmp_path / f"state{point}"
         FolderStore.initialize(folder, {})
@@ -204,7 +204,7 @@ def test_finishing_what_was_left_may_die_anywhere_too(tmp_path: Path) -> None:
     raise AssertionError("the work has no end")
 
 
-def test_an_edit_of_a_file_that_a_dead_process_was_to_replace_wins(folder: Path) -> None:
+def test_edit_of_a_pending_file_wins_over_the_dead_commit(folder: Path) -> None:
     die_after_recording(folder)
     file_of(folder, "changed").write_text(dump(config_map("changed", "theirs")))
     file_of(folder, "deleted").write_text(dump(config_map("deleted", "theirs")))
@@ -220,7 +220,7 @@ def test_an_edit_of_a_file_that_a_dead_process_was_to_replace_wins(folder: Path)
     store.close()
 
 
-def test_a_file_that_cannot_be_written_undoes_the_whole_transaction(folder: Path) -> None:
+def test_unwritable_file_undoes_the_whole_transaction(folder: Path) -> None:
     prepare(folder)
     real, calls = os.write, []
 
@@ -287,7 +287,7 @@ LOSSES: dict[str, Callable[[PowerCut], object]] = {
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
-def test_what_was_acknowledged_is_there_after_a_power_loss(power: PowerCut, loss: Callable[[PowerCut], object]) -> None:
+def test_acknowledged_commit_survives_a_power_cut(power: PowerCut, loss: Callable[[PowerCut], object]) -> None:
     loss(power)
     power.boot("second")
     assert sound_after(power.folder, True) == AFTER
@@ -296,7 +296,7 @@ def test_what_was_acknowledged_is_there_after_a_power_loss(power: PowerCut, loss
     store.close()
 
 
-def test_what_was_lost_after_the_second_start_is_a_deletion(power: PowerCut) -> None:
+def test_file_missing_after_the_second_start_is_a_deletion(power: PowerCut) -> None:
     power.boot("second")
     finish(power.folder)
     file_of(power.folder, "new").unlink()
@@ -306,7 +306,7 @@ def test_what_was_lost_after_the_second_start_is_a_deletion(power: PowerCut) -> 
     store.close()
 
 
-def test_an_edit_from_outside_before_the_next_start_stays(power: PowerCut) -> None:
+def test_edit_before_the_next_start_stays(power: PowerCut) -> None:
     file_of(power.folder, "changed").write_text(dump(config_map("changed", "theirs")))
     file_of(power.folder, "deleted").write_text(dump(config_map("deleted", "theirs")))
     power.boot("second")
@@ -315,7 +315,7 @@ def test_an_edit_from_outside_before_the_next_start_stays(power: PowerCut) -> No
     store.close()
 
 
-def test_a_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "boot_id", lambda: None)
     prepare(folder)
     synced: list[int] = []
@@ -328,7 +328,7 @@ def test_a_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: p
     store.close()
 
 
-def test_tombstones_do_not_pile_up(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tombstones_beyond_the_limit_are_dropped(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(commit_files, "MAX_TOMBSTONES", 2)
     create(store, *(config_map(f"n{number}") for number in range(6)))

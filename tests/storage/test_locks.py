@@ -50,7 +50,7 @@ def hold_in_another(folder: Path) -> Callable[[str], subprocess.Popen[str]]:
 Hold = Callable[[str], "subprocess.Popen[str]"]
 
 
-def test_a_writer_that_waits_too_long_is_told_who_holds_the_lock(
+def test_writer_that_waits_too_long_learns_the_holder(
     open_store: Callable[..., FolderStore], hold_in_another: Hold
 ) -> None:
     create(open_store(), config_map("a"))
@@ -66,7 +66,7 @@ def test_a_writer_that_waits_too_long_is_told_who_holds_the_lock(
     assert names(store.list("configmaps").objects) == ["a", "b"]
 
 
-def test_a_writer_waits_longer_where_the_lock_goes_from_hand_to_hand(
+def test_writer_waits_longer_while_the_holder_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others, mine = Lock(str(tmp_path / "lock")), Lock(str(tmp_path / "lock"))
@@ -87,7 +87,7 @@ def test_a_writer_waits_longer_where_the_lock_goes_from_hand_to_hand(
     mine.release()
 
 
-def test_a_held_lock_says_who_holds_it_and_dies_with_its_process(store: FolderStore, hold_in_another: Hold) -> None:
+def test_held_lock_names_its_holder_and_dies_with_it(store: FolderStore, hold_in_another: Hold) -> None:
     assert store.holder("manager.lock") is None
     process = hold_in_another('store.hold("manager.lock")')
     assert (store.holder("manager.lock") or "").startswith(f"process {process.pid} (holder.py ")
@@ -138,7 +138,7 @@ print(json.dumps(conflicts))
 """
 
 
-def test_processes_that_write_at_once_lose_nothing(store: FolderStore, folder: Path) -> None:
+def test_processes_writing_at_once_lose_nothing(store: FolderStore, folder: Path) -> None:
     start = {"kind": "ConfigMap", "metadata": {"name": "counter", "namespace": "default"}, "data": {"n": 0}}
     create(store, start)
     processes = [

@@ -48,7 +48,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD.keys())
-def test_bad_file_of_managers_never_costs_the_object(folder: Path, content: bytes) -> None:
+def test_bad_file_of_managers_leaves_the_object_alone(folder: Path, content: bytes) -> None:
     store = FolderStore(folder)
     create(store, config_map("a", uid="1", managedFields=APPLIED), config_map("b"))
     managers_file(folder).write_bytes(content)
@@ -74,7 +74,7 @@ def test_changed_file_of_managers_alone_is_an_edit(store: FolderStore, folder: P
     assert [(change.type, change.key.name) for change in store.changes(1)] == [("MODIFIED", "a")]
 
 
-def test_link_in_place_of_managers_costs_only_them(store: FolderStore, folder: Path) -> None:
+def test_link_in_place_of_managers_loses_only_the_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED))
     managers_file(folder).unlink()
     os.symlink("/etc/passwd", managers_file(folder))
@@ -85,7 +85,7 @@ def test_link_in_place_of_managers_costs_only_them(store: FolderStore, folder: P
     assert managers(clone(folder)) == CHANGED
 
 
-def test_folder_in_place_of_managers_costs_only_them(store: FolderStore, folder: Path) -> None:
+def test_folder_in_place_of_managers_loses_only_the_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED))
     managers_file(folder).unlink()
     managers_file(folder).mkdir()
@@ -105,14 +105,14 @@ def test_folder_in_place_of_managers_costs_only_them(store: FolderStore, folder:
     assert names(store.list("configmaps").objects) == ["b"]
 
 
-def test_removed_object_takes_its_managers_along(store: FolderStore, folder: Path) -> None:
+def test_removed_object_loses_its_file_of_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED), config_map("b"))
     file_of(folder, "a").unlink()
     assert names(store.list("configmaps").objects) == ["b"]
     assert not managers_file(folder).parent.exists()
 
 
-def test_managers_without_an_object_are_told_and_removed_by_repair(store: FolderStore, folder: Path) -> None:
+def test_managers_without_an_object_are_reported_and_repaired(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     managers_file(folder, "gone").parent.mkdir()
     managers_file(folder, "gone").write_text("managedFields: []\n")

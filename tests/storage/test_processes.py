@@ -79,7 +79,7 @@ def pairs(store: FolderStore) -> dict[str, set[int]]:
     return found
 
 
-def test_what_killed_processes_have_acknowledged_is_there_and_nothing_is_half_done(folder: Path) -> None:
+def test_killed_processes_lose_nothing_acknowledged(folder: Path) -> None:
     store = FolderStore(folder)
     create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))
     chance = random.Random(5)
@@ -99,7 +99,7 @@ def test_what_killed_processes_have_acknowledged_is_there_and_nothing_is_half_do
     store.close()
 
 
-def test_edits_from_outside_and_commits_of_another_process_take_turns(folder: Path) -> None:
+def test_edits_beside_commits_of_another_process_are_all_seen(folder: Path) -> None:
     """Somebody sets a counter's files to 1000000 while its process counts: it counts on from there, or is overtaken."""
     store = FolderStore(folder)
     create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))

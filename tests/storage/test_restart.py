@@ -150,7 +150,7 @@ def test_empty_file_is_a_problem_as_long_as_the_machine_runs(folder: Path, boot:
     write(folder, "1")
     file_of(folder, "a").write_bytes(b"")
     store = FolderStore(folder)
-    assert [problem.why for problem in store.list("configmaps").problems] == ["is empty"]
+    assert [problem.reason for problem in store.list("configmaps").problems] == ["is empty"]
     store.close()
     file_of(folder, "a").unlink()
 
@@ -210,7 +210,7 @@ def test_new_file_in_place_of_a_deleted_one_is_an_object_after_a_restart(folder:
     assert values(folder) == {"a": "1"}
 
 
-def test_empty_ghost_of_a_deleted_object_does_not_block_its_name(folder: Path, boot: Boot) -> None:
+def test_empty_file_of_a_deleted_object_does_not_block_its_name(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1")
     delete(folder, "a", sync=False)
@@ -221,7 +221,7 @@ def test_empty_ghost_of_a_deleted_object_does_not_block_its_name(folder: Path, b
     assert values(folder) == {"a": "2"}
 
 
-def test_object_created_again_survives_the_return_of_the_deleted_one(folder: Path, boot: Boot) -> None:
+def test_object_created_again_survives_the_return_of_the_deleted_file(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1")
     kept = folder.parent / "kept"
@@ -298,7 +298,7 @@ def test_rebuilt_index_syncs_the_files_that_it_trusts(folder: Path, monkeypatch:
     assert synced
 
 
-def test_many_writes_of_one_object_do_not_pile_up_versions(store: FolderStore) -> None:
+def test_many_writes_of_one_object_keep_few_versions(store: FolderStore) -> None:
     for number in range(100):
         with store.transaction() as transaction:
             if number:
@@ -318,7 +318,7 @@ def test_store_of_a_folder_that_was_removed_closes(folder: Path) -> None:
     store.close()
 
 
-def test_dates_before_the_restart_do_not_matter(folder: Path, boot: Boot) -> None:
+def test_edit_with_a_time_before_the_restart_is_seen(folder: Path, boot: Boot) -> None:
     """An edit whose time lies before the commit (a clock that was wrong) is an edit all the same."""
     boot("first")
     write(folder, "1")

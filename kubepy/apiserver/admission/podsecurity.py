@@ -52,7 +52,8 @@ def policy_of(labels: Mapping[str, str]) -> Policy:
     enforce, warn = found["enforce"], found["warn"]
     is_enforced = labels.get(f"{PREFIX}enforce") in podsecurity.LEVELS
     if f"{PREFIX}warn" not in labels and is_enforced and enforce.level != "privileged":
-        warn = podsecurity.LevelVersion(enforce.level, warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor)
+        minor = warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor
+        warn = podsecurity.LevelVersion(enforce.level, minor)
     return Policy(enforce, warn, wrong)
 
 

@@ -19,10 +19,10 @@ from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource
 from kubepy.api.types.special import DecodeError, path_of
-from kubepy.apiserver.admission import IMMORTAL_NAMESPACES
 from kubepy.apiserver.request import DeleteOptions
+from kubepy.apiserver.requests.admission import IMMORTAL_NAMESPACES
 from kubepy.apiserver.requests.decoding import decode
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
 from kubepy.storage import EditError, Key

@@ -1,20 +1,51 @@
-"""DaemonSets and their kin (``pkg/registry/apps/*/strategy.go``)."""
+"""Workloads: DaemonSets, Deployments, StatefulSets, what they make, and ReplicationControllers.
+
+Upstream: ``pkg/registry/apps/*/strategy.go``, ``pkg/registry/core/{replicationcontroller,podtemplate}``.
+"""
 
 from __future__ import annotations
 
 from kubepy.api.errors import BadRequest, FieldError
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, parse_int
-from kubepy.apiserver.strategies.strategy import Strategy, restore
-from kubepy.apiserver.strategies.templates import drop_disabled_template_fields, template_of, template_warnings
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api.values import names
-    from kubepy.apiserver.defaults import apps as defaults
-    from kubepy.apiserver.validation import apps as apps_validation
+    from kubepy.apiserver.defaults import pods as pod_defaults
+    from kubepy.apiserver.defaults import workloads as defaults
+    from kubepy.apiserver.validation import apps as validation
     from kubepy.apiserver.validation import claims as claims_validation
+    from kubepy.apiserver.validation.pods import warnings as pod_warnings
+
+
+def template_of(obj: Object) -> Object:
+    template: Object = obj["spec"].get("template") or {}
+    return template
+
+
+def drop_disabled_template_fields(obj: Object) -> None:
+    drop_disabled_fields(template_of(obj).get("spec") or {})
+
+
+def drop_disabled_fields(spec: Object) -> None:
+    """Fields behind gates that are off in v1.36 are dropped without a word (``DropDisabledPodFields``)."""
+    spec.pop("schedulingGroup", None)
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(field) or ():
+            if container.get("lifecycle") is not None:
+                container["lifecycle"].pop("stopSignal", None)
+    for volume in spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            source.pop("clusterTrustBundle", None)
+            source.pop("podCertificate", None)
+
+
+def template_warnings(obj: Object, path: str = "spec.template") -> list[str]:
+    return pod_warnings.warnings_for_template(template_of(obj), path)
+
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
@@ -85,13 +116,13 @@ class DaemonSetStrategy(WorkloadStrategy):
         _set_template_generation(obj, _template_generation(old))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return apps_validation.validate_daemon_set(obj)
+        return validation.validate_daemon_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_daemon_set(obj, old)
+        return validation.validate_daemon_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_daemon_set_status_update(obj, old)
+        return validation.validate_daemon_set_status_update(obj, old)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return template_warnings(obj) if _template_generation(obj) != _template_generation(old) else []
@@ -113,10 +144,10 @@ def _set_template_generation(obj: Object, generation: int) -> None:
 
 class ControllerRevisionStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        return apps_validation.validate_controller_revision(obj)
+        return validation.validate_controller_revision(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_controller_revision(obj, old)
+        return validation.validate_controller_revision(obj, old)
 
 
 class DeploymentStrategy(WorkloadStrategy):
@@ -133,13 +164,13 @@ class DeploymentStrategy(WorkloadStrategy):
         return super().spec_changed(obj, old) or not semantically_equal(new, before)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return apps_validation.validate_deployment(obj)
+        return validation.validate_deployment(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_deployment(obj, old)
+        return validation.validate_deployment(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_deployment_status_update(obj, old)
+        return validation.validate_deployment_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + template_warnings(obj)
@@ -153,13 +184,13 @@ class ReplicaSetStrategy(WorkloadStrategy):
         return {"replicas": 0}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return apps_validation.validate_replica_set(obj)
+        return validation.validate_replica_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_replica_set(obj, old)
+        return validation.validate_replica_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_replica_set_status_update(obj, old)
+        return validation.validate_replica_set_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + template_warnings(obj)
@@ -185,13 +216,13 @@ class StatefulSetStrategy(WorkloadStrategy):
         _drop_max_unavailable(obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return apps_validation.validate_stateful_set(obj)
+        return validation.validate_stateful_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_stateful_set(obj, old)
+        return validation.validate_stateful_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return apps_validation.validate_stateful_set_status_update(obj, old)
+        return validation.validate_stateful_set_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return template_warnings(obj) + _claim_warnings(obj, "") + _history_warnings(obj)
@@ -212,10 +243,68 @@ def _claim_warnings(obj: Object, suffix: str) -> list[str]:
     if not claims:
         return []
     return [warning for index, claim in enumerate(claims)
-            for warning in claims_validation.claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")]
+            for warning in claims_validation.claim_spec_warnings(
+                claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")]
 
 
 def _history_warnings(obj: Object) -> list[str]:
     if (obj["spec"].get("revisionHistoryLimit") or 0) >= 0:
         return []
     return ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]
+
+
+# --- ReplicationControllers and PodTemplates -----------------------------------------------------------------------
+
+
+class ReplicationControllerStrategy(WorkloadStrategy):
+    selectable = ("status.replicas",)
+
+    def default(self, obj: Object) -> None:
+        defaults.default_replication_controller(obj)
+
+    def empty_status(self) -> Object:
+        return {"replicas": 0}
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_replication_controller(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return validation.validate_replication_controller(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return validation.validate_replica_set_status_update(obj, old)  # of the same fields
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return name_warnings(obj) + template_warnings(obj)
+
+    def default_propagation(self) -> str:
+        """As it was before there was garbage collection."""
+        return "Orphan"
+
+
+class PodTemplateStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Object) -> None:
+        pod_defaults.default_pod_template(obj["template"])
+
+    def prepare_for_create(self, obj: Object) -> None:
+        drop_disabled_fields(obj["template"]["spec"])
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        drop_disabled_fields(obj["template"]["spec"])
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        return not semantically_equal(obj["template"], old["template"])
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_template_object(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return validation.validate_template_object(obj, old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return pod_warnings.warnings_for_template(obj["template"], "template")
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj) if self.spec_changed(obj, old) else []

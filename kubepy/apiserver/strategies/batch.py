@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, name_of, uid_of
-from kubepy.apiserver.defaults.batch import default_labels
-from kubepy.apiserver.strategies.apps import WorkloadStrategy, name_warnings
-from kubepy.apiserver.strategies.templates import drop_disabled_fields, template_of, template_warnings
+from kubepy.apiserver.defaults.workloads import default_labels
+from kubepy.apiserver.strategies.apps import (
+    WorkloadStrategy,
+    drop_disabled_fields,
+    name_warnings,
+    template_of,
+    template_warnings,
+)
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
-    from kubepy.apiserver.defaults import batch as defaults
+    from kubepy.apiserver.defaults import workloads as defaults
     from kubepy.apiserver.validation import batch as batch_validation
     from kubepy.apiserver.validation import job_status as job_status_validation
 

@@ -1,4 +1,4 @@
-"""Namespaces, nodes, config maps, secrets, events, service accounts … (``pkg/registry/core/*/strategy.go``)."""
+"""Namespaces, nodes, config maps, secrets, events, service accounts, quotas (``pkg/registry/core/*/strategy.go``)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from base64 import b64encode
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api.values import names
-    from kubepy.apiserver.defaults import nodes as defaults
+    from kubepy.apiserver.defaults import core as defaults
     from kubepy.apiserver.validation import core as validation
+    from kubepy.apiserver.validation import quotas as quotas_validation
 
 KUBERNETES_FINALIZER = "kubernetes"
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -115,7 +116,8 @@ class ConfigMapStrategy(Strategy):
         return validation.validate_config_map(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return validation.validate_immutable_data(obj, old, ("data", "binaryData")) + validation.validate_config_map(obj)
+        fixed = validation.validate_immutable_data(obj, old, ("data", "binaryData"))
+        return fixed + validation.validate_config_map(obj)
 
 
 class SecretStrategy(Strategy):
@@ -182,3 +184,38 @@ def _clean_secret_references(obj: Object) -> None:
     """Of a reference to a secret only the name counts."""
     if obj.get("secrets"):
         obj["secrets"] = [{"name": one["name"]} for one in obj["secrets"] if one.get("name")]
+
+
+# --- ResourceQuotas and LimitRanges --------------------------------------------------------------------------------
+
+
+class ResourceQuotaStrategy(Strategy):
+    has_status = True
+
+    def default(self, obj: Object) -> None:
+        defaults.round_up_all(obj["spec"].get("hard"))
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return quotas_validation.validate_quota(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return quotas_validation.validate_quota(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return quotas_validation.validate_quota_status(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return quotas_validation.quota_warnings(obj)
+
+
+class LimitRangeStrategy(Strategy):
+    allow_create_on_update = True
+
+    def default(self, obj: Object) -> None:
+        defaults.default_limit_range(obj)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return quotas_validation.validate_limit_range(obj)

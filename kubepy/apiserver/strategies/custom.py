@@ -14,7 +14,7 @@ from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_li
 from kubepy.api.schema.validating import validate
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, decode
-from kubepy.apiserver.strategies.strategy import ListObjects, Strategy
+from kubepy.apiserver.strategies import ListObjects, Strategy
 from kubepy.apiserver.validation.custom import finalizer_warnings, validate_count, validate_embedded, validate_selector
 from kubepy.lazy import lazy_imports
 

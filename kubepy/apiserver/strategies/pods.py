@@ -7,8 +7,8 @@ from types import MappingProxyType
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import qos_class
-from kubepy.apiserver.strategies.strategy import Strategy, restore
-from kubepy.apiserver.strategies.templates import drop_disabled_fields
+from kubepy.apiserver.strategies import Strategy, restore
+from kubepy.apiserver.strategies.apps import drop_disabled_fields
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
 

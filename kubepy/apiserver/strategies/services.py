@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import ListObjects, Strategy, restore
+from kubepy.apiserver.strategies import ListObjects, Strategy, restore
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
     from kubepy.api.objects import services
     from kubepy.api.values import names
-    from kubepy.apiserver.defaults import services as defaults
+    from kubepy.apiserver.defaults import core as defaults
     from kubepy.apiserver.strategies import service_allocation
     from kubepy.apiserver.validation import services as validation
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.apiserver.defaults import storage as defaults
-    from kubepy.apiserver.validation import claims as claims_validation
-    from kubepy.apiserver.validation import storage as storage_validation
+    from kubepy.apiserver.defaults import core as defaults
+    from kubepy.apiserver.validation import claims
+    from kubepy.apiserver.validation import storage as validation
 
 
 class PersistentVolumeClaimStrategy(Strategy):
@@ -35,16 +35,16 @@ class PersistentVolumeClaimStrategy(Strategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return claims_validation.validate_claim(obj)
+        return claims.validate_claim(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return claims_validation.validate_claim_update(obj, old)
+        return claims.validate_claim_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return claims_validation.validate_claim_status(obj)
+        return claims.validate_claim_status(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return claims_validation.claim_warnings(obj)
+        return claims.claim_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -89,13 +89,13 @@ class PersistentVolumeStrategy(Strategy):
             restore(status, before, "lastPhaseTransitionTime")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return storage_validation.validate_volume(obj)
+        return validation.validate_volume(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return storage_validation.validate_volume_update(obj, old)
+        return validation.validate_volume_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return storage_validation.volume_warnings(obj)
+        return validation.volume_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -106,13 +106,13 @@ class StorageClassStrategy(Strategy):
         defaults.default_storage_class(obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        return storage_validation.validate_storage_class(obj)
+        return validation.validate_storage_class(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return storage_validation.validate_storage_class(obj) + storage_validation.validate_storage_class_update(obj, old)
+        return validation.validate_storage_class(obj) + validation.validate_storage_class_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        return storage_validation.storage_class_warnings(obj)
+        return validation.storage_class_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -120,7 +120,7 @@ class StorageClassStrategy(Strategy):
 
 class VolumeAttributesClassStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        return storage_validation.validate_attributes_class(obj)
+        return validation.validate_attributes_class(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return storage_validation.validate_attributes_class(obj, old)
+        return validation.validate_attributes_class(obj, old)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.validation.fields import semantically_equal
 from kubepy.lazy import lazy_imports
 

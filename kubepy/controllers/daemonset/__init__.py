@@ -8,20 +8,19 @@ nodes that should run the pod, :mod:`pods` the pods, :mod:`status` the counts. A
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.errors import AlreadyExists, NotFound, Status
-from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.api.objects.pods import is_pod_ready
 from kubepy.api.selectors import from_label_selector
 from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
-from kubepy.controllers.daemonset.placement import placement_of
+from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
 from kubepy.controllers.daemonset.pods import (
     HASH_LABEL,
     DaemonPod,
     for_node,
-    index_daemon_pod,
     is_generation_reused,
     new_pod,
     nodes_to_daemon_pods,
@@ -45,7 +44,7 @@ with lazy_imports():
     from kubepy.api.types import hashing  # knows all types of the API; most runs make no revision
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import ControllerRevision, DaemonSet
+    from kubepy.api.typed import ControllerRevision, DaemonSet, Pod
 
 BURST_REPLICAS = 250
 DEFAULT_HISTORY_LIMIT = 10
@@ -64,7 +63,7 @@ class DaemonSetController:
         self._nodes = context.informers.lister(NODES)
         self._pods = context.informers.lister(PODS)
         self._revisions = context.informers.lister(CONTROLLER_REVISIONS)
-        self._daemon_pods = context.informers.add_index(PODS, index_daemon_pod)
+        self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod)
         self._writer = ResourceClient(context.client, DAEMON_SETS)
         self._recorder = Recorder(context.client, self.name)
         self._pod_control = PodControl(context.client, self._recorder)
@@ -151,7 +150,7 @@ class DaemonSetController:
         controllers = [controller_of(pod) for pod in self._pods.at(self._informers.pods_on(name))]
         owners_on_node = {controller["uid"] for controller in controllers if controller is not None}
         for daemon_set in self._daemon_sets.list():
-            should_run, should_continue = placement_of(daemon_set)(node)
+            should_run, should_continue = node_should_run_daemon_pod(daemon_set)(node)
             is_misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
             is_scheduled = uid_of(daemon_set) in owners_on_node
             if (should_run if not is_scheduled else not should_continue or is_misscheduled):
@@ -165,25 +164,29 @@ class DaemonSetController:
         pods = self._claim_pods(daemon_set)
         current, old = self._construct_history(daemon_set, pods)
         generation = None if is_generation_reused(daemon_set, old) else template_generation(daemon_set)
-        placement = placement_of(daemon_set)
+        placement = node_should_run_daemon_pod(daemon_set)
+        placements = {node["metadata"]["name"]: placement(node) for node in self._nodes.list()}
         return DaemonSetState(
             key, daemon_set, labels_of(current).get(HASH_LABEL, ""), generation, nodes_to_daemon_pods(pods),
-            {name_of(node): placement(node) for node in self._nodes.list()}, self._failed_pods_backoff,
+            placements, self._failed_pods_backoff, daemon_set["spec"].get("minReadySeconds") or 0,
             self._clock.now(), pods, old)
 
-    def _claim_pods(self, daemon_set: DaemonSet) -> list[DaemonPod]:
-        """Return the DaemonSet's pods in key order. Raises Status, AdoptionError."""
+    def _index_daemon_pod(self, pod: Pod) -> tuple[str, DaemonPod] | None:
+        """Group the pods that DaemonSets control by the DaemonSet's uid; those that are to be claimed are apart."""
+        controller = controller_of(pod)
+        if controller is None or controller["kind"] != "DaemonSet":
+            return None
+        return self._owners.index_group(pod, controller["uid"]), read_daemon_pod(pod)
+
+    def _claim_pods(self, daemon_set: DaemonSet) -> Collection[DaemonPod]:
+        """Return the DaemonSet's pods, with those that are claimed now. Raises Status, AdoptionError."""
+        claimed = self._daemon_pods.group(uid_of(daemon_set)).values()
+        to_claim = self._owners.to_claim(PODS, daemon_set, self._daemon_pods)
+        if not to_claim:
+            return claimed
         selector = from_label_selector(daemon_set["spec"]["selector"])
-        pods = dict(self._daemon_pods.group(uid_of(daemon_set)))
-        to_claim = [key for key, pod in pods.items() if not selector.matches(pod.pod["metadata"].get("labels"))]
-        to_claim += self._informers.orphans(PODS, namespace_of(daemon_set))
-        if to_claim:
-            for key in to_claim:
-                pods.pop(key, None)
-            manager = RefManager(self._client, PODS, DAEMON_SETS, daemon_set)
-            for pod in manager.claim(self._pods.at(sorted(to_claim)), selector):
-                pods[Key(PODS, namespace_of(pod), name_of(pod))] = read_daemon_pod(pod)
-        return [pods[key] for key in sorted(pods)]
+        manager = RefManager(self._client, PODS, DAEMON_SETS, daemon_set)
+        return [*claimed, *map(read_daemon_pod, manager.claim(self._pods.at(to_claim), selector))]
 
     def _construct_history(self, daemon_set: DaemonSet,
                            pods: Iterable[DaemonPod]) -> tuple[ControllerRevision, list[ControllerRevision]]:
@@ -223,7 +226,7 @@ class DaemonSetController:
         *others, kept = sorted(current, key=history.number_of)
         if others:
             hash_, writer = labels_of(kept)[HASH_LABEL], ResourceClient(self._client, PODS)
-            for pod in pods:
+            for pod in sorted(pods, key=lambda pod: pod.name):
                 if pod.hash != hash_:
                     writer.update(with_hash(pod.pod, hash_))
             self._history.delete(others)

@@ -55,6 +55,8 @@ def manage(state: DaemonSetState) -> DaemonSetActions:
     with_surge = allows_surge(state.daemon_set)
     for node, placement in state.placements.items():
         pods = state.nodes_to_daemon_pods.get(node, ())
+        if len(pods) == 1 and pods[0].is_active and placement.should_continue:
+            continue  # as most nodes
         if placement.should_run and not pods:
             actions.nodes_needing_daemon_pods.append(node)
         elif placement.should_continue:

@@ -66,19 +66,19 @@ def daemon_tolerations(pod_spec: PodSpec) -> list[Toleration]:
     return tolerations
 
 
-def placement_of(daemon_set: DaemonSet) -> Callable[[Node], Placement]:
+def node_should_run_daemon_pod(daemon_set: DaemonSet) -> Callable[[Node], Placement]:
     """Return a function that tells for a node whether the DaemonSet's pod belongs there."""
     template = daemon_set["spec"]["template"]
     tolerations = daemon_tolerations(template["spec"])
     only_node = template["spec"].get("nodeName", "")
-    anywhere = not only_node and not template["spec"].get("nodeSelector") and not template["spec"].get("affinity")
+    chooses = bool(only_node or template["spec"].get("nodeSelector") or template["spec"].get("affinity"))
 
     def placement(node: Node) -> Placement:
-        if not anywhere:
-            if only_node and only_node != name_of(node):
-                return NOWHERE
-            if not required_node_affinity_matches(template, node):
-                return NOWHERE
+        if not chooses and not node["spec"].get("taints"):
+            return HERE  # as most nodes
+        if chooses and ((only_node and only_node != name_of(node))
+                        or not required_node_affinity_matches(template, node)):
+            return NOWHERE
         taints = taints_of(node)
         if not taints or find_untolerated_taint(taints, tolerations, (NO_EXECUTE, NO_SCHEDULE)) is None:
             return HERE

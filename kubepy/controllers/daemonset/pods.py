@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kubepy.api.meta import annotations_of, controller_of, is_being_deleted, labels_of, name_of
+from kubepy.api.meta import annotations_of, is_being_deleted, labels_of, name_of
 from kubepy.api.objects.nodes import METADATA_NAME, required_node_selector
-from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_ready, phase_of
+from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_active, is_pod_ready, phase_of
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
@@ -30,6 +30,7 @@ class DaemonPod(NamedTuple):
     phase: str
     is_scheduled: bool
     is_being_deleted: bool
+    is_active: bool  # neither ended nor being deleted
     is_ready: bool
     hash: str | None
     template_generation: str | None
@@ -37,27 +38,24 @@ class DaemonPod(NamedTuple):
 
 def read_daemon_pod(pod: Pod) -> DaemonPod:
     labels = labels_of(pod)
-    return DaemonPod(pod, name_of(pod), target_node_name(pod), phase_of(pod), bool(pod["spec"].get("nodeName")),
-                     is_being_deleted(pod), is_pod_ready(pod), labels.get(HASH_LABEL), labels.get(GENERATION_LABEL))
-
-
-def index_daemon_pod(pod: Pod) -> tuple[str, DaemonPod] | None:
-    """Give the informers' index a pod that a DaemonSet controls, grouped by that DaemonSet's uid."""
-    controller = controller_of(pod)
-    if controller is None or controller["kind"] != "DaemonSet":
-        return None
-    return controller["uid"], read_daemon_pod(pod)
+    return DaemonPod(
+        pod, name_of(pod), target_node_name(pod), phase_of(pod), bool(pod["spec"].get("nodeName")),
+        is_being_deleted(pod), is_pod_active(pod), is_pod_ready(pod), labels.get(HASH_LABEL),
+        labels.get(GENERATION_LABEL))
 
 
 def nodes_to_daemon_pods(pods: Iterable[DaemonPod]) -> dict[str, list[DaemonPod]]:
-    """Return the pods by the node that they run on or are meant for (``getNodesToDaemonPods``).
+    """Return the pods, by name, by the node that they run on or are meant for (``getNodesToDaemonPods``).
 
     Pods that have ended and are being deleted are of no more concern.
     """
     by_node: dict[str, list[DaemonPod]] = {}
     for pod in pods:
         if pod.target_node and not (pod.is_being_deleted and pod.phase in TERMINAL_PHASES):
-            by_node.setdefault(pod.target_node, []).append(pod)
+            if pod.target_node not in by_node:
+                by_node[pod.target_node] = [pod]
+            else:
+                by_node[pod.target_node] = sorted([*by_node[pod.target_node], pod], key=lambda pod: pod.name)
     return by_node
 
 

@@ -42,15 +42,15 @@ def replace(state: DaemonSetState, max_unavailable: int) -> PodChanges:
     allowed_replacement: list[str] = []
     candidates: list[str] = []
     for node in nodes_to_update(state):
-        pods = find_updated_pods_on_node(state, node)
-        pod = pods.new or pods.old
-        if pods.has_surplus or pod is None or (pods.new and pods.old):
+        new, old, has_surplus = find_updated_pods_on_node(state, node)
+        if has_surplus or (new is None) == (old is None):
             unavailable += 1
-            continue
-        is_available = state.is_available(pod)
-        unavailable += not is_available
-        if pods.old is not None:
-            (candidates if is_available else allowed_replacement).append(pod.name)
+        elif new is not None:
+            unavailable += not state.is_available(new)
+        elif old is not None:
+            is_available = state.is_available(old)
+            unavailable += not is_available
+            (candidates if is_available else allowed_replacement).append(old.name)
     return [], [*allowed_replacement, *candidates[:max(max_unavailable - unavailable, 0)]]
 
 
@@ -98,7 +98,10 @@ def find_updated_pods_on_node(state: DaemonSetState, node: str) -> NodePods:
     """Return the new and the old pod of a node (``findUpdatedPodsOnNode``)."""
     new: list[DaemonPod] = []
     old: list[DaemonPod] = []
-    for pod in state.nodes_to_daemon_pods.get(node, ()):
+    pods = state.nodes_to_daemon_pods.get(node, ())
+    if len(pods) == 1 and pods[0].is_active:  # as most nodes
+        return NodePods(pods[0], None, False) if state.is_updated(pods[0]) else NodePods(None, pods[0], False)
+    for pod in pods:
         if not pod.is_being_deleted:
             (new if state.is_updated(pod) else old).append(pod)
     return NodePods(new[0] if new else None, old[0] if old else None, len(new) > 1 or len(old) > 1)

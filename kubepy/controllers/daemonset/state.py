@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,13 +27,10 @@ class DaemonSetState(NamedTuple):
     nodes_to_daemon_pods: Mapping[str, Sequence[DaemonPod]]
     placements: Mapping[str, Placement]  # of all nodes, by name, in order
     failed_pods_backoff: FailedPodsBackoff
+    min_ready_seconds: int
     now: datetime
-    pods: Sequence[DaemonPod] = ()  # all of them, in key order
+    pods: Collection[DaemonPod] = ()  # all of them
     old_revisions: Sequence[ControllerRevision] = ()
-
-    @property
-    def min_ready_seconds(self) -> int:
-        return self.daemon_set["spec"].get("minReadySeconds") or 0
 
     def placement(self, node: str) -> Placement:
         """Return where a node stands; one that is not there runs nothing."""
@@ -42,7 +39,7 @@ class DaemonSetState(NamedTuple):
     def is_updated(self, pod: DaemonPod) -> bool:
         """Return whether a pod is of the present template, by its hash or by the older generation label
         (``IsPodUpdated``)."""
-        return (bool(self.hash) and pod.hash == self.hash) or (
+        return (pod.hash == self.hash and bool(self.hash)) or (
             self.template_generation is not None and pod.template_generation == self.template_generation)
 
     def is_available(self, pod: DaemonPod) -> bool:

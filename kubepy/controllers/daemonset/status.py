@@ -24,21 +24,15 @@ class Counts(NamedTuple):
 
 def count_nodes(state: DaemonSetState) -> Counts:
     """Count one pod a node, the oldest scheduled one, also when it is being deleted."""
-    desired = current = misscheduled = ready = available = updated = 0
-    for node, placement in state.placements.items():
-        pods = state.nodes_to_daemon_pods.get(node)
-        if not placement.should_run:
-            misscheduled += bool(pods)
-            continue
-        desired += 1
-        if pods:
-            current += 1
-            pod = pods[0] if len(pods) == 1 else oldest_first(pods)[0]
-            updated += state.is_updated(pod)
-            if pod.is_ready:
-                ready += 1
-                available += state.is_available(pod)
-    return Counts(desired, current, misscheduled, ready, available, updated)
+    pods_on = state.nodes_to_daemon_pods
+    desired = [node for node, placement in state.placements.items() if placement.should_run]
+    misscheduled = sum(node in pods_on for node, placement in state.placements.items() if not placement.should_run)
+    on_nodes = [pods_on[node] for node in desired if node in pods_on]
+    counted = [pods[0] if len(pods) == 1 else oldest_first(pods)[0] for pods in on_nodes]
+    ready = [pod for pod in counted if pod.is_ready]
+    available = sum(map(state.is_available, ready)) if state.min_ready_seconds else len(ready)
+    updated = sum(map(state.is_updated, counted))
+    return Counts(len(desired), len(counted), misscheduled, len(ready), available, updated)
 
 
 def new_status(daemon_set: DaemonSet, counts: Counts, *, observed: bool) -> DaemonSetStatus:

@@ -55,7 +55,7 @@ class UpdateDeploymentStatus(NamedTuple):
 
 
 class RollBack(NamedTuple):
-    rollback: rollback.Rollback
+    rollback: rollback.DeploymentRollback
 
 
 class RequeueAfter(NamedTuple):

@@ -21,7 +21,7 @@ UNCHANGED = "DeploymentRollbackTemplateUnchanged"
 DONE = "DeploymentRollback"
 
 
-class Rollback(NamedTuple):
+class DeploymentRollback(NamedTuple):
     """The Deployment as it is to be, and the event about it."""
 
     deployment: Deployment
@@ -35,21 +35,21 @@ def rollback_revision(deployment: Deployment) -> int | None:
     return int_or_none(annotations_of(deployment).get(ROLLBACK_TO, ""))
 
 
-def roll_back(deployment: Deployment, replica_sets: Sequence[ReplicaSet], revision: int) -> Rollback:
+def roll_back(deployment: Deployment, replica_sets: Sequence[ReplicaSet], revision: int) -> DeploymentRollback:
     """Return the rollback to a revision; in any case the Deployment loses the annotation."""
     revisions = sorted(map(revision_or_zero, replica_sets), reverse=True)
     revision = revision or (revisions[1] if len(revisions) > 1 else 0)
     if not revision:
-        return Rollback(_without_rollback(deployment), "Warning", NOT_FOUND, "Unable to find last revision.")
+        return DeploymentRollback(_without_rollback(deployment), "Warning", NOT_FOUND, "Unable to find last revision.")
     target = next((replica_set for replica_set in replica_sets if revision_or_zero(replica_set) == revision), None)
     if target is None:
         message = "Unable to find the revision to rollback to."
-        return Rollback(_without_rollback(deployment), "Warning", NOT_FOUND, message)
+        return DeploymentRollback(_without_rollback(deployment), "Warning", NOT_FOUND, message)
     if same_template(target["spec"]["template"], deployment["spec"]["template"]):
         message = f'The rollback revision contains the same template as current deployment "{name_of(deployment)}"'
-        return Rollback(_without_rollback(deployment), "Warning", UNCHANGED, message)
+        return DeploymentRollback(_without_rollback(deployment), "Warning", UNCHANGED, message)
     message = f'Rolled back deployment "{name_of(deployment)}" to revision {revision}'
-    return Rollback(_without_rollback(_with_template_of(deployment, target)), "Normal", DONE, message)
+    return DeploymentRollback(_without_rollback(_with_template_of(deployment, target)), "Normal", DONE, message)
 
 
 def _without_rollback(deployment: Deployment) -> Deployment:

@@ -22,7 +22,6 @@ from kubepy.controllers.statefulset.decide import PodAction, StatefulSetActions,
 from kubepy.controllers.statefulset.pod_control import ClaimError, StatefulPodControl
 from kubepy.controllers.statefulset.pods import (
     Replica,
-    index_replica,
     is_ordered,
     min_ready_seconds,
     new_stateful_pod,
@@ -48,7 +47,7 @@ with lazy_imports():
     from kubepy.api.types import hashing  # knows all types of the API; most runs make no revision
 
 if TYPE_CHECKING:
-    from kubepy.api.typed import ControllerRevision, PersistentVolumeClaim, StatefulSet, StatefulSetStatus
+    from kubepy.api.typed import ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet, StatefulSetStatus
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 DEFAULT_HISTORY_LIMIT = 10
@@ -65,7 +64,7 @@ class StatefulSetController:
         self._pods = context.informers.lister(PODS)
         self._claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
         self._revisions = context.informers.lister(CONTROLLER_REVISIONS)
-        self._replicas = context.informers.add_index(PODS, index_replica)
+        self._replicas = context.informers.add_index(PODS, self._index_replica)
         self._writer = ResourceClient(context.client, STATEFUL_SETS)
         self._pod_control = StatefulPodControl(context, Recorder(context.client, self.name))
         self._history = history.History(context.client)
@@ -120,21 +119,23 @@ class StatefulSetController:
             history.apply_revision(stateful_set, update), name_of(current), name_of(update), collisions, revisions,
             pods, self._observed_claims(stateful_set, pods), self._clock.now())
 
+    def _index_replica(self, pod: Pod) -> tuple[str, Replica] | None:
+        """Group the pods that StatefulSets control by the StatefulSet's uid; those that are to be claimed are apart."""
+        controller, replica = controller_of(pod), read_replica(pod)
+        if controller is None or controller["kind"] != "StatefulSet":
+            return None
+        has_parent = replica.parent == controller["name"]
+        return self._owners.index_group(pod, controller["uid"], matches=has_parent), replica
+
     def _claim_pods(self, stateful_set: StatefulSet, selector: LabelSelector) -> list[Replica]:
         """Return the pods that match and have a name of the set's, by name. Raises Status, AdoptionError."""
-        name = name_of(stateful_set)
-        replicas = dict(self._replicas.group(uid_of(stateful_set)))
-        to_claim = [key for key, replica in replicas.items()
-                    if replica.parent != name or not selector.matches(labels_of(replica.pod))]
-        to_claim += self._informers.orphans(PODS, namespace_of(stateful_set))
-        if to_claim:
-            for key in to_claim:
-                replicas.pop(key, None)
+        replicas = list(self._replicas.group(uid_of(stateful_set)).values())
+        if to_claim := self._owners.to_claim(PODS, stateful_set, self._replicas):
             manager = RefManager(self._client, PODS, STATEFUL_SETS, stateful_set)
-            pods = manager.claim(self._pods.at(sorted(to_claim)), selector,
-                                 lambda pod: parent_name_and_ordinal(pod)[0] == name)
-            replicas |= {Key(PODS, namespace_of(pod), name_of(pod)): read_replica(pod) for pod in pods}
-        return [replicas[key] for key in sorted(replicas)]
+            replicas += map(read_replica, manager.claim(
+                self._pods.at(to_claim), selector,
+                lambda pod: parent_name_and_ordinal(pod)[0] == name_of(stateful_set)))
+        return sorted(replicas, key=lambda replica: name_of(replica.pod))
 
     def _observed_claims(self, stateful_set: StatefulSet, pods: Sequence[Replica]) -> dict[str, PersistentVolumeClaim]:
         if not stateful_set["spec"].get("volumeClaimTemplates"):

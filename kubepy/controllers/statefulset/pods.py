@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from kubepy.api.clock import later
-from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.meta import is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_ready, phase_of, pod_ready_time
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.pod_control import pod_from_template
@@ -70,14 +70,6 @@ def read_replica(pod: Pod) -> Replica:
               for volume in pod["spec"].get("volumes") or [] if volume.get("persistentVolumeClaim")}
     return Replica(pod, parent, ordinal, labels.get(REVISION_LABEL, ""), phase_of(pod), is_being_deleted(pod),
                    is_pod_ready(pod), pod_ready_time(pod), identity_matches, claims)
-
-
-def index_replica(pod: Pod) -> tuple[str, Replica] | None:
-    """Give the informers' index a pod that a StatefulSet controls, grouped by that StatefulSet's uid."""
-    controller = controller_of(pod)
-    if controller is None or controller["kind"] != "StatefulSet":
-        return None
-    return controller["uid"], read_replica(pod)
 
 
 def parent_name_and_ordinal(pod: Pod) -> tuple[str, int]:

@@ -115,7 +115,14 @@ class DisruptionController:
 
     def _sync_budget(self, key: Key, budget: Object) -> None:
         """Calculate and write the status (``trySync``). Raises SyncError, SelectorError, ValueError, Status."""
-        pods = self._pods_of(budget)
+        try:
+            selector = from_label_selector(budget["spec"].get("selector"))
+        except SelectorError as error:
+            self._recorder.event(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
+            raise
+        pods = [pod for pod in self._informers.list(PODS, namespace_of(budget)) if selector.matches(labels_of(pod))]
+        if not pods:
+            self._recorder.event(budget, "Normal", "NoPods", "No matching pods found")
         expected = self._expected_pods(budget, pods)
         now = self._clock.now()
         disrupted = self._disrupted_pods(budget, pods, now)
@@ -131,17 +138,6 @@ class DisruptionController:
                                          subresource="status")
             key = Key(BUDGETS, namespace_of(budget), name_of(budget))
             self._written[key] = stored["metadata"]["resourceVersion"]
-
-    def _pods_of(self, budget: Object) -> list[Object]:
-        try:
-            selector = from_label_selector(budget["spec"].get("selector"))
-        except SelectorError as error:
-            self._recorder.event(budget, "Warning", "NoPods", f"Failed to get pods: {error}")
-            raise
-        pods = [pod for pod in self._informers.list(PODS, namespace_of(budget)) if selector.matches(labels_of(pod))]
-        if not pods:
-            self._recorder.event(budget, "Normal", "NoPods", "No matching pods found")
-        return pods
 
     # --- expected pods
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.api.meta import annotations_of
+from kubepy.api.meta import Object, annotations_of
 from kubepy.runtime.informers import NODES
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, enqueue_object
 
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 STEPS = ((100, 0), (500, 15), (1000, 30), (2000, 60))  # number of nodes up to which, seconds
@@ -32,18 +32,16 @@ class TTLController:
         self._informers = context.informers
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {NODES: self._node_changed}
-
-    def _node_changed(self, event: WatchEvent) -> None:
-        if event.new is not None and annotations_of(event.new).get(ANNOTATION) != self._ttl():
-            self.queue.add(event.key)
+        return {NODES: enqueue_object(self.queue, self._is_outdated)}
 
     def sync(self, key: Key) -> None:
         node = self._informers.get(*key)
-        if node is None or annotations_of(node).get(ANNOTATION) == self._ttl():
-            return
-        annotations = {**annotations_of(node), ANNOTATION: self._ttl()}
-        self._client.update(NODES, {**node, "metadata": {**node["metadata"], "annotations": annotations}})
+        if node is not None and self._is_outdated(node):
+            annotations = {**annotations_of(node), ANNOTATION: self._ttl()}
+            self._client.update(NODES, {**node, "metadata": {**node["metadata"], "annotations": annotations}})
+
+    def _is_outdated(self, node: Object) -> bool:
+        return annotations_of(node).get(ANNOTATION) != self._ttl()
 
     def _ttl(self) -> str:
         return str(ttl_seconds(self._informers.count(NODES)))

@@ -6,9 +6,10 @@ from kubepy.api.meta import Object
 from kubepy.api.scheme import Scheme
 from kubepy.apiserver.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError
-from kubepy.cli.rollout.revisions import Revision, find_revision, require_revisions
-from kubepy.cli.rollout.rollback import plan_rollback, require_not_paused
-from kubepy.cli.rollout.viewers import Progress, daemon_set, deployment, stateful_set, viewer_for
+from kubepy.cli.rollout.history import Revision, require_revisions
+from kubepy.cli.rollout.status import RolloutStatus as Progress
+from kubepy.cli.rollout.status import daemon_set, deployment, stateful_set, viewer_for
+from kubepy.cli.rollout.undo import find_revision, plan_rollback, require_not_paused
 
 SCHEME = Scheme()
 

@@ -76,7 +76,7 @@ def metadata_keys(factory: Factory, given: Invocation, field: str) -> list[str]:
 
 def revisions(factory: Factory, given: Invocation) -> list[str]:
     """The numbers of its revisions."""
-    from kubepy.cli.rollout.revisions import KEEPERS, revisions_of
+    from kubepy.cli.rollout.history import KEEPERS, revisions_of
 
     found = _found(factory, given)
     if found is None or found[0].key not in KEEPERS:

@@ -118,7 +118,7 @@ def kept(number: int, image: str) -> Revision:
 def test_going_back_without_a_number_takes_the_one_before_the_newest() -> None:
     obj = {"kind": "DaemonSet", "metadata": {"name": "x"}, "spec": {"template": template("c:3")}}
     plan = plan_rollback(obj, [kept(1, "c:1"), kept(2, "c:2"), kept(3, "c:3")], 0)
-    assert plan.template == template("c:2")
+    assert plan.target.template == template("c:2")
     assert (plan.patch, plan.patch_type) == (kept(2, "c:2").keeper["data"], STRATEGIC_MERGE_PATCH)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from kubepy.api.meta import Object, annotations_of, uid_of
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.client import APPLY_PATCH, JSON_PATCH, DeleteOptions
+from kubepy.apiserver.request import APPLY_PATCH, JSON_PATCH, CreateOptions, DeleteOptions, Patch, PatchOptions
 from kubepy.cli.apply_patching import ApplyRequest, patch_to, warn_if_deleting
 from kubepy.cli.delete import DeleteFlags, propagation_policy
 from kubepy.cli.errors import CliError, is_expected, raise_all, with_source
@@ -191,9 +191,10 @@ def _create(factory: Factory, info: Info, manifest: Object, request: ApplyReques
         info.object = obj
         return
     try:
-        obj = factory.client.create(info.resource.address, obj, namespace=info.namespace,
-                                    dry_run=request.dry_run == SERVER, field_manager=request.manager,
-                                    field_validation=request.validation)
+        obj = factory.client.create(info.resource.gvr, obj, namespace=info.namespace,
+                                    options=CreateOptions(dry_run=request.dry_run == SERVER,
+                                                          field_manager=request.manager,
+                                                          field_validation=request.validation))
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)
@@ -245,10 +246,11 @@ def apply_on_server(factory: Factory, info: Info, request: ApplyRequest) -> None
 def _send(factory: Factory, info: Info, obj: Object, request: ApplyRequest, manager: str) -> Object:
     if not info.name:
         raise CliError("resource name may not be empty")
-    return factory.client.patch(info.resource.address, info.name, obj, APPLY_PATCH, namespace=info.namespace,
-                                subresource=request.subresource, dry_run=request.dry_run == SERVER,
-                                field_manager=manager, field_validation=request.validation,
-                                force=request.force_conflicts)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(APPLY_PATCH, obj), namespace=info.namespace,
+                                subresource=request.subresource,
+                                options=PatchOptions(dry_run=request.dry_run == SERVER, field_manager=manager,
+                                                     field_validation=request.validation,
+                                                     force=request.force_conflicts))
 
 
 def _keep_annotation(factory: Factory, info: Info, request: ApplyRequest) -> None:
@@ -273,8 +275,8 @@ def _migrate_managers(factory: Factory, info: Info, request: ApplyRequest) -> bo
     patch = upgrade.upgrade_patch(live, clients, request.manager)
     if patch is None:
         return False
-    info.refresh(factory.client.patch(info.resource.address, info.name, patch, JSON_PATCH, namespace=info.namespace,
-                                      field_manager=request.manager))
+    info.refresh(factory.client.patch(info.resource.gvr, info.name, Patch(JSON_PATCH, patch), namespace=info.namespace,
+                                      options=PatchOptions(field_manager=request.manager)))
     return True
 
 

@@ -10,7 +10,14 @@ from typing import NamedTuple
 from kubepy.api.meta import Object, annotations_of, is_being_deleted
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.values.goformat import to_json
-from kubepy.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, DeleteOptions
+from kubepy.apiserver.request import (
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    CreateOptions,
+    DeleteOptions,
+    Patch,
+    PatchOptions,
+)
 from kubepy.cli.delete import is_gone
 from kubepy.cli.errors import CliError, is_expected, with_source
 from kubepy.cli.runtime.factory import Factory
@@ -46,13 +53,6 @@ class ApplyRequest(NamedTuple):
     server_side: bool = False
     force_conflicts: bool = False
     subresource: str = ""
-
-
-class Patch(NamedTuple):
-    """A patch; ``content`` is {} when nothing changes."""
-
-    content: Object
-    type: str
 
 
 class Patched(NamedTuple):
@@ -121,40 +121,41 @@ def _three_way(original: str, modified: Object, current: Object, schema: Schema 
     if not isinstance(last, dict | None):
         raise patches.PatchError(invalid)
     if schema is None:
-        return Patch(patch_documents.three_way_json_merge(last, modified, current), MERGE_PATCH)
-    content = patch_documents.three_way_strategic(last, modified, current, schema, overwrite=overwrite)
-    return Patch(content, STRATEGIC_MERGE_PATCH)
+        return Patch(MERGE_PATCH, patch_documents.three_way_json_merge(last, modified, current))
+    data = patch_documents.three_way_strategic(last, modified, current, schema, overwrite=overwrite)
+    return Patch(STRATEGIC_MERGE_PATCH, data)
 
 
 # --- patching -----------------------------------------------------------------------------------------------------
 
 
 def _patched_locally(factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest) -> Patched:
-    patch = Patch({}, "")
+    patch = Patch("", {})
     try:
         patch = _patch(factory, info, current, modified, request)
-        if patch.type == MERGE_PATCH or not patch.content:
-            return Patched(patch.content, patch_documents.merge_patch(current, patch.content))
+        if patch.type == MERGE_PATCH or not patch.data:
+            return Patched(patch.data, patch_documents.merge_patch(current, patch.data))
         schema = openapi.schema_for(info.resource.api_version, info.resource.kind)
-        return Patched(patch.content, patch_documents.strategic_merge_patch(current, patch.content, schema))
+        return Patched(patch.data, patch_documents.strategic_merge_patch(current, patch.data, schema))
     except Exception as error:
         raise _with_patch(error, patch) from None
 
 
 def _with_patch(error: Exception, patch: Patch) -> Exception:
-    return _PatchingError(error, to_json(patch.content) if patch.type else "") if is_expected(error) else error
+    return _PatchingError(error, to_json(patch.data) if patch.type else "") if is_expected(error) else error
 
 
 def _patched(factory: Factory, info: Info, current: Object, modified: Object, request: ApplyRequest) -> Patched:
-    patch = Patch({}, "")
+    patch = Patch("", {})
     try:
         patch = _patch(factory, info, current, modified, request)
-        if not patch.content:
-            return Patched(patch.content, current)
-        obj = factory.client.patch(info.resource.address, info.name, patch.content, patch.type,
-                                   namespace=info.namespace, dry_run=request.dry_run == SERVER,
-                                   field_manager=request.manager, field_validation=request.validation)
-        return Patched(patch.content, obj)
+        if not patch.data:
+            return Patched(patch.data, current)
+        obj = factory.client.patch(info.resource.gvr, info.name, patch, namespace=info.namespace,
+                                   options=PatchOptions(dry_run=request.dry_run == SERVER,
+                                                        field_manager=request.manager,
+                                                        field_validation=request.validation))
+        return Patched(patch.data, obj)
     except Exception as error:
         if request.force and isinstance(error, (api_errors.Conflict, api_errors.Invalid)):
             return _replaced(factory, info, current, modified, request)
@@ -168,8 +169,9 @@ def _replaced(factory: Factory, info: Info, current: Object, modified: Object, r
     """
 
     def create(obj: Object) -> Object:
-        return factory.client.create(info.resource.address, obj, namespace=info.namespace,
-                                     field_manager=request.manager, field_validation=request.validation)
+        return factory.client.create(info.resource.gvr, obj, namespace=info.namespace,
+                                     options=CreateOptions(field_manager=request.manager,
+                                                           field_validation=request.validation))
 
     try:
         factory.client.delete(info.resource.key, info.name, namespace=info.namespace, options=request.deletion)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import UpdateOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command, show_help
@@ -112,4 +113,5 @@ def judged(factory: Factory, info: Info, verdict: Verdict, *, force: bool) -> Ob
                 "type": verdict.condition, "status": "True", "reason": verdict.reason, "message": verdict.message,
                 "lastUpdateTime": factory.cluster.clock.timestamp(), "lastTransitionTime": None}]
         changed = {**request, "status": {**(request.get("status") or {}), "conditions": conditions}}
-        return factory.client.update(RESOURCE, changed, subresource="approval", field_manager=UNNAMED)
+        return factory.client.update(RESOURCE, changed, subresource="approval",
+                                     options=UpdateOptions(field_manager=UNNAMED))

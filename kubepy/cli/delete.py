@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.cli.errors import CliError, raise_all, unless_missing, with_source
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command
@@ -217,7 +217,7 @@ def is_gone(factory: Factory, info: Info, timeout: float, about: str = "") -> bo
 
 
 def _is_gone(factory: Factory, info: Info) -> bool:
-    obj = unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+    obj = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
     return obj is None or obj["metadata"].get("uid") != info.content["metadata"].get("uid")
 
 

@@ -13,7 +13,7 @@ import subprocess
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import APPLY_PATCH, NO_OPTIONS
+from kubepy.apiserver.request import APPLY_PATCH, CreateOptions, DeleteOptions, Patch, PatchOptions
 from kubepy.cli.apply import Visited, allowed_kinds, prunable
 from kubepy.cli.apply_patching import ApplyRequest, patch_to, warn_if_deleting
 from kubepy.cli.errors import CliError, SilentExit, guarded, unless_missing
@@ -119,18 +119,19 @@ def would_be(factory: Factory, options: DiffOptions, info: Info, manifest: Objec
     manager = options.apply_manager()
     if options.server_side:
         try:
-            return factory.client.patch(info.resource.address, info.name, manifest, APPLY_PATCH,
-                                        namespace=info.namespace, dry_run=True, field_manager=manager,
-                                        force=options.force_conflicts)
+            return factory.client.patch(info.resource.gvr, info.name, Patch(APPLY_PATCH, manifest),
+                                        namespace=info.namespace,
+                                        options=PatchOptions(dry_run=True, field_manager=manager,
+                                                             force=options.force_conflicts))
         except api_errors.Conflict:  # kubectl takes it for a write of another client, and tries again
             version = info.resource.api_version if info.resource.group else f"/{info.resource.version}"
             factory.log("diff.go:723", f"Object ({version}, Kind={info.resource.kind}: {info.name}) keeps changing, "
                         "diffing without lock")
             raise
     if info.object is None:
-        return factory.client.create(info.resource.address, manifest, namespace=info.namespace, dry_run=True,
-                                     field_validation="Warn")
-    request = ApplyRequest(SERVER, "Warn", manager, True, False, NO_OPTIONS, 0)
+        return factory.client.create(info.resource.gvr, manifest, namespace=info.namespace,
+                                     options=CreateOptions(dry_run=True, field_validation="Warn"))
+    request = ApplyRequest(SERVER, "Warn", manager, True, False, DeleteOptions(), 0)
     # A manifest may have been read from the cluster a while ago: kubectl's patch names the version that is there now.
     modified = without_annotation(manifest)
     modified["metadata"].pop("resourceVersion", None)

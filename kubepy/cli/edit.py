@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, uid_of
 from kubepy.api.values.goformat import go_syntax, to_json
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command
@@ -109,9 +110,10 @@ def _patch(factory: Factory, options: EditOptions, original: Info, info: Info, c
     if options.output_patch:
         factory.print(f"Patch: {to_json(patch)}")
     try:
-        obj = factory.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
-                                   subresource=options.subresource, field_manager=options.field_manager,
-                                   field_validation=validation)
+        obj = factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
+                                   subresource=options.subresource,
+                                   options=PatchOptions(field_manager=options.field_manager,
+                                                        field_validation=validation))
     except api_errors.Status as error:
         factory.say(current.add_error(error, info))
         return

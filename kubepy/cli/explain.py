@@ -18,7 +18,6 @@ from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag, string_flag
 from kubepy.cli.runtime.options import Options
-from kubepy.cli.runtime.wordwrap import wrap
 from kubepy.quoting import printable, quote
 
 
@@ -279,3 +278,29 @@ def type_name(schema: Schema) -> str:
     if schema.name and schema.type in ("", "object"):
         return schema.go_name
     return "Object" if schema.type in ("", "object") else schema.type
+
+
+# --- lines --------------------------------------------------------------------------------------------------------
+
+
+def wrap(text: str, limit: int) -> str:
+    """Wrap lines at ``limit`` characters, as mitchellh/go-wordwrap does; longer words stay whole."""
+    return "\n".join(_wrap_line(line, limit) for line in text.split("\n"))
+
+
+def _wrap_line(line: str, limit: int) -> str:
+    done, width = "", 0
+    space, word = "", ""
+    for char in line:
+        if char.isspace() and char != "\N{NO-BREAK SPACE}":
+            if not space or word:
+                done, width = done + space + word, width + len(space) + len(word)
+                space, word = "", ""
+            space += char
+            continue
+        word += char
+        if width + len(space) + len(word) > limit and len(word) < limit:
+            done, width, space = done + "\n", 0, ""
+    if word or width + len(space) <= limit:
+        done += space + word
+    return done

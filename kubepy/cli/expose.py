@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object, labels_of
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata
 from kubepy.cli.create.service_objects import DNS1035_LENGTH, ServiceSettings, parse_pairs, service
 from kubepy.cli.errors import CliError
@@ -84,8 +85,9 @@ def expose(factory: Factory, options: ExposeOptions) -> None:
             record(obj, options)
         if strategy != CLIENT:
             save_last_applied(obj, create=options.save_config)
-            obj = factory.client.create("services", obj, namespace=factory.namespace, dry_run=strategy == SERVER,
-                                        field_manager=options.field_manager)
+            obj = factory.client.create("services", obj, namespace=factory.namespace,
+                                        options=CreateOptions(dry_run=strategy == SERVER,
+                                                              field_manager=options.field_manager))
         printer(obj)
 
     Builder(factory, options, selector="", retrieve=False).do().visit(expose_one)

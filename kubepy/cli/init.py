@@ -10,7 +10,7 @@ from kubepy.cli.runtime.driver import REMEDY, settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag
 from kubepy.cli.runtime.options import Options
-from kubepy.controlplane.composition import build_manager, manager_lock
+from kubepy.controlplane import build_manager, manager_lock
 from kubepy.quoting import printable, quote
 
 

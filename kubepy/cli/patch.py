@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import printable
-from kubepy.apiserver.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
 from kubepy.cli.runtime.builder import Builder
@@ -40,7 +40,7 @@ with lazy_imports():
 TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
 
 
-class PatchOptions(KustomizeOptions, SubresourceOptions, PrintFlags, DryRunOptions, FieldManagerOptions, RecordOptions):
+class PatchFlags(KustomizeOptions, SubresourceOptions, PrintFlags, DryRunOptions, FieldManagerOptions, RecordOptions):
     """The flags of ``patch``."""
 
     patch: str = string_flag("patch", "p", help="The patch to be applied to the resource, as JSON or YAML.")
@@ -53,7 +53,7 @@ class PatchOptions(KustomizeOptions, SubresourceOptions, PrintFlags, DryRunOptio
     field_manager: str = field_manager_flag("kubectl-patch")
 
 
-@command("patch (-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE]", PatchOptions, examples="""
+@command("patch (-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE]", PatchFlags, examples="""
 # Update two nodes at a time
 kubepy patch ds nginx-ds -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}}}'
 
@@ -61,7 +61,7 @@ kubepy patch ds nginx-ds -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxUna
 kubepy patch ds nginx-ds --type=json \\
   -p '[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"nginx:1.26"}]'
 """)
-def patch(factory: Factory, options: PatchOptions) -> None:
+def patch(factory: Factory, options: PatchFlags) -> None:
     """Update fields of a resource using strategic merge patch, a JSON merge patch, or a JSON patch.
 
     JSON and YAML formats are accepted."""
@@ -88,7 +88,7 @@ def patch(factory: Factory, options: PatchOptions) -> None:
         raise CliError("no objects passed to patch")
 
 
-def validate(options: PatchOptions, strategy: str) -> None:
+def validate(options: PatchFlags, strategy: str) -> None:
     if options.patch and options.patch_file:
         raise CliError("cannot specify --patch and --patch-file together")
     if not options.patch and not options.patch_file:
@@ -113,7 +113,7 @@ class Content(NamedTuple):
     repeated: tuple[str, ...] = ()
 
 
-def read_patch(options: PatchOptions) -> Content:
+def read_patch(options: PatchFlags) -> Content:
     """The patch: JSON when it begins with ``{``, else YAML. Raises CliError, but leaves broken JSON to the server."""
     from kubepy.storage.yaml import YamlError, read_json
 
@@ -137,7 +137,7 @@ def _file_text(path: str) -> str:
                        f"{(error.strerror or str(error)).lower()}") from None
 
 
-def _yaml(options: PatchOptions, text: str) -> Any:
+def _yaml(options: PatchFlags, text: str) -> Any:
     from kubepy.api.values.goformat import quote
     from kubepy.storage.yaml import YamlError, load_all
 
@@ -174,7 +174,7 @@ def _repeated(value: Any, path: str) -> Iterator[str]:
 # --- patching -----------------------------------------------------------------------------------------------------
 
 
-def send(factory: Factory, options: PatchOptions, info: Info, content: Content, *, dry_run: bool) -> Object:
+def send(factory: Factory, options: PatchFlags, info: Info, content: Content, *, dry_run: bool) -> Object:
     """Let the server patch an object. Raises Status, CliError."""
     if content.broken:
         from kubepy.api.errors import BadRequest
@@ -184,18 +184,20 @@ def send(factory: Factory, options: PatchOptions, info: Info, content: Content, 
     for path in content.repeated:
         factory.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field {quote(path)}')
     try:
-        return factory.client.patch(info.resource.address, info.name, content.value, content.type,
-                                    namespace=info.namespace, subresource=options.subresource, dry_run=dry_run,
-                                    field_manager=options.field_manager, field_validation="Warn")
+        return factory.client.patch(info.resource.gvr, info.name, Patch(content.type, content.value),
+                                    namespace=info.namespace, subresource=options.subresource,
+                                    options=PatchOptions(dry_run=dry_run, field_manager=options.field_manager,
+                                                         field_validation="Warn"))
     except api_errors.UnsupportedMediaType as error:
         kind = f"{info.resource.api_version}, Kind={info.resource.kind}"
         raise CliError(f"{content.type} is not supported by {kind}: {error}") from None
 
 
-def _recorded(factory: Factory, options: PatchOptions, info: Info, patched: Object, *, dry_run: bool) -> Object:
+def _recorded(factory: Factory, options: PatchFlags, info: Info, patched: Object, *, dry_run: bool) -> Object:
     """The object with the command line as its change cause, which is a patch of its own."""
-    return factory.client.patch(info.resource.address, info.name, cause(options), MERGE_PATCH, namespace=info.namespace,
-                                subresource=options.subresource, dry_run=dry_run, field_manager=options.field_manager)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause(options)),
+                                namespace=info.namespace, subresource=options.subresource,
+                                options=PatchOptions(dry_run=dry_run, field_manager=options.field_manager))
 
 
 def patched_locally(info: Info, content: Content) -> Object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import CreateOptions, UpdateOptions
 from kubepy.cli.delete import DeleteFlags, delete_all, deletion_of, wait_until_gone, warn_of_force
 from kubepy.cli.errors import CliError, raise_all, unless_missing, with_source
 from kubepy.cli.runtime.builder import Builder
@@ -90,12 +91,14 @@ def replaced(factory: Factory, options: ReplaceOptions, info: Info, strategy: st
         if not info.name:
             raise CliError("resource name may not be empty")
         if not info.content["metadata"].get("resourceVersion"):  # the object replaces whatever version is there
-            current = unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+            current = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
             if current is not None:
                 info.content["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
-        obj = factory.client.update(info.resource.address, info.content, namespace=info.namespace,
-                                    subresource=options.subresource, dry_run=strategy == SERVER,
-                                    field_manager=options.field_manager, field_validation=validation)
+        obj = factory.client.update(info.resource.gvr, info.content, namespace=info.namespace,
+                                    subresource=options.subresource,
+                                    options=UpdateOptions(dry_run=strategy == SERVER,
+                                                          field_manager=options.field_manager,
+                                                          field_validation=validation))
     except Exception as error:
         raise with_source(error, "replacing", info.source) from None
     info.refresh(obj)
@@ -115,9 +118,9 @@ def _replace_by_force(factory: Factory, options: ReplaceOptions, printer: Printe
     for info in infos:
         save_last_applied(info.content, create=options.save_config)
         try:
-            printer(factory.client.create(info.resource.address, info.content, namespace=info.namespace,
-                                          field_manager=options.field_manager,
-                                          field_validation=options.field_validation()))
+            printer(factory.client.create(info.resource.gvr, info.content, namespace=info.namespace,
+                                          options=CreateOptions(field_manager=options.field_manager,
+                                                                field_validation=options.field_validation())))
         except api_errors.Status as error:
             errors.append(error)
     raise_all(errors)

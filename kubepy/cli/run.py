@@ -6,6 +6,7 @@ import re
 
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, atoi
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata, save_config
 from kubepy.cli.create.service_objects import ServiceSettings, parse_pairs, service
 from kubepy.cli.delete import DeleteFlags, propagation_policy
@@ -231,4 +232,4 @@ def _created(factory: Factory, options: RunOptions, obj: Object, strategy: str) 
     if options.save_config:
         save_config(obj)
     return factory.client.create(f"{obj['kind'].lower()}s", obj, namespace=factory.namespace,
-                                 dry_run=strategy == SERVER, field_manager=options.field_manager)
+                                 options=CreateOptions(dry_run=strategy == SERVER, field_manager=options.field_manager))

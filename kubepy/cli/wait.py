@@ -133,7 +133,7 @@ def wait_for(factory: Factory, info: Info, check: Check, deadline: _Deadline) ->
 
     def is_met() -> bool:
         nonlocal latest
-        obj = unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+        obj = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
         latest = obj or latest
         return check(obj)
 

@@ -1,1 +1,4 @@
-"""Values that fields hold, and Go's ways of reading and writing them: quantities, schedules, hashes, structs."""
+"""Values of fields, read and written as Go does it: quantities, names, cron schedules, numbers, regular expressions.
+
+``goformat`` prints values as Go's ``fmt`` and ``encoding/json`` do.
+"""

@@ -17,7 +17,7 @@ DESCRIPTORS = {
     "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 UNIT_SECONDS = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
-YEARS_AHEAD = 5  # a schedule that is not due within these is never due
+YEARS_AHEAD = 5  # a schedule without a due time in these years is never due
 _DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 
 
@@ -39,10 +39,10 @@ _FIELDS = (
 
 
 class Schedule(NamedTuple):
-    """The minutes, hours, days of the month, months and days of the week (Sunday is 0) at which it is due.
+    """The minutes, hours, days of the month, months and days of the week (Sunday is 0) at which a job is due.
 
-    Of a field that is ``*`` all values are there, and ``any_day`` or ``any_weekday`` tells so. ``every`` is the text of
-    an ``@every`` schedule, whose fields are empty. ``zone``: the time zone that the schedule itself names.
+    A field ``*`` has all values, and sets ``any_day`` or ``any_weekday``. ``every`` is the text of an ``@every``
+    schedule, whose fields are empty. ``zone`` is the time zone in the schedule's own text, "" without one.
     """
 
     minutes: frozenset[int]
@@ -56,15 +56,26 @@ class Schedule(NamedTuple):
     zone: str = ""
 
     def next_after(self, moment: datetime, zone: tzinfo = UTC) -> datetime | None:
-        """The first time after ``moment`` at which it is due, counted on clocks of ``zone`` unless it names its own;
-        None if there is none in sight. Hours that clocks skip are skipped, those that they repeat count twice."""
+        """Return the first time after ``moment`` at which a job is due; None if there is none within some years.
+
+        Times are those of clocks in ``zone``, unless the schedule names its own. Hours that clocks skip are skipped,
+        hours that they repeat count twice.
+        """
         if self.every:
-            return later(moment.replace(microsecond=0), self._interval())
-        local = (moment + timedelta(seconds=1)).replace(microsecond=0).astimezone(_zone(self.zone) or zone)
+            parts = re.findall(r"([\d.]+)([a-zµμ]+)", self.every)
+            seconds = sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts)
+            seconds = -seconds if self.every.startswith("-") else seconds
+            return later(moment.replace(microsecond=0), max(int(seconds), 1))
+        if self.zone not in ("", "Local"):
+            from zoneinfo import ZoneInfo
+
+            zone = ZoneInfo(self.zone)
+        local = (moment + timedelta(seconds=1)).replace(microsecond=0).astimezone(zone)
         last_year = local.year + YEARS_AHEAD
         while local.year <= last_year:
             if local.month not in self.months or not self._is_day(local):
-                local = _next_day(local)
+                midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, fold=0)
+                local = _later(midnight, timedelta(0))  # clocks may skip midnight
             elif local.hour not in self.hours:
                 local = _later(local.replace(minute=0, second=0), timedelta(hours=1))
             elif local.minute not in self.minutes or local.second:
@@ -74,71 +85,46 @@ class Schedule(NamedTuple):
         return None
 
     def _is_day(self, local: datetime) -> bool:
-        """Where both the day of the month and the weekday are restricted, either is enough."""
+        """Return whether a job is due on the day: if day of the month and weekday are both given, either suffices."""
         day, weekday = local.day in self.days, local.isoweekday() % 7 in self.weekdays
         return day and weekday if self.any_day or self.any_weekday else day or weekday
 
-    def _interval(self) -> int:
-        """Whole seconds, at least one."""
-        parts = re.findall(r"([\d.]+)([a-zµμ]+)", self.every)
-        seconds = sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts)
-        return max(int(-seconds if self.every.startswith("-") else seconds), 1)
-
-
-def _zone(name: str) -> tzinfo | None:
-    from zoneinfo import ZoneInfo
-
-    if name in ("", "Local"):
-        return None
-    return ZoneInfo(name)
-
 
 def _later(local: datetime, delta: timedelta) -> datetime:
-    """A time of the same zone, ``delta`` of real time later."""
+    """Return the time in the same zone after ``delta`` of real time."""
     return (local.astimezone(UTC) + delta).astimezone(local.tzinfo)
 
 
-def _next_day(local: datetime) -> datetime:
-    """Midnight, or if clocks skip that, when the day begins."""
-    midnight = (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, fold=0)
-    return _later(midnight, timedelta(0))
-
-
 def parse(text: str) -> Schedule:
-    """Raises CronError."""
+    """Read a schedule. Raises CronError."""
     if not text:
         raise CronError("empty spec string")
-    zone, text = _split_time_zone(text)
+    zone = ""
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        setting, _, text = text.partition(" ")
+        if not text:
+            raise CronError("invalid schedule format: runtime error: slice bounds out of range")
+        zone, text = setting.partition("=")[2], text.strip()
+        if not is_time_zone(zone):
+            raise CronError(printable(f"provided bad location {zone}: unknown time zone {zone}"))
     if text.startswith("@"):
         return _parse_descriptor(text)._replace(zone=zone)
     words = text.split()
     if len(words) != len(_FIELDS):
         raise CronError(f"expected exactly {len(_FIELDS)} fields, found {len(words)}: [{' '.join(words)}]")
     minutes, hours, days, months, weekdays = (
-        frozenset(_parse_field(word, field)) for word, field in zip(words, _FIELDS, strict=True))
+        frozenset(value for part in word.split(",") if part for value in _parse_range(part, field))
+        for word, field in zip(words, _FIELDS, strict=True))
     return Schedule(minutes, hours, days, months, weekdays, _is_any(words[2]), _is_any(words[4]), zone=zone)
 
 
 def _is_any(word: str) -> bool:
-    """Whether one of the ranges is all there is; one with steps is not."""
+    """Return whether one of the ranges has all values; one with steps has not."""
     return any(part.split("/")[0] in ("*", "?") and part.partition("/")[2] in ("", "1") for part in word.split(","))
 
 
-def _split_time_zone(text: str) -> tuple[str, str]:
-    """The name of the zone, "" for none, and the schedule without it."""
-    if not text.startswith(("TZ=", "CRON_TZ=")):
-        return "", text
-    zone, _, rest = text.partition(" ")
-    if not rest:
-        raise CronError("invalid schedule format: runtime error: slice bounds out of range")
-    name = zone.partition("=")[2]
-    if not is_time_zone(name):
-        raise CronError(printable(f"provided bad location {name}: unknown time zone {name}"))
-    return name, rest.strip()
-
-
 def is_time_zone(name: str) -> bool:
-    """A name of the IANA database, or UTC."""
+    """Return whether a name is in the IANA database, or UTC."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
@@ -160,17 +146,22 @@ def _parse_descriptor(text: str) -> Schedule:
     return Schedule(nothing, nothing, nothing, nothing, nothing, every=duration)
 
 
-def _parse_field(text: str, field: _Field) -> list[int]:
-    return [value for part in text.split(",") if part for value in _parse_range(part, field)]
-
-
 def _parse_range(text: str, field: _Field) -> range:
+    """Read ``*``, ``5``, ``1-5``, and any of them with steps: ``1-5/2``."""
     bounds, *steps = text.split("/")
-    low, high = _parse_bounds(bounds, text, field)
+    first, *rest = bounds.split("-")
+    if first in ("*", "?"):
+        low, high = field.low, field.high
+    else:
+        low = high = _parse_number(first, field)
+        if len(rest) > 1:
+            raise CronError(f"too many hyphens: {text}")
+        if rest:
+            high = _parse_number(rest[0], field)
     if len(steps) > 1:
         raise CronError(f"too many slashes: {text}")
     step = _parse_int(steps[0]) if steps else 1
-    if steps and "-" not in bounds:
+    if steps and not rest:
         high = field.high  # 5/10 is 5-59/10
     if low < field.low:
         raise CronError(f"beginning of range ({low}) below minimum ({field.low}): {text}")
@@ -183,19 +174,9 @@ def _parse_range(text: str, field: _Field) -> range:
     return range(low, high + 1, step)
 
 
-def _parse_bounds(bounds: str, text: str, field: _Field) -> tuple[int, int]:
-    parts = bounds.split("-")
-    if parts[0] in ("*", "?"):
-        return field.low, field.high
-    low = _parse_number(parts[0], field)
-    if len(parts) > 2:
-        raise CronError(f"too many hyphens: {text}")
-    return low, _parse_number(parts[1], field) if len(parts) == 2 else low
-
-
 def _parse_number(text: str, field: _Field) -> int:
-    named = field.names.get(text.lower())
-    return _parse_int(text) if named is None else named
+    number = field.names.get(text.lower())
+    return _parse_int(text) if number is None else number
 
 
 def _parse_int(text: str) -> int:

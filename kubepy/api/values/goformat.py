@@ -1,6 +1,4 @@
-"""Values as Go prints them: ``%v``, ``%#v``, ``%q``, ``%#U``, ``%T`` and ``encoding/json``.
-
-They show in messages and columns.
+"""Values as Go prints them in messages and columns: ``%v``, ``%#v``, ``%q``, ``%#U``, ``%T`` and ``encoding/json``.
 
 Values are those of parsed JSON: None, bool, int (Go's int64), float (float64), str, list and dict.
 """
@@ -14,7 +12,7 @@ from typing import Any
 from kubepy.quoting import printable as printable
 from kubepy.quoting import quote as quote
 
-_FRACTION = re.compile(r"\d\.\d|\d[eE][-+]?\d")  # something in a JSON text that may be a float
+_FRACTION = re.compile(r"\d\.\d|\d[eE][-+]?\d")  # matches in every JSON text that has a float
 _TYPE_NAMES: dict[type, str] = {
     type(None): "<nil>", bool: "bool", int: "int64", float: "float64", str: "string",
     list: "[]interface {}", dict: "map[string]interface {}",
@@ -22,23 +20,23 @@ _TYPE_NAMES: dict[type, str] = {
 
 
 class Ordered(dict[str, Any]):
-    """A map whose keys, and those of all maps in it, stand in the order in which Go prints them: a struct's fields."""
+    """A map whose keys, and those of all maps in it, are in the order in which Go prints them: a struct's fields."""
 
 
 def in_go_order(value: Any) -> Any:
-    """A value with the keys of its maps sorted, as Go prints maps; what is Ordered stays as it is."""
+    """Return a value with the keys of its maps sorted, as Go prints maps; Ordered maps stay as they are."""
     if isinstance(value, dict):
         return value if isinstance(value, Ordered) else {key: in_go_order(value[key]) for key in sorted(value)}
     return [in_go_order(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def type_name(value: Any) -> str:
-    """``%T``: the Go type that ``value`` has when it comes from unstructured JSON."""
+    """Return the Go type of a value from unstructured JSON (``%T``)."""
     return _TYPE_NAMES[type(value)]
 
 
 def json_type_name(value: Any) -> str:
-    """How Go's JSON decoder names a value: ``bool``, ``number``, ``string``, ``array``, ``object``."""
+    """Return the name of a value's type in errors of Go's JSON decoder: bool, number, string, array, object or null."""
     if isinstance(value, bool):
         return "bool"
     names = {str: "string", int: "number", float: "number", list: "array", dict: "object"}
@@ -46,7 +44,7 @@ def json_type_name(value: Any) -> str:
 
 
 def format_value(value: Any) -> str:
-    """``%v``: ``map[a:1 b:[x y]]``, ``<nil>``, strings as they are."""
+    """Format a value (``%v``): ``map[a:1 b:[x y]]``, ``<nil>``, strings as they are."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -61,7 +59,7 @@ def format_value(value: Any) -> str:
 
 
 def format_float(value: float) -> str:
-    """``%v`` of a float64: the shortest digits, with an exponent below 1e-4 and from 1e6."""
+    """Format a float64 (``%v``): the shortest digits, with an exponent below 1e-4 and from 1e6."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": "+Inf", "-inf": "-Inf"}.get(str(value), "NaN")
     size = abs(value)
@@ -71,7 +69,7 @@ def format_float(value: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """``%v`` of a time.Duration: ``300ms``, ``1.5s``, ``1m30s``, ``1h0m0s``."""
+    """Format a time.Duration (``%v``): ``300ms``, ``1.5s``, ``1m30s``, ``1h0m0s``."""
     sign, nanos = "-" if seconds < 0 else "", abs(round(seconds * 1e9))
     for unit, size in (("ns", 1), ("µs", 1000), ("ms", 1_000_000)):
         if 0 < nanos < 1000 * size:
@@ -83,14 +81,14 @@ def format_duration(seconds: float) -> str:
 
 
 def _quotient(nanos: int, size: int) -> str:
-    """``nanos / size`` without needless zeros."""
+    """Return ``nanos / size`` without trailing zeros."""
     whole, rest = divmod(nanos, size)
     fraction = f"{rest:0{len(str(size)) - 1}d}".rstrip("0") if rest else ""
     return f"{whole}.{fraction}" if fraction else str(whole)
 
 
 def _with_exponent(value: float) -> str:
-    """Shortest digits as ``d.ddde±dd``."""
+    """Return the shortest digits as ``d.ddde±dd``."""
     sign, digits, point = _digits(value)
     exponent = point - 1
     fraction = f".{digits[1:]}" if len(digits) > 1 else ""
@@ -106,7 +104,7 @@ def _without_exponent(value: float) -> str:
 
 
 def _digits(value: float) -> tuple[str, str, int]:
-    """Sign, shortest significant digits, and where the point stands: 0.<digits> times 10 to the power of it."""
+    """Return sign, shortest significant digits, and the power of ten by which 0.<digits> is to be multiplied."""
     if value == 0:
         return ("-" if str(value).startswith("-") else ""), "0", 1
     mantissa, _, exponent = repr(value).partition("e")
@@ -118,7 +116,7 @@ def _digits(value: float) -> tuple[str, str, int]:
 
 
 def quote_bytes(text: str) -> str:
-    """A text in an error of Go's package ``time``: of what is no ASCII, and of control characters, the bytes."""
+    """Quote a text as Go's package ``time`` does: non-ASCII and control characters as their bytes."""
     def shown(character: str) -> str:
         if " " <= character < "\x7f":
             return f"\\{character}" if character in '"\\' else character
@@ -128,12 +126,12 @@ def quote_bytes(text: str) -> str:
 
 
 def code_point(character: str) -> str:
-    """``%#U``: ``U+0041 'A'``, ``U+0009``."""
+    """Format a character (``%#U``): ``U+0041 'A'``, ``U+0009``."""
     return f"U+{ord(character):04X}" + (f" '{character}'" if character.isprintable() else "")
 
 
 def go_syntax(value: Any) -> str:
-    """``%#v``: ``map[string]interface {}{"a":1}``."""
+    """Format a value in Go's syntax (``%#v``): ``map[string]interface {}{"a":1}``."""
     if isinstance(value, dict):
         entries = ", ".join(f"{quote(key)}:{go_syntax(value[key])}" for key in sorted(value))
         return f"map[string]interface {{}}{{{entries}}}"
@@ -145,13 +143,13 @@ def go_syntax(value: Any) -> str:
 
 
 def to_json(value: Any, indent: int = 0, *, sort_keys: bool = True) -> str:
-    """``json.Marshal``: keys sorted, no blanks, ``<``, ``>`` and ``&`` escaped. With ``indent``: MarshalIndent.
+    """Format a value as ``json.Marshal`` does: keys sorted, no blanks, ``<``, ``>`` and ``&`` escaped.
 
-    Without ``sort_keys`` they stay in their order, as the fields of a struct do.
+    ``indent``: as ``json.MarshalIndent``. Without ``sort_keys`` keys stay in their order, as the fields of a struct.
     """
     text = _dumps(value, indent, sort_keys)
     if _FRACTION.search(text):
-        text = _restore_floats(_dumps(_mark_floats(value), indent, sort_keys))
+        text = _dumps(_mark_floats(value), indent, sort_keys).replace(f'"{_MARK}', "").replace(f'{_MARK}"', "")
     for character in "<>&\u2028\u2029":
         if character in text:
             text = text.replace(character, f"\\u{ord(character):04x}")
@@ -164,24 +162,21 @@ def _dumps(value: Any, indent: int, sort_keys: bool) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":"))
 
 
-_MARK = "\ue000float:"  # private use: in no object that the API takes
+_MARK = "\ue000float:"  # of private use: does not occur in objects
 
 
 def _mark_floats(value: Any) -> Any:
+    """Replace floats by marked texts, as ``encoding/json`` writes them.
+
+    Below 1e-6 and from 1e21 they have an exponent, without its leading zero.
+    """
     if isinstance(value, float):
-        return f"{_MARK}{_json_float(value)}{_MARK}"
+        size = abs(value)
+        if size and (size < 1e-6 or size >= 1e21):
+            text = re.sub(r"e-0(\d)$", r"e-\1", _with_exponent(value))
+        else:
+            text = _without_exponent(value)
+        return f"{_MARK}{text}{_MARK}"
     if isinstance(value, dict):
-        return {key: _mark_floats(one) for key, one in value.items()}
-    return [_mark_floats(one) for one in value] if isinstance(value, list) else value
-
-
-def _restore_floats(text: str) -> str:
-    return text.replace(f'"{_MARK}', "").replace(f'{_MARK}"', "")
-
-
-def _json_float(value: float) -> str:
-    """A float64 as ``encoding/json`` writes it: an exponent below 1e-6 and from 1e21, without its leading zero."""
-    size = abs(value)
-    if size and (size < 1e-6 or size >= 1e21):
-        return re.sub(r"e-0(\d)$", r"e-\1", _with_exponent(value))
-    return _without_exponent(value)
+        return {key: _mark_floats(item) for key, item in value.items()}
+    return [_mark_floats(item) for item in value] if isinstance(value, list) else value

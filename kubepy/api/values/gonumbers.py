@@ -1,7 +1,7 @@
 """Integers in texts, read as Go's ``strconv`` reads them, and ``intstr.IntOrString``.
 
 Python refuses to read integers of more than 4,300 digits with an error of its own; here a number that does not fit
-into its bits is out of range however long it is. Digits are ASCII; Python's ``int`` takes others, blanks and ``_``.
+into its bits is out of range, however long it is. Digits are ASCII; Python's ``int`` takes others, blanks and ``_``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MOST_DIGITS = 20  # of 64 bits
 
 
 class NumberError(ValueError):
-    """A text that is no number of this size, in Go's words: ``strconv.Atoi: parsing "x": invalid syntax``."""
+    """A text that is not a number of this size, in Go's words: ``strconv.Atoi: parsing "x": invalid syntax``."""
 
 
 def parse_int(text: str, bits: int = 64, function: str = "ParseInt") -> int:
@@ -52,19 +52,22 @@ def int_or_none(text: str, bits: int = 64) -> int | None:
 
 
 def _bounded(text: str) -> int | None:
-    """The value of decimal digits; None for more than any 64 bits hold."""
+    """Return the value of decimal digits; None if they do not fit into 64 bits."""
     digits = text.lstrip("+-").lstrip("0") or "0"
     if len(digits) > _MOST_DIGITS:
         return None
     return -int(digits) if text[0] == "-" else int(digits)
 
 
-def number_error(text: str, function: str, why: str) -> NumberError:
-    return NumberError(f"strconv.{function}: parsing {quote(text)}: {why}")
+def number_error(text: str, function: str, problem: str) -> NumberError:
+    return NumberError(f"strconv.{function}: parsing {quote(text)}: {problem}")
 
 
 def scaled_value(value: int | str | None, total: int, *, round_up: bool) -> int:
-    """A number as it is, ``"30%"`` of ``total``; None is 0. Raises ValueError for anything else."""
+    """Return a number as it is, and ``"30%"`` as that part of ``total``; None is 0. Raises ValueError for all else.
+
+    Upstream: ``GetScaledValueFromIntOrPercent`` in ``apimachinery/pkg/util/intstr``.
+    """
     if value is None:
         return 0
     if isinstance(value, int):

@@ -1,7 +1,7 @@
 """Go's regular expressions (RE2): ``pattern`` of schemas, ``matches`` of rules, selectors of kustomizations.
 
-google-re2 matches them, in time linear in the text, as Go's ``regexp`` does. Only a few patterns that RE2 takes are
-refused by Go, and its errors have other words: both are seen to here. Upstream: ``regexp/syntax/parse.go``.
+google-re2 matches them, in time linear in the text, as Go's ``regexp`` does. Go refuses a few patterns that RE2
+accepts, and words its errors differently; both differences are bridged here. Upstream: ``regexp/syntax/parse.go``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from kubepy.api.values.gonumbers import int_or_none
 
-# A pattern may need much memory where Go's does not: RE2 has an instruction for each byte, Go one for each character.
+# RE2 needs more memory for a pattern than Go: it has an instruction for each byte, Go one for each character.
 _MAX_MEMORY = 64 << 20
 _MAX_HEIGHT = 1000
 _MAX_REPEAT = 1000
@@ -36,10 +36,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class GoRegexError(ValueError):
-    """A pattern that Go's ``regexp`` does not compile: the reason, and the part of it that is wrong."""
+    """A pattern that Go's ``regexp`` does not compile: the problem, and the wrong part of the pattern."""
 
-    def __init__(self, why: str, part: str) -> None:
-        super().__init__(f"error parsing regexp: {why}: `{part}`")
+    def __init__(self, problem: str, part: str) -> None:
+        super().__init__(f"error parsing regexp: {problem}: `{part}`")
 
 
 class GoRegex:
@@ -49,7 +49,7 @@ class GoRegex:
         self._compiled = compiled
 
     def search(self, text: str) -> bool:
-        """Tell whether any part of the text matches."""
+        """Return whether any part of the text matches."""
         return self._compiled.search(_encoded(text)) is not None
 
     def find(self, text: str) -> str | None:
@@ -95,23 +95,23 @@ def _encoded(text: str) -> bytes:
 
 
 def _error_of(message: str, pattern: str) -> GoRegexError:
-    """RE2's error as Go reports it."""
-    why, _, part = message.partition(": ")
-    if why == "trailing \\":
+    """Return RE2's error as Go reports it."""
+    problem, _, part = message.partition(": ")
+    if problem == "trailing \\":
         return GoRegexError("trailing backslash at end of expression", "")
-    if why == "invalid UTF-8":  # what RE2 says of an escape that ends too early
+    if problem == "invalid UTF-8":  # RE2's error for an escape that ends too early
         return GoRegexError("invalid escape sequence", pattern[pattern.rfind("\\"):])
     if part.startswith("(?<"):
         return GoRegexError("invalid named capture", pattern[pattern.index(part):])
-    if why == "invalid repetition size" and (count := _COUNTED.fullmatch(part)):
+    if problem == "invalid repetition size" and (count := _COUNTED.fullmatch(part)):
         least, most = int_or_none(count[1]), int_or_none(count[2] or count[1])
         is_wrong = least is None or most is None or max(least, most) > _MAX_REPEAT or least > most
         part = part.removesuffix("?") if is_wrong else part
-    return GoRegexError(_WORDS.get(why, why), part or pattern)
+    return GoRegexError(_WORDS.get(problem, problem), part or pattern)
 
 
 def _refuse_what_go_refuses(pattern: str) -> None:
-    """Raise GoRegexError for what RE2 takes and Go does not: ``\\C``, names beyond ASCII, very deep nesting."""
+    """Raise GoRegexError if only RE2 accepts the pattern: for ``\\C``, names beyond ASCII, very deep nesting."""
     depth = 0
     for token in _TOKEN.finditer(pattern):
         text = token[0]

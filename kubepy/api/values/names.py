@@ -1,4 +1,4 @@
-"""What is wrong with a name, as a list of upstream's sentences; empty when nothing is.
+"""Validation of names and labels: each function returns a list of upstream's sentences, empty for a valid name.
 
 Upstream: ``apimachinery/pkg/util/validation`` (names of objects) and ``apimachinery/pkg/api/validate/content``
 (labels), which differ in one word: a name that is too long has too many characters, a label too many bytes.
@@ -40,41 +40,41 @@ def _too_long(value: str, limit: int, unit: str = "characters") -> list[str]:
 
 
 def dns1123_subdomain(value: str, unit: str = "characters") -> list[str]:
-    """Most kinds' names: lower case, digits, ``-`` and ``.``, at most 253."""
+    """Validate names of most kinds: lower case, digits, ``-`` and ``.``, at most 253."""
     if len(value) <= 253 and _subdomain.fullmatch(value):
         return []
-    wrong = _too_long(value, 253, unit)
+    problems = _too_long(value, 253, unit)
     if not _subdomain.fullmatch(value):
         rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
                 "and must start and end with an alphanumeric character")
-        wrong.append(regex_error(rule, _SUBDOMAIN, "example.com"))
-    return wrong
+        problems.append(regex_error(rule, _SUBDOMAIN, "example.com"))
+    return problems
 
 
 def dns1123_label(value: str) -> list[str]:
-    """Namespaces, services, containers: lower case, digits and ``-``, at most 63."""
-    wrong = _too_long(value, 63)
+    """Validate names of namespaces, services and containers: lower case, digits and ``-``, at most 63."""
+    problems = _too_long(value, 63)
     if _label.fullmatch(value):
-        return wrong
+        return problems
     if _subdomain.fullmatch(value):
-        return [*wrong, "must not contain dots"]
+        return [*problems, "must not contain dots"]
     rule = ("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
             "and must start and end with an alphanumeric character")
-    return [*wrong, regex_error(rule, _LABEL, "my-name", "123-abc")]
+    return [*problems, regex_error(rule, _LABEL, "my-name", "123-abc")]
 
 
 def dns1035_label(value: str) -> list[str]:
-    """Like a DNS-1123 label, but begins with a letter."""
-    wrong = _too_long(value, 63)
+    """Validate a DNS-1123 label that begins with a letter."""
+    problems = _too_long(value, 63)
     if not _label_1035.fullmatch(value):
         rule = ("a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
                 "start with an alphabetic character, and end with an alphanumeric character")
-        wrong.append(regex_error(rule, _LABEL_1035, "my-name", "abc-123"))
-    return wrong
+        problems.append(regex_error(rule, _LABEL_1035, "my-name", "abc-123"))
+    return problems
 
 
 def path_segment(value: str) -> list[str]:
-    """The least that every name must be, so that it can stand in a URL."""
+    """Validate a name of any kind: it has to be a segment of a URL's path."""
     if value in (".", ".."):
         return [f"may not be '{value}'"]
     return path_segment_prefix(value)
@@ -85,40 +85,35 @@ def path_segment_prefix(value: str) -> list[str]:
 
 
 def mask_trailing_dash(prefix: str) -> str:
-    """What a ``generateName`` is judged as: the rule of the kind, but it may end in a dash."""
+    """Return a ``generateName`` as it is to be validated: by the rule of its kind, but it may end in a dash."""
     return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
 def qualified_name(value: str) -> list[str]:
-    """Label keys, annotation keys, finalizers: ``[prefix/]name``."""
+    """Validate label keys, annotation keys and finalizers: ``[prefix/]name``."""
     parts = value.split("/")
     if len(parts) > 2:
         rule = regex_error(f"a valid label key {_KEY_RULE}", _KEY, "MyName", "my.name", "123-abc")
         return [f"{rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    return [*(_prefix_part(parts[0]) if len(parts) == 2 else ()), *_name_part(parts[-1])]
-
-
-def _prefix_part(prefix: str) -> list[str]:
-    if not prefix:
-        return ["prefix part must be non-empty"]
-    return [f"prefix part {why}" for why in dns1123_subdomain(prefix, "bytes")]
-
-
-def _name_part(name: str) -> list[str]:
+    problems = []
+    if len(parts) == 2:
+        prefix_problems = dns1123_subdomain(parts[0], "bytes") if parts[0] else ["must be non-empty"]
+        problems = [f"prefix part {problem}" for problem in prefix_problems]
+    name = parts[-1]
     if len(name) <= 63 and _key.fullmatch(name):
-        return []
-    wrong = _too_long(name, 63, "bytes") if name else ["must be non-empty"]
+        return problems
+    name_problems = _too_long(name, 63, "bytes") if name else ["must be non-empty"]
     if not _key.fullmatch(name):
-        wrong.append(regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc"))
-    return [f"name part {why}" for why in wrong]
+        name_problems.append(regex_error(_KEY_RULE, _KEY, "MyName", "my.name", "123-abc"))
+    return [*problems, *(f"name part {problem}" for problem in name_problems)]
 
 
 def label_value(value: str) -> list[str]:
-    """The value of a label: empty, or like the name part of a key."""
+    """Validate the value of a label: empty, or like the name part of a key."""
     if len(value) <= 63 and _value.fullmatch(value):
         return []
-    wrong = _too_long(value, 63, "bytes")
+    problems = _too_long(value, 63, "bytes")
     if not _value.fullmatch(value):
         rule = f"a valid label must be an empty string or {_KEY_RULE.removeprefix('must ')}"
-        wrong.append(regex_error(rule, _VALUE, "MyValue", "my_value", "12345"))
-    return wrong
+        problems.append(regex_error(rule, _VALUE, "MyValue", "my_value", "12345"))
+    return problems

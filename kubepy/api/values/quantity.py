@@ -1,7 +1,7 @@
 """Amounts of cpu, memory and the like: ``resource.Quantity`` (``k8s.io/apimachinery/pkg/api/resource``).
 
-A quantity is a whole number of billionths and the family of suffixes that it was written with. Equal amounts compare
-equal however they were written; ``str()`` gives the canonical form that the API server stores (``1.5`` is ``1500m``).
+A quantity is a whole number of billionths and the family of suffixes of its text. Equal amounts compare equal, whatever
+their suffixes; ``str()`` returns the canonical form that the API server stores (``1.5`` is ``1500m``).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ DECIMAL_SI, BINARY_SI, DECIMAL_EXPONENT = "DecimalSI", "BinarySI", "DecimalExpon
 
 NANO = 10**9
 _MAX = (2**63 - 1) * NANO
-MAX_DIGITS = 1000  # likewise
-_MAX_EXPONENT = 1000  # no real amount comes near; 1e999999999 would take all memory to compare
+# No real amount comes near these; 1e999999999 would take all memory to compare.
+MAX_DIGITS = 1000
+_MAX_EXPONENT = 1000
 
 FORMAT_WRONG = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMERIC_WRONG = "unable to parse numeric part of quantity"
@@ -34,14 +35,14 @@ _BINARY_SUFFIX = {exponent: suffix for suffix, exponent in _BINARY.items()}
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity, in upstream's words."""
+    """A text that is not a quantity, in upstream's words."""
 
 
 @total_ordering
 class Quantity:
     """An immutable amount. ``nanos``: billionths; ``format``: DecimalSI, BinarySI or DecimalExponent.
 
-    ``text``: how it was written, if upstream keeps that (it takes more for canonical than it would print itself).
+    ``text``: the original text, if upstream keeps it (it accepts more texts as canonical than it would print itself).
     """
 
     __slots__ = ("format", "nanos", "text")
@@ -53,7 +54,7 @@ class Quantity:
 
     @classmethod
     def parse(cls, value: str | int | float) -> Quantity:
-        """A quantity as a manifest writes it. Raises QuantityError."""
+        """Read a quantity of a manifest. Raises QuantityError."""
         return parse_quantity(value if isinstance(value, str) else repr(value))
 
     @classmethod
@@ -65,18 +66,18 @@ class Quantity:
         return cls(value * 10**6, format)
 
     def value(self) -> int:
-        """The whole number, rounded up, at most an int64 (``Value``)."""
+        """Return the whole number, rounded up, at most an int64 (``Value``)."""
         return _int64(-(-self.nanos // NANO))
 
     def milli_value(self) -> int:
-        """Thousandths, rounded up, at most an int64 (``MilliValue``)."""
+        """Return thousandths, rounded up, at most an int64 (``MilliValue``)."""
         return _int64(-(-self.nanos // 10**6))
 
     def is_zero(self) -> bool:
         return self.nanos == 0
 
     def __add__(self, other: Quantity) -> Quantity:
-        """A sum keeps the family of the first summand, unless that is zero."""
+        """Return the sum, in the family of the first summand unless that is zero."""
         return Quantity(self.nanos + other.nanos, self.format if self.nanos else other.format)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -103,21 +104,21 @@ def _int64(value: int) -> int:
 
 
 class Int64Amount(NamedTuple):
-    """``value * 10**scale``: how upstream holds most quantities in memory. Only pod template hashes care."""
+    """An amount ``value * 10**scale``, as which upstream holds most quantities in memory; for pod template hashes."""
 
     value: int
     scale: int
 
 
-class Parsed(NamedTuple):
-    """A quantity, and its ``int64Amount`` if upstream holds it as one (else it is an ``inf.Dec``)."""
+class ScannedQuantity(NamedTuple):
+    """A quantity, and its ``int64Amount`` if upstream holds it as one (otherwise as an ``inf.Dec``)."""
 
     quantity: Quantity
     amount: Int64Amount | None
 
 
 def parse_quantity(text: str) -> Quantity:
-    """A quantity as a manifest writes it (``ParseQuantity``). Raises QuantityError."""
+    """Read a quantity of a manifest (``ParseQuantity``). Raises QuantityError."""
     return scan(text).quantity
 
 
@@ -130,30 +131,36 @@ def is_quantity(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def scan(text: str) -> Parsed:
+def scan(text: str) -> ScannedQuantity:
+    """Read a quantity together with its representation in upstream's memory. Raises QuantityError."""
     match = _PATTERN.fullmatch(text)
     if match is None or not text:
         raise QuantityError(FORMAT_WRONG)
     if text == "0":
-        return Parsed(Quantity(0, DECIMAL_SI, text), Int64Amount(0, 0))
+        return ScannedQuantity(Quantity(0, DECIMAL_SI, text), Int64Amount(0, 0))
     sign, number, fraction, suffix = match[1], match[2].lstrip("0") or "0", match[3] or "", match[4]
     base, exponent, format = _interpret(suffix)
-    if len(number + fraction) > MAX_DIGITS:
+    digits = number + fraction
+    if len(digits) > MAX_DIGITS:
         raise QuantityError(NUMERIC_WRONG)
-    digits = int(number + fraction)
     amount = _int64_amount(number, fraction, exponent, format)
-    kept = text if amount is not None and _is_kept(number + fraction, amount.scale, exponent, format) else ""
-    nanos = _round_up(digits, base, exponent, len(fraction))
+    if format == BINARY_SI:
+        is_canonical = exponent % 10 == 0 and int(digits) & 7 != 0
+    else:
+        is_canonical = (exponent - len(fraction)) % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    up, down = base ** max(exponent, 0), base ** max(-exponent, 0) * 10**len(fraction)
+    nanos = -(-int(digits) * up * NANO // down)  # rounded up
     if format == BINARY_SI:
         nanos = min(nanos, _MAX)
         format = DECIMAL_SI if 0 < nanos < NANO else format
+    kept_text = text if amount is not None and is_canonical else ""
     if sign != "-":
-        return Parsed(Quantity(nanos, format, kept), amount)
-    return Parsed(Quantity(-nanos, format, kept), amount and Int64Amount(-amount.value, amount.scale))
+        return ScannedQuantity(Quantity(nanos, format, kept_text), amount)
+    return ScannedQuantity(Quantity(-nanos, format, kept_text), amount and Int64Amount(-amount.value, amount.scale))
 
 
 def _int64_amount(number: str, fraction: str, exponent: int, format: str) -> Int64Amount | None:
-    """The fast way of ``ParseQuantity``: for a number of few enough digits, none of them finer than billionths."""
+    """Follow the fast path of ``ParseQuantity``: for few enough digits, none of them finer than billionths."""
     if format == BINARY_SI:
         precision = -1 if fraction else 15 - len(number) - exponent * 3 // 10 - 1
         factor, scale = 2**exponent, 0
@@ -164,15 +171,8 @@ def _int64_amount(number: str, fraction: str, exponent: int, format: str) -> Int
     return Int64Amount(value, scale) if precision >= 0 and scale >= -9 and value < 2**63 else None
 
 
-def _is_kept(digits: str, scale: int, exponent: int, format: str) -> bool:
-    """Whether upstream takes the text for canonical and prints it again as it is."""
-    if format == BINARY_SI:
-        return exponent % 10 == 0 and int(digits) & 7 != 0
-    return scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
-
-
 def _interpret(suffix: str) -> tuple[int, int, str]:
-    """Base, exponent and family of a suffix."""
+    """Return base, exponent and family of a suffix."""
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
     exponent = int_or_none(suffix[1:]) if suffix[0] in "eE" else None
@@ -181,24 +181,13 @@ def _interpret(suffix: str) -> tuple[int, int, str]:
     return 10, exponent, DECIMAL_EXPONENT
 
 
-def _round_up(digits: int, base: int, exponent: int, fraction_digits: int) -> int:
-    """``digits / 10**fraction_digits * base**exponent`` in billionths; a remainder counts as a whole one."""
-    up: int = base ** max(exponent, 0)
-    down: int = base ** max(-exponent, 0) * 10**fraction_digits
-    return -(-digits * up * NANO // down)
-
-
 def _canonical(nanos: int, format: str) -> str:
+    """Print an amount with the largest suffix that leaves a whole number."""
     if nanos == 0:
         return "0"
     if format == BINARY_SI and abs(nanos) >= 1024 * NANO and nanos % NANO == 0:
         mantissa, exponent = _without_factors(nanos // NANO, 1024, 6)
         return f"{mantissa}{_BINARY_SUFFIX.get(exponent * 10, '')}"
-    return _canonical_decimal(nanos, format)
-
-
-def _canonical_decimal(nanos: int, format: str) -> str:
-    """The largest power of 1000 that leaves a whole number."""
     powers = _MAX_EXPONENT if format == DECIMAL_EXPONENT else 9
     mantissa, thousands = _without_factors(nanos, 1000, powers)
     exponent = thousands * 3 - 9
@@ -208,7 +197,7 @@ def _canonical_decimal(nanos: int, format: str) -> str:
 
 
 def _without_factors(number: int, factor: int, most: int) -> tuple[int, int]:
-    """A number divided by a factor as often as it goes, ``most`` times at the most, and how often."""
+    """Divide a number by a factor while there is no remainder, at most ``most`` times; return it and the count."""
     times = 0
     while times < most and number % factor == 0:
         number //= factor

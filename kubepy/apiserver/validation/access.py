@@ -8,7 +8,7 @@ from base64 import b64decode
 from kubepy.api.errors import FieldError, duplicate, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_subdomain, path_segment
-from kubepy.apiserver.validation.fields import Errors, validate_label_selector
+from kubepy.apiserver.validation.fields import Errors, validate_format, validate_label_selector
 
 GROUP = "rbac.authorization.k8s.io"
 SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
@@ -25,7 +25,8 @@ def validate_role(role: Object, *, namespaced: bool) -> list[FieldError]:
             if namespaced:
                 errors.append(invalid_value(at, urls, "namespaced rules cannot apply to non-resource URLs"))
             if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-                errors.append(invalid_value(at, urls, "rules cannot apply to both regular resources and non-resource URLs"))
+                detail = "rules cannot apply to both regular resources and non-resource URLs"
+                errors.append(invalid_value(at, urls, detail))
             continue
         if not rule.get("apiGroups"):
             errors.append(required(f"{rule_path}.apiGroups", "resource rules must supply at least one api group"))
@@ -53,14 +54,15 @@ def validate_binding(binding: Object, *, namespaced: bool) -> list[FieldError]:
     if not role.get("name"):
         errors.append(required("roleRef.name"))
     else:
-        errors.extend(invalid_value("roleRef.name", role["name"], why) for why in path_segment(role["name"]))
+        validate_format(role["name"], path_segment(role["name"]), "roleRef.name", errors)
     for index, subject in enumerate(binding.get("subjects") or ()):
         subject_path = f"subjects[{index}]"
         kind, name, group = subject.get("kind", ""), subject.get("name", ""), subject.get("apiGroup", "")
         if not name:
             errors.append(required(f"{subject_path}.name"))
         if kind == "ServiceAccount":
-            errors.extend(invalid_value(f"{subject_path}.name", name, why) for why in (dns1123_subdomain(name) if name else ()))
+            if name:
+                validate_format(name, dns1123_subdomain(name), f"{subject_path}.name", errors)
             if group:
                 errors.append(not_supported(f"{subject_path}.apiGroup", group, ("",)))
             if not namespaced and not subject.get("namespace"):
@@ -97,8 +99,8 @@ def validate_request(request: Object) -> list[FieldError]:
     errors: Errors = []
     spec = request["spec"]
     encoded = spec.get("request")
-    found = _PEM.search(b64decode(encoded or ""))
-    if found is None or found[1] != b"CERTIFICATE REQUEST":
+    block = _PEM.search(b64decode(encoded or ""))
+    if block is None or block[1] != b"CERTIFICATE REQUEST":
         errors.append(invalid_value("spec.request", encoded, "PEM block type must be CERTIFICATE REQUEST"))
     if not spec.get("usages"):
         errors.append(required("spec.usages"))
@@ -107,24 +109,25 @@ def validate_request(request: Object) -> list[FieldError]:
             errors.append(not_supported(f"spec.usages[{index}]", usage, USAGES))
         if usage in spec["usages"][:index]:
             errors.append(duplicate(f"spec.usages[{index}]", usage))
-    # A domain and a path, as in ``example.com/my-signer``.
-    name = spec.get("signerName", "")
-    from kubepy.api.values.names import dns1123_subdomain
-    if not name:
-        errors.append(required("spec.signerName"))
-    else:
-        domain, _, path = name.partition("/")
-        if not path:
-            errors.append(invalid_value("spec.signerName", name, 'must be a fully qualified domain and path of the form '
-                                                                 '"example.com/signer-name"'))
-        else:
-            if "." not in domain:
-                errors.append(invalid_value("spec.signerName", domain,
-                                            "should be a domain with at least two segments separated by dots"))
-            errors.extend(invalid_value("spec.signerName", name, f"validating label {part}: {why}")
-                          for part in (domain, *path.split(".")) for why in dns1123_subdomain(part))
+    _validate_signer(spec.get("signerName", ""), errors)
     seconds = spec.get("expirationSeconds")
     if seconds is not None and seconds < TEN_MINUTES:
         errors.append(invalid_value("spec.expirationSeconds", seconds,
                                     "may not specify a duration less than 600 seconds (10 minutes)"))
     return errors
+
+
+def _validate_signer(name: str, errors: Errors) -> None:
+    """Validate a domain and a path, as in ``example.com/my-signer``."""
+    domain, _, path = name.partition("/")
+    if not name:
+        errors.append(required("spec.signerName"))
+    elif not path:
+        detail = 'must be a fully qualified domain and path of the form "example.com/signer-name"'
+        errors.append(invalid_value("spec.signerName", name, detail))
+    else:
+        if "." not in domain:
+            detail = "should be a domain with at least two segments separated by dots"
+            errors.append(invalid_value("spec.signerName", domain, detail))
+        errors.extend(invalid_value("spec.signerName", name, f"validating label {part}: {detail}")
+                      for part in (domain, *path.split(".")) for detail in dns1123_subdomain(part))

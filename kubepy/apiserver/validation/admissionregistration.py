@@ -18,6 +18,10 @@ from kubepy.apiserver.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.apiserver.validation.formats import port_number
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():  # only objects with expressions need CEL
+    from kubepy.api.cel import checker
 
 SIDE_EFFECTS = ("None", "NoneOnDryRun")
 ALL_SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")
@@ -28,7 +32,7 @@ LONGEST_WAIT, MOST_CONDITIONS = 30, 64
 
 
 class _Tolerance(NamedTuple):
-    """What the old configuration had already."""
+    """The faults that the old configuration had already, which an update tolerates."""
 
     repeated_names: bool = False
     side_effects: bool = False
@@ -37,40 +41,50 @@ class _Tolerance(NamedTuple):
 
 
 def validate_webhooks(configuration: Object, old: Object | None = None) -> list[FieldError]:
-    webhooks = (old or {}).get("webhooks") or []
-    names = [one.get("name", "") for one in webhooks]
+    old_webhooks = (old or {}).get("webhooks") or []
+    old_names = [webhook.get("name", "") for webhook in old_webhooks]
     tolerance = _Tolerance(
-        repeated_names=len(set(names)) < len(names),
-        side_effects=any(one.get("sideEffects") not in SIDE_EFFECTS for one in webhooks),
-        unknown_versions=any(not set(one.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
-                             for one in webhooks),
-        label_values=any(has_invalid_label_value(one.get(field)) for one in webhooks
+        repeated_names=len(set(old_names)) < len(old_names),
+        side_effects=any(webhook.get("sideEffects") not in SIDE_EFFECTS for webhook in old_webhooks),
+        unknown_versions=any(not set(webhook.get("admissionReviewVersions") or ()) & set(REVIEW_VERSIONS)
+                             for webhook in old_webhooks),
+        label_values=any(has_invalid_label_value(webhook.get(field)) for webhook in old_webhooks
                          for field in ("namespaceSelector", "objectSelector")))
     errors: Errors = []
     names: set[str] = set()
     for index, webhook in enumerate(configuration.get("webhooks") or ()):
         path, name = f"webhooks[{index}]", webhook.get("name", "")
         _validate_webhook(webhook, tolerance, path, errors)
-        versions = webhook.get("admissionReviewVersions") or []
-        admission_review_versions_path = f"{path}.admissionReviewVersions"
-        if not versions:
-            errors.append(required(admission_review_versions_path, f"must specify one of {', '.join(REVIEW_VERSIONS)}"))
-        else:
-            for position, version in enumerate(versions):
-                if version in versions[:position]:
-                    errors.append(invalid_value(f"{admission_review_versions_path}[{position}]", version, "duplicate version"))
-                else:
-                    validate_format(version, dns1035_label(version), f"{admission_review_versions_path}[{position}]", errors)
-            if not tolerance.unknown_versions and not set(versions) & set(REVIEW_VERSIONS):
-                errors.append(invalid_value(admission_review_versions_path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
+        _validate_review_versions(webhook, tolerance, f"{path}.admissionReviewVersions", errors)
         if name and name in names and not tolerance.repeated_names:
             errors.append(duplicate(f"{path}.name", name))
         names.add(name)
     return errors
 
 
+def _validate_review_versions(webhook: Object, tolerance: _Tolerance, path: str, errors: Errors) -> None:
+    versions = webhook.get("admissionReviewVersions") or []
+    if not versions:
+        errors.append(required(path, f"must specify one of {', '.join(REVIEW_VERSIONS)}"))
+        return
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            errors.append(invalid_value(f"{path}[{index}]", version, "duplicate version"))
+        else:
+            validate_format(version, dns1035_label(version), f"{path}[{index}]", errors)
+    if not tolerance.unknown_versions and not set(versions) & set(REVIEW_VERSIONS):
+        errors.append(invalid_value(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}"))
+
+
 def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors: Errors) -> None:
-    errors.extend(_wrong_name(webhook.get("name", ""), f"{path}.name"))
+    name = webhook.get("name", "")
+    if not name:  # upstream: IsFullyQualifiedName
+        errors.append(required(f"{path}.name"))
+    elif complaints := dns1123_subdomain(name):
+        errors.append(invalid_value(f"{path}.name", name, ",".join(complaints)))
+    elif name.count(".") < 2:
+        detail = "should be a domain with at least three segments separated by dots"
+        errors.append(invalid_value(f"{path}.name", name, detail))
     for index, rule in enumerate(webhook.get("rules") or ()):
         validate_rule(rule, f"{path}.rules[{index}]", errors)
     validate_optional_choice(webhook.get("failurePolicy"), ("Fail", "Ignore"), f"{path}.failurePolicy", errors)
@@ -81,8 +95,8 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
     validate_optional_choice(effects, allowed, f"{path}.sideEffects", errors)
     seconds = webhook.get("timeoutSeconds")
     if seconds is not None and not 1 <= seconds <= LONGEST_WAIT:
-        why = f"the timeout value must be between 1 and {LONGEST_WAIT} seconds"
-        errors.append(invalid_value(f"{path}.timeoutSeconds", seconds, why))
+        detail = f"the timeout value must be between 1 and {LONGEST_WAIT} seconds"
+        errors.append(invalid_value(f"{path}.timeoutSeconds", seconds, detail))
     for field in ("namespaceSelector", "objectSelector"):
         validate_label_selector(webhook.get(field), f"{path}.{field}", errors,
                                 allow_invalid_values=tolerance.label_values)
@@ -92,35 +106,20 @@ def _validate_webhook(webhook: Object, tolerance: _Tolerance, path: str, errors:
     _validate_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions", errors)
 
 
-def _wrong_name(name: str, path: str) -> list[FieldError]:
-    """``IsFullyQualifiedName``."""
-    if not name:
-        return [required(path)]
-    if wrong := dns1123_subdomain(name):
-        return [invalid_value(path, name, ",".join(wrong))]
-    if name.count(".") < 2:
-        why = "should be a domain with at least three segments separated by dots"
-        return [invalid_value(path, name, why)]
-    return []
-
-
 def _validate_conditions(conditions: list[Object], path: str, errors: Errors) -> None:
     if len(conditions) > MOST_CONDITIONS:
         errors.append(too_many(path, len(conditions), MOST_CONDITIONS))
     names: set[str] = set()
     for index, condition in enumerate(conditions):
         name, at = condition.get("name", ""), f"{path}[{index}]"
-        # Its syntax: what it may name (``authorizer``) is more than policies know here, and nothing evaluates
-        # it.
-        expression = condition.get("expression", "")
-        from kubepy.api.cel.checker import CompileError, parse_expression
-        if not expression.strip():
+        expression = condition.get("expression", "").strip()
+        if not expression:
             errors.append(required(f"{at}.expression"))
         else:
-            try:
-                parse_expression(expression.strip())
-            except CompileError as error:
-                errors.append(invalid_value(f"{at}.expression", expression.strip(), f"compilation failed: {error}"))
+            try:  # only the syntax: it may use ``authorizer``, which policies do not have here, and is never evaluated
+                checker.parse_expression(expression)
+            except checker.CompileError as error:
+                errors.append(invalid_value(f"{at}.expression", expression, f"compilation failed: {error}"))
         if not name:
             errors.append(required(f"{at}.name"))
         else:
@@ -134,7 +133,7 @@ def _validate_conditions(conditions: list[Object], path: str, errors: Errors) ->
 
 
 def validate_rule(rule: Object, path: str, errors: Errors) -> None:
-    """What is asked about: operations on the resources of API groups in some versions."""
+    """Validate a rule: operations on resources of API groups in some versions."""
     operations = rule.get("operations") or []
     _validate_list(operations, f"{path}.operations", "operations", errors)
     for index, operation in enumerate(operations):
@@ -153,25 +152,27 @@ def validate_rule(rule: Object, path: str, errors: Errors) -> None:
         if not resource:
             errors.append(required(f"{resources_path}[{index}]"))
         elif "/" in resource:
-            # Whether an earlier ``pods/*`` or ``*/status`` names it already.
-            parent, _, part = resource.partition("/")
-            errors.extend([invalid_value(f"{resources_path}[{index}]", resource, f"if '{one}' is present, must not specify {resource}")
-                    for one in (f"{parent}/*", f"*/{part}") if one in wildcards])
-            wildcards |= {resource} if "*" in (resource.partition("/")[0], resource.partition("/")[2]) else set()
+            parent, _, subresource = resource.partition("/")
+            for wildcard in (f"{parent}/*", f"*/{subresource}"):
+                if wildcard in wildcards:
+                    detail = f"if '{wildcard}' is present, must not specify {resource}"
+                    errors.append(invalid_value(f"{resources_path}[{index}]", resource, detail))
+            if "*" in (parent, subresource):
+                wildcards.add(resource)
     if len(resources) > 1 and "*/*" in resources:
         errors.append(invalid_value(resources_path, resources, "if '*/*' is present, must not specify other resources"))
-    plain = [one for one in resources if one and "/" not in one]
-    if "*" in plain and plain[-1] != "*":  # upstream looks at the last one
-        why = "if '*' is present, must not specify other resources without subresources"
-        errors.append(invalid_value(resources_path, resources, why))
+    plain = [resource for resource in resources if resource and "/" not in resource]
+    if "*" in plain and plain[-1] != "*":  # upstream looks at the last resource only
+        detail = "if '*' is present, must not specify other resources without subresources"
+        errors.append(invalid_value(resources_path, resources, detail))
     validate_optional_choice(rule.get("scope"), SCOPES, f"{path}.scope", errors)
 
 
-def _validate_list(values: list[Any], path: str, what: str, errors: Errors) -> None:
+def _validate_list(values: list[Any], path: str, plural: str, errors: Errors) -> None:
     if not values:
         errors.append(required(path))
     if len(values) > 1 and "*" in values:
-        errors.append(invalid_value(path, values, f"if '*' is present, must not specify other {what}"))
+        errors.append(invalid_value(path, values, f"if '*' is present, must not specify other {plural}"))
 
 
 # --- webhook clients (apiserver/pkg/util/webhook/validation.go) -----------------------------------------------------
@@ -189,28 +190,32 @@ def validate_webhook_client(client: Object, path: str, errors: Errors) -> None:
         user, _, host = parts.netloc.rpartition("@")
         if not host:
             errors.append(invalid_value(f"{path}.url", "", f"host must be specified{form}"))
-        for amount, what in ((user, "user information is"), (parts.fragment, "fragments are"),
-                            (parts.query, "query parameters are")):
-            if amount:
-                errors.append(invalid_value(f"{path}.url", amount, f"{what} not permitted in the URL"))
+        for part, name in ((user, "user information is"), (parts.fragment, "fragments are"),
+                           (parts.query, "query parameters are")):
+            if part:
+                errors.append(invalid_value(f"{path}.url", part, f"{name} not permitted in the URL"))
     elif service is not None:
-        # Upstream takes name for namespace and the other way round; so the errors come in that order.
+        # Upstream mistakes name for namespace and vice versa; so the errors come in that order.
         errors.extend(required(f"{path}.service.{field}") for field, value in
                       (("name", service.get("namespace")), ("namespace", service.get("name"))) if not value)
         port = service.get("port", 443)
-        if wrong := port_number(port):
-            errors.append(invalid_value(f"{path}.service.port", port, "port is not valid: " + ", ".join(wrong)))
-        url_path = service.get("path") or "/"
-        if url_path != "/":
-            if url_path == "//":
-                errors.append(invalid_value(f"{path}.service.path", url_path, "segment[0] may not be empty"))
+        if complaints := port_number(port):
+            errors.append(invalid_value(f"{path}.service.port", port, "port is not valid: " + ", ".join(complaints)))
+        _validate_url_path(service.get("path") or "/", f"{path}.service.path", errors)
+
+
+def _validate_url_path(url_path: str, path: str, errors: Errors) -> None:
+    if url_path == "//":
+        errors.append(invalid_value(path, url_path, "segment[0] may not be empty"))
+    elif url_path != "/":
+        if not url_path.startswith("/"):
+            errors.append(invalid_value(path, url_path, "must start with a '/'"))
+        for index, segment in enumerate(url_path[1:].removesuffix("/").split("/")):
+            if not segment:
+                errors.append(invalid_value(path, url_path, f"segment[{index}] may not be empty"))
             else:
-                if not url_path.startswith("/"):
-                    errors.append(invalid_value(f"{path}.service.path", url_path, "must start with a '/'"))
-                for index, step in enumerate(url_path[1:].removesuffix("/").split("/")):
-                    wrong = [f"segment[{index}]: {why}" for why in dns1123_subdomain(step)]
-                    errors.extend(invalid_value(f"{path}.service.path", url_path, why)
-                                  for why in (wrong if step else [f"segment[{index}] may not be empty"]))
+                complaints = [f"segment[{index}]: {detail}" for detail in dns1123_subdomain(segment)]
+                validate_format(url_path, complaints, path, errors)
 
 
 # --- policies and their bindings ------------------------------------------------------------------------------------
@@ -231,30 +236,39 @@ def validate_policy(policy: Object) -> list[FieldError]:
         errors.append(required("spec.matchConstraints"))
     else:
         _validate_selectors(spec["matchConstraints"], "spec.matchConstraints", errors)
-        _validate_rules(spec["matchConstraints"], errors)
+        rules, path = spec["matchConstraints"].get("resourceRules") or [], "spec.matchConstraints.resourceRules"
+        if not rules:
+            errors.append(required(path))
+        for index, rule in enumerate(rules):
+            names = ("operations", "apiGroups", "apiVersions", "resources")
+            errors.extend(required(f"{path}[{index}].{name}") for name in names if not rule.get(name))
+            for position, operation in enumerate(rule.get("operations") or ()):
+                validate_optional_choice(operation, OPERATIONS, f"{path}[{index}].operations[{position}]", errors)
     for index, condition in enumerate(spec.get("matchConditions") or ()):
         at = f"spec.matchConditions[{index}].expression"
         _validate_expression(condition.get("expression", ""), at, "bool", errors)
     for index, variable in enumerate(spec.get("variables") or ()):
         _validate_expression(variable.get("expression", ""), f"spec.variables[{index}].expression", "", errors)
     if not spec.get("validations") and not spec.get("auditAnnotations"):
-        why = "validations or auditAnnotations must be set"
-        errors.extend(required(f"spec.{field}", why) for field in ("validations", "auditAnnotations"))
+        detail = "validations or auditAnnotations must be set"
+        errors.extend(required(f"spec.{field}", detail) for field in ("validations", "auditAnnotations"))
     for index, validation in enumerate(spec.get("validations") or ()):
-        validation_path = f"spec.validations[{index}]"
-        _validate_expression(validation.get("expression", ""), f"{validation_path}.expression", "bool", errors)
-        if validation.get("messageExpression") is not None and validation["messageExpression"].strip():
-            _validate_expression(validation["messageExpression"], f"{validation_path}.messageExpression", "string", errors)
-        message = validation.get("message", "")
-        if message and not message.strip():
-            errors.append(invalid_value(f"{validation_path}.message", message, "message must be non-empty if specified"))
-        elif "\n" in message.strip():
-            errors.append(invalid_value(f"{validation_path}.message", message, "message must not contain line breaks"))
-        elif "\n" in validation.get("expression", "").strip() and not message:
-            errors.append(required(f"{validation_path}.message", "message must be specified if expression contains line breaks"))
-        if (reason := validation.get("reason")) is not None and reason not in REASONS:
-            errors.append(not_supported(f"{validation_path}.reason", reason, REASONS))
+        _validate_validation(validation, f"spec.validations[{index}]", errors)
     return errors
+
+
+def _validate_validation(validation: Object, path: str, errors: Errors) -> None:
+    _validate_expression(validation.get("expression", ""), f"{path}.expression", "bool", errors)
+    if (validation.get("messageExpression") or "").strip():
+        _validate_expression(validation["messageExpression"], f"{path}.messageExpression", "string", errors)
+    message = validation.get("message", "")
+    if message and not message.strip():
+        errors.append(invalid_value(f"{path}.message", message, "message must be non-empty if specified"))
+    elif "\n" in message.strip():
+        errors.append(invalid_value(f"{path}.message", message, "message must not contain line breaks"))
+    elif "\n" in validation.get("expression", "").strip() and not message:
+        errors.append(required(f"{path}.message", "message must be specified if expression contains line breaks"))
+    validate_optional_choice(validation.get("reason"), REASONS, f"{path}.reason", errors)
 
 
 def _validate_selectors(resources: Object, path: str, errors: Errors) -> None:
@@ -262,30 +276,18 @@ def _validate_selectors(resources: Object, path: str, errors: Errors) -> None:
         validate_label_selector(resources.get(field), f"{path}.{field}", errors)
 
 
-def _validate_rules(constraints: Object, errors: Errors) -> None:
-    path = "spec.matchConstraints.resourceRules"
-    if not constraints.get("resourceRules"):
-        errors.append(required(path))
-    for index, rule in enumerate(constraints.get("resourceRules") or ()):
-        errors.extend(required(f"{path}[{index}].{field}") for field in ("operations", "apiGroups", "apiVersions",
-                                                                       "resources") if not rule.get(field))
-        errors.extend(not_supported(f"{path}[{index}].operations[{position}]", operation, OPERATIONS)
-                      for position, operation in enumerate(rule.get("operations") or ()) if operation not in OPERATIONS)
-
-
-def _validate_expression(expression: str, path: str, wanted: str, errors: Errors) -> None:
-    from kubepy.api.cel.checker import CompileError, compile_policy_expression
-
+def _validate_expression(expression: str, path: str, expected: str, errors: Errors) -> None:
+    """Compile a CEL expression; ``expected`` is the type that it must have, "" for any."""
     if not expression.strip():
         errors.append(required(path, "expression is not specified"))
         return
     try:
-        found: Any = compile_policy_expression(expression.strip()).type
-    except CompileError as error:
+        type_: Any = checker.compile_policy_expression(expression.strip()).type
+    except checker.CompileError as error:
         errors.append(invalid_value(path, expression.strip(), f"compilation failed: {error}"))
         return
-    if wanted and str(found) not in (wanted, "dyn"):
-        errors.append(invalid_value(path, expression.strip(), f"must evaluate to {wanted}"))
+    if expected and str(type_) not in (expected, "dyn"):
+        errors.append(invalid_value(path, expression.strip(), f"must evaluate to {expected}"))
 
 
 def validate_binding(binding: Object) -> list[FieldError]:

@@ -44,7 +44,7 @@ TOLERANT_OF_NOTHING = PodOptions()
 
 
 def validate_int_or_percent(value: IntOrString, path: str, errors: Errors) -> None:
-    """``ValidatePositiveIntOrPercent``: a number from 0 on, or ``25%``."""
+    """Require a number from 0 on, or a percentage like ``25%`` (``ValidatePositiveIntOrPercent``)."""
     if isinstance(value, str):
         validate_format(value, percent(value), path, errors)
     elif value < 0:
@@ -52,7 +52,7 @@ def validate_int_or_percent(value: IntOrString, path: str, errors: Errors) -> No
 
 
 def int_or_percent_value(value: IntOrString) -> int:
-    """The number, of a percentage without its sign; 0 for a word (``getIntOrPercentValue``)."""
+    """Return a number, that of a percentage, 0 for any other text (``getIntOrPercentValue``)."""
     if isinstance(value, int):
         return value
     return max(int_or_none(value.removesuffix("%")) or 0, 0)
@@ -63,11 +63,11 @@ def validate_at_most_100_percent(value: IntOrString, path: str, errors: Errors) 
         errors.append(invalid_value(path, value, "must not be greater than 100%"))
 
 
-# --- what the workloads share -------------------------------------------------------------------------------------
+# --- all workloads ------------------------------------------------------------------------------------------------
 
 
 def validate_workload_selector(spec: Object, kind: str, path: str, errors: Errors) -> None:
-    """A selector that must be there, be well formed, and not be empty."""
+    """Require a selector that is valid and not empty."""
     selector = spec.get("selector")
     if selector is None:
         errors.append(required(f"{path}.selector"))
@@ -84,7 +84,7 @@ def validate_selector_kept(spec: Object, old_spec: Object, errors: Errors) -> No
 
 
 def selector_of(spec: Object) -> selectors.LabelSelector | None:
-    """The parsed selector, or None when it cannot be parsed."""
+    """Return the parsed selector, or None if it cannot be parsed."""
     try:
         return selectors.from_label_selector(spec.get("selector"))
     except selectors.SelectorError:
@@ -99,7 +99,7 @@ def template_options(old: Object | None) -> PodOptions:
 
 
 def validate_count_status(status: Object, old_status: Object, counts: tuple[str, ...], errors: Errors) -> None:
-    """Counts are not negative, and the collision count never goes down."""
+    """Require counts that are not negative, and a collision count that never goes down."""
     for count in counts:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     if (status.get("collisionCount") or 0) < (old_status.get("collisionCount") or 0):
@@ -116,14 +116,17 @@ DAEMON_SET_COUNTS = ("currentNumberScheduled", "numberMisscheduled", "desiredNum
 
 
 def validate_daemon_set(daemon_set: Object, old: Object | None = None) -> list[FieldError]:
-    """With ``old``: an update. What the old object had already is tolerated; that is asked only when there is need."""
+    """Validate a creation, or an update of ``old``, which tolerates what the old object had already.
+
+    The tolerances are worked out only if there are errors: most updates have none.
+    """
     errors: Errors = []
     if old is not None:
         validate_selector_kept(daemon_set["spec"], old["spec"], errors)
-    found = _daemon_set_spec(daemon_set["spec"], TOLERANT_OF_NOTHING)
-    if found and old is not None:
-        found = _daemon_set_spec(daemon_set["spec"], template_options(old))
-    return errors + found
+    spec_errors = _daemon_set_spec(daemon_set["spec"], TOLERANT_OF_NOTHING)
+    if spec_errors and old is not None:
+        spec_errors = _daemon_set_spec(daemon_set["spec"], template_options(old))
+    return errors + spec_errors
 
 
 def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
@@ -147,23 +150,25 @@ def _daemon_set_spec(spec: Object, options: PodOptions) -> Errors:
             if strategy.get("rollingUpdate") is None:
                 errors.append(required("spec.updateStrategy.rollingUpdate"))
             else:
-                rolling = strategy["rollingUpdate"]
-                rolling_update_path = "spec.updateStrategy.rollingUpdate"
-                unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-                limits = ((unavailable, f"{rolling_update_path}.maxUnavailable"), (surge, f"{rolling_update_path}.maxSurge"))
-                for check in (validate_int_or_percent, validate_at_most_100_percent):
-                    for value, at in limits:
-                        check(value, at, errors)
-                has_unavailable, has_surge = int_or_percent_value(unavailable) != 0, int_or_percent_value(surge) != 0
-                if has_unavailable and has_surge:
-                    errors.append(invalid_value(f"{rolling_update_path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
-                elif not has_unavailable and not has_surge:
-                    errors.append(required(f"{rolling_update_path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
+                _validate_daemon_set_rolling_update(strategy["rollingUpdate"], errors)
         case _:
             shown = go_view("apps.DaemonSetUpdateStrategy", strategy)
             errors.append(not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete")))
     validate_nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit", errors)
     return errors
+
+
+def _validate_daemon_set_rolling_update(rolling: Object, errors: Errors) -> None:
+    path = "spec.updateStrategy.rollingUpdate"
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    for check in (validate_int_or_percent, validate_at_most_100_percent):
+        for value, at in ((unavailable, f"{path}.maxUnavailable"), (surge, f"{path}.maxSurge")):
+            check(value, at, errors)
+    has_unavailable, has_surge = int_or_percent_value(unavailable) != 0, int_or_percent_value(surge) != 0
+    if has_unavailable and has_surge:
+        errors.append(invalid_value(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero"))
+    elif not has_unavailable and not has_surge:
+        errors.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
 
 
 def validate_daemon_set_status_update(daemon_set: Object, old: Object) -> list[FieldError]:
@@ -200,12 +205,12 @@ ABOVE_REPLICAS = "cannot be greater than status.replicas"
 
 
 def validate_deployment(deployment: Object, old: Object | None = None) -> list[FieldError]:
-    found = _deployment_spec(deployment["spec"], TOLERANT_OF_NOTHING)
-    if found and old is not None:
-        found = _deployment_spec(deployment["spec"], template_options(old))
+    errors = _deployment_spec(deployment["spec"], TOLERANT_OF_NOTHING)
+    if errors and old is not None:
+        errors = _deployment_spec(deployment["spec"], template_options(old))
     if old is not None:
-        validate_selector_kept(deployment["spec"], old["spec"], found)
-    return found
+        validate_selector_kept(deployment["spec"], old["spec"], errors)
+    return errors
 
 
 def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
@@ -224,13 +229,13 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
             if rolling is None:
                 errors.append(required("spec.strategy.rollingUpdate", "this should be defaulted and never be nil"))
             else:
-                rolling_update_path = "spec.strategy.rollingUpdate"
+                at = "spec.strategy.rollingUpdate.maxUnavailable"
                 unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-                validate_int_or_percent(unavailable, f"{rolling_update_path}.maxUnavailable", errors)
-                validate_int_or_percent(surge, f"{rolling_update_path}.maxSurge", errors)
+                validate_int_or_percent(unavailable, at, errors)
+                validate_int_or_percent(surge, "spec.strategy.rollingUpdate.maxSurge", errors)
                 if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
-                    errors.append(invalid_value(f"{rolling_update_path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
-                validate_at_most_100_percent(unavailable, f"{rolling_update_path}.maxUnavailable", errors)
+                    errors.append(invalid_value(at, unavailable, "may not be 0 when `maxSurge` is 0"))
+                validate_at_most_100_percent(unavailable, at, errors)
         case _:
             shown = go_view("apps.DeploymentStrategy", strategy)
             errors.append(not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate")))
@@ -246,7 +251,7 @@ def _deployment_spec(spec: Object, options: PodOptions) -> Errors:
 
 
 def _validate_replicated_template(spec: Object, options: PodOptions, errors: Errors) -> None:
-    """``ValidatePodTemplateSpecForReplicaSet``."""
+    """Validate the template of a ReplicaSet or Deployment (``ValidatePodTemplateSpecForReplicaSet``)."""
     template, selector = spec.get("template") or {}, selector_of(spec)
     if selector is None:
         errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), "invalid label selector"))
@@ -276,17 +281,17 @@ def _validate_ready_and_available(status: Object, counts: tuple[str, ...], error
 
 def validate_below_replicas(status: Object, counts: tuple[str, ...], errors: Errors) -> None:
     for count in counts:
-        if (found := status.get(count, 0)) > status.get("replicas", 0):
-            errors.append(invalid_value(f"status.{count}", found, ABOVE_REPLICAS))
+        if (number := status.get(count, 0)) > status.get("replicas", 0):
+            errors.append(invalid_value(f"status.{count}", number, ABOVE_REPLICAS))
 
 
 def validate_replica_set(replica_set: Object, old: Object | None = None) -> list[FieldError]:
-    found = _replica_set_spec(replica_set["spec"], TOLERANT_OF_NOTHING)
-    if found and old is not None:
-        found = _replica_set_spec(replica_set["spec"], template_options(old))
+    errors = _replica_set_spec(replica_set["spec"], TOLERANT_OF_NOTHING)
+    if errors and old is not None:
+        errors = _replica_set_spec(replica_set["spec"], template_options(old))
     if old is not None:
-        validate_selector_kept(replica_set["spec"], old["spec"], found)
-    return found
+        validate_selector_kept(replica_set["spec"], old["spec"], errors)
+    return errors
 
 
 def _replica_set_spec(spec: Object, options: PodOptions) -> Errors:
@@ -320,7 +325,7 @@ LIMITED_COUNTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availa
 
 
 class _Tolerance(NamedTuple):
-    """What an update does not look at again: fields that cannot change, a template that was bad already."""
+    """The checks that an update leaves out: of fields that cannot change, of a template that was invalid already."""
 
     is_update: bool = False
     skips_template: bool = False
@@ -332,17 +337,15 @@ def validate_stateful_set(stateful_set: Object, old: Object | None = None) -> li
         return _validate_spec(spec, TOLERANT_OF_NOTHING, _Tolerance())
     tolerance = _Tolerance(is_update=True)
     errors = _validate_spec(spec, TOLERANT_OF_NOTHING, tolerance)
-    if errors:  # only then does it matter what the old object had
+    if errors:  # tolerate what the old object had already
         options = template_options(old)
         skips = bool(_validate_spec(old["spec"], options, tolerance))
         errors = _validate_spec(spec, options, tolerance._replace(skips_template=skips))
-    if not semantically_equal(_without_mutable(spec), _without_mutable(old["spec"])):
+    immutable, old_immutable = ({field: value for field, value in each.items() if field not in MUTABLE}
+                                for each in (spec, old["spec"]))
+    if not semantically_equal(immutable, old_immutable):
         errors.append(forbidden_field("spec", SPEC_KEPT))
     return errors
-
-
-def _without_mutable(spec: Object) -> Object:
-    return {field: value for field, value in spec.items() if field not in MUTABLE}
 
 
 def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> Errors:
@@ -370,11 +373,10 @@ def _validate_spec(spec: Object, options: PodOptions, tolerance: _Tolerance) -> 
     if selector is None:
         errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), ""))
     else:
-        template = _with_claims(spec)
         if not selector.is_empty():
-            validate_selected(template, selector, "spec.template", errors)
+            validate_selected(_with_claims(spec), selector, "spec.template", errors)
         if not tolerance.skips_template:
-            validate_pod_template(template, options, "spec.template", errors)
+            validate_pod_template(_with_claims(spec), options, "spec.template", errors)
     template = spec.get("template") or {}
     validate_restart_policy(template, ("Always",), "spec.template", errors)
     forbid_active_deadline(template, "StatefulSet", "spec.template", errors)
@@ -392,35 +394,28 @@ def _validate_strategy(strategy: Object, path: str, errors: Errors) -> None:
                 errors.append(invalid_value(at, shown, "only allowed for updateStrategy 'RollingUpdate'"))
         case "RollingUpdate":
             if rolling is not None:
-                _validate_rolling_update(rolling, at, errors)
+                validate_nonnegative(rolling.get("partition"), f"{at}.partition", errors)
+            if rolling is not None and (unavailable := rolling.get("maxUnavailable")) is not None:
+                validate_int_or_percent(unavailable, f"{at}.maxUnavailable", errors)
+                if int_or_percent_value(unavailable) == 0:
+                    errors.append(invalid_value(f"{at}.maxUnavailable", unavailable, "cannot be 0"))
+                validate_at_most_100_percent(unavailable, f"{at}.maxUnavailable", errors)
         case _:
             shown = go_view("apps.StatefulSetUpdateStrategy", strategy)
             errors.append(invalid_value(path, shown, "must be 'RollingUpdate' or 'OnDelete'"))
 
 
-def _validate_rolling_update(rolling: Object, path: str, errors: Errors) -> None:
-    validate_nonnegative(rolling.get("partition"), f"{path}.partition", errors)
-    unavailable, at = rolling.get("maxUnavailable"), f"{path}.maxUnavailable"
-    if unavailable is not None:
-        validate_int_or_percent(unavailable, at, errors)
-        if int_or_percent_value(unavailable) == 0:
-            errors.append(invalid_value(at, unavailable, "cannot be 0"))
-        validate_at_most_100_percent(unavailable, at, errors)
-
-
 def _with_claims(spec: Object) -> Object:
-    """The template as its pods will be: the controller sets host name and subdomain, and adds the claims."""
+    """Return the template as the controller makes pods of it: it sets host name and subdomain, and adds the claims."""
     template: Object = spec.get("template") or {}
     pod_spec, claims = template.get("spec") or {}, spec.get("volumeClaimTemplates") or ()
     if not claims and not pod_spec.get("hostname") and not pod_spec.get("subdomain"):
         return template
     names = [(claim.get("metadata") or {}).get("name", "") for claim in claims]
     own = [volume for volume in pod_spec.get("volumes") or () if volume.get("name", "") not in names]
-    made = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
-    changed = {**pod_spec, "volumes": [*made, *own]}
-    for field in ("hostname", "subdomain"):
-        changed.pop(field, None)
-    return {**template, "spec": changed}
+    added = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    kept = {field: value for field, value in pod_spec.items() if field not in ("hostname", "subdomain")}
+    return {**template, "spec": {**kept, "volumes": [*added, *own]}}
 
 
 def validate_stateful_set_status_update(stateful_set: Object, old: Object) -> list[FieldError]:
@@ -430,8 +425,8 @@ def validate_stateful_set_status_update(stateful_set: Object, old: Object) -> li
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     validate_below_replicas(status, LIMITED_COUNTS, errors)
     if (available := status.get("availableReplicas", 0)) > status.get("readyReplicas", 0):
-        why = "cannot be greater than status.readyReplicas"
-        errors.append(invalid_value("status.availableReplicas", available, why))
+        detail = "cannot be greater than status.readyReplicas"
+        errors.append(invalid_value("status.availableReplicas", available, detail))
     validate_count_status(status, old.get("status") or {}, (), errors)
     return errors
 
@@ -461,7 +456,7 @@ def validate_replication_controller(controller: Object, old: Object | None = Non
 
 
 def validate_template_object(obj: Object, old: Object | None = None) -> list[FieldError]:
-    """A PodTemplate."""
+    """Validate a PodTemplate."""
     errors: Errors = []
     options = PodOptions()
     if old is not None:

@@ -17,7 +17,7 @@ from kubepy.apiserver.validation.fields import (
 from kubepy.apiserver.validation.resources import validate_container_resource_name
 
 METRIC_TYPES = ("ContainerResource", "External", "Object", "Pods", "Resource")
-# The field of each type; in upstream's order of looking at them.
+# The field of each type, in the order in which upstream checks them.
 METRIC_FIELDS = {"Object": "object", "External": "external", "Pods": "pods", "Resource": "resource",
                  "ContainerResource": "containerResource"}
 TARGET_TYPES = ("Utilization", "Value", "AverageValue")
@@ -49,18 +49,19 @@ def validate_autoscaler(autoscaler: Object, old: Object | None = None) -> list[F
             errors.append(required(f"{metric_path}.type", "must specify a metric source type"))
         if kind not in METRIC_TYPES:
             errors.append(not_supported(f"{metric_path}.type", kind, METRIC_TYPES))
-        given = [field for field in METRIC_FIELDS.values() if metric.get(field) is not None]
-        if given:
-            _validate_source(given[0], metric[given[0]], f"{metric_path}.{given[0]}", errors)
+        present = [field for field in METRIC_FIELDS.values() if metric.get(field) is not None]
+        if present:
+            _validate_source(present[0], metric[present[0]], f"{metric_path}.{present[0]}", errors)
         expected = METRIC_FIELDS.get(kind)
-        if expected is not None and expected not in given:
-            errors.append(required(f"{metric_path}.{expected}", "must populate information for the given metric source"))
-        if len(given) != 1:
+        if expected is not None and expected not in present:
+            detail = "must populate information for the given metric source"
+            errors.append(required(f"{metric_path}.{expected}", detail))
+        if len(present) != 1:
             errors.extend(forbidden_field(f"{metric_path}.{field}", "must populate the given metric source only")
-                          for field in given if field != expected)
-    if spec.get("minReplicas") == 0 and not any(one.get("type") in ("Object", "External") for one in metrics):
-        why = "must specify at least one Object or External metric to support scaling to zero replicas"
-        errors.append(forbidden_field("spec.metrics", why))
+                          for field in present if field != expected)
+    if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
+        detail = "must specify at least one Object or External metric to support scaling to zero replicas"
+        errors.append(forbidden_field("spec.metrics", detail))
     for direction in ("scaleUp", "scaleDown"):
         if (rules := (spec.get("behavior") or {}).get(direction)) is not None:
             _validate_rules(rules, f"spec.behavior.{direction}", errors)
@@ -78,8 +79,8 @@ def _validate_reference(reference: Object, path: str, errors: Errors, *, any_ver
     if any_version:
         return
     if version.count("/") > 1:
-        why = f"unexpected GroupVersion string: {version}"
-        errors.append(invalid_value(f"{path}.apiVersion", version, why))
+        detail = f"unexpected GroupVersion string: {version}"
+        errors.append(invalid_value(f"{path}.apiVersion", version, detail))
     elif not core and not version.rpartition("/")[0]:
         errors.append(invalid_value(f"{path}.apiVersion", version, "apiVersion must specify API group"))
 
@@ -126,25 +127,25 @@ def _validate_source(field: str, source: Object, path: str, errors: Errors) -> N
 
 
 def _validate_target_values(field: str, target: Object, path: str, errors: Errors) -> None:
-    """Which of the values a kind of source takes."""
-    value, average, utilization = (target.get(one) for one in ("value", "averageValue", "averageUtilization"))
+    """Require the values that a kind of source takes."""
+    value, average, utilization = (target.get(name) for name in ("value", "averageValue", "averageUtilization"))
     if field in ("resource", "containerResource"):
         if utilization is None and average is None:
-            why = "must set either a target raw value or a target utilization"
-            errors.append(required(f"{path}.averageUtilization", why))
+            detail = "must set either a target raw value or a target utilization"
+            errors.append(required(f"{path}.averageUtilization", detail))
         if utilization is not None and average is not None:
-            why = "may not set both a target raw value and a target utilization"
-            errors.append(forbidden_field(f"{path}.averageValue", why))
+            detail = "may not set both a target raw value and a target utilization"
+            errors.append(forbidden_field(f"{path}.averageValue", detail))
     elif field == "pods":
         if average is None:
             errors.append(required(f"{path}.averageValue", "must specify a positive target averageValue"))
     elif value is None and average is None:
-        why = ("must set either a target value or averageValue" if field == "object"
-               else "must set either a target value for metric or a per-pod target")
-        errors.append(required(f"{path}.averageValue", why))
+        detail = ("must set either a target value or averageValue" if field == "object"
+                  else "must set either a target value for metric or a per-pod target")
+        errors.append(required(f"{path}.averageValue", detail))
     elif field == "external" and value is not None and average is not None:
-        why = "may not set both a target value for metric and a per-pod target"
-        errors.append(forbidden_field(f"{path}.value", why))
+        detail = "may not set both a target value for metric and a per-pod target"
+        errors.append(forbidden_field(f"{path}.value", detail))
 
 
 # --- behaviour ----------------------------------------------------------------------------------------------------
@@ -167,8 +168,8 @@ def _validate_rules(rules: Object, path: str, errors: Errors) -> None:
             if policy.get(field, 0) <= 0:
                 errors.append(invalid_value(f"{path}.policies[{index}].{field}", policy.get(field, 0), NOT_POSITIVE))
         if policy.get("periodSeconds", 0) > MAX_PERIOD:
-            why = f"must be less than or equal to {MAX_PERIOD}"
-            errors.append(invalid_value(f"{path}.policies[{index}].periodSeconds", policy["periodSeconds"], why))
+            detail = f"must be less than or equal to {MAX_PERIOD}"
+            errors.append(invalid_value(f"{path}.policies[{index}].periodSeconds", policy["periodSeconds"], detail))
     tolerance = rules.get("tolerance")
     if tolerance is not None and Quantity.parse(tolerance).nanos < 0:
         errors.append(invalid_value(f"{path}.tolerance", tolerance, NEGATIVE))

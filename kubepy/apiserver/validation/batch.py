@@ -29,7 +29,11 @@ from kubepy.apiserver.validation.fields import (
 from kubepy.apiserver.validation.formats import domain_prefixed_path
 from kubepy.apiserver.validation.pods.options import PodOptions
 from kubepy.apiserver.validation.pods.spec import template_labels, validate_pod_template, validate_selected
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api.values import cron
 
 LEGACY_LABELS = ("controller-uid", "job-name")
 LABELS = ("batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name")
@@ -43,8 +47,7 @@ def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
     errors = _validate_job(job, TOLERANT_OF_NOTHING, old)
     if errors and old is not None:
         options = template_options(old)
-        invalid_selector = has_invalid_label_value(old["spec"].get("selector"))
-        if invalid_selector:
+        if has_invalid_label_value(old["spec"].get("selector")):
             options = options._replace(allow_invalid_selector_values=True)
         errors = _validate_job(job, options, old)
     if old is not None:
@@ -54,7 +57,8 @@ def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
             if spec.get("completionMode") != "Indexed":
                 errors.append(invalid_value("spec.completions", new, IMMUTABLE))
             elif new is not None and new != spec.get("parallelism"):
-                errors.append(invalid_value("spec.completions", new, "can only be modified in tandem with spec.parallelism"))
+                detail = "can only be modified in tandem with spec.parallelism"
+                errors.append(invalid_value("spec.completions", new, detail))
         if not semantically_equal(spec.get("selector"), old_spec.get("selector")):
             errors.append(invalid_value("spec.selector", selector_view(spec.get("selector")), IMMUTABLE))
         _validate_template_kept(job, old, errors)
@@ -68,24 +72,8 @@ def validate_job(job: Object, old: Object | None = None) -> list[FieldError]:
 def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Errors:
     errors: Errors = []
     spec = job["spec"]
-    before = template_labels((old or job)["spec"].get("template") or {}) or {}
-    # The server makes selector and labels from the job's uid; a client may not bring others.
-    with_prefix = old is None or all(key in before for key in LABELS)
-    selector_spec = job["spec"]
-    if not selector_spec.get("manualSelector") and selector_spec.get("selector") is not None:
-        expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
-        if with_prefix:
-            expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
-        labels = template_labels(selector_spec.get("template") or {}) or {}
-        for name, value in expected.items():
-            at = f"spec.template.metadata.labels[{name}]"
-            if name not in labels:
-                errors.append(required(at, f"must be '{value}'"))
-            elif labels[name] != value:
-                errors.append(invalid_value(at, labels, f"must be '{value}'"))
-        selector = selector_of(selector_spec)
-        if selector is not None and not selector.matches(expected):
-            errors.append(invalid_value("spec.selector", selector_view(selector_spec["selector"]), "`selector` not auto-generated"))
+    if not spec.get("manualSelector") and spec.get("selector") is not None:
+        _validate_generated_selector(job, old, errors)
     validate_job_spec(spec, options, "spec", errors)
     if spec.get("selector") is None:
         errors.append(required("spec.selector"))
@@ -97,19 +85,34 @@ def _validate_job(job: Object, options: PodOptions, old: Object | None) -> Error
     if spec.get("completionMode") == "Indexed" and (spec.get("completions") or 0) > 0:
         last = f"{name_of(job)}-{spec['completions'] - 1}"
         if dns1123_label(last):
-            why = f"will not able to create pod with invalid DNS label: {last}"
-            errors.append(invalid_value("metadata.name", name_of(job), why))
+            detail = f"will not able to create pod with invalid DNS label: {last}"
+            errors.append(invalid_value("metadata.name", name_of(job), detail))
     return errors
 
 
-# --- selector -----------------------------------------------------------------------------------------------------
+def _validate_generated_selector(job: Object, old: Object | None, errors: Errors) -> None:
+    """Require the selector and labels that the server makes from the job's uid and name."""
+    spec, old_labels = job["spec"], template_labels((old or job)["spec"].get("template") or {}) or {}
+    expected = dict(zip(LEGACY_LABELS, (uid_of(job), name_of(job)), strict=True))
+    if old is None or all(key in old_labels for key in LABELS):
+        expected |= dict(zip(LABELS, (uid_of(job), name_of(job)), strict=True))
+    labels = template_labels(spec.get("template") or {}) or {}
+    for name, value in expected.items():
+        at = f"spec.template.metadata.labels[{name}]"
+        if name not in labels:
+            errors.append(required(at, f"must be '{value}'"))
+        elif labels[name] != value:
+            errors.append(invalid_value(at, labels, f"must be '{value}'"))
+    selector = selector_of(spec)
+    if selector is not None and not selector.matches(expected):
+        errors.append(invalid_value("spec.selector", selector_view(spec["selector"]), "`selector` not auto-generated"))
 
 
 # --- spec ---------------------------------------------------------------------------------------------------------
 
 
 def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Errors) -> None:
-    """``validateJobSpec``: of a job and of the template of one."""
+    """Validate the spec of a job or of a CronJob's template (``validateJobSpec``)."""
     for count in COUNTS:
         validate_nonnegative(spec.get(count), f"{path}.{count}", errors)
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
@@ -125,23 +128,22 @@ def validate_job_spec(spec: Object, options: PodOptions, path: str, errors: Erro
     elif mode in (None, "NonIndexed"):
         errors.extend(invalid_value(f"{path}.{field}", spec[field], NEEDS_INDEXES)
                       for field in ("backoffLimitPerIndex", "maxFailedIndexes") if spec.get(field) is not None)
-    if spec.get("podFailurePolicy") is not None or spec.get("successPolicy") is not None:
-
-        if spec.get("podFailurePolicy") is not None:
-            validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
-        if spec.get("successPolicy") is not None:
-            validate_success_policy(spec, f"{path}.successPolicy", errors)
+    if spec.get("podFailurePolicy") is not None:
+        validate_pod_failure_policy(spec, f"{path}.podFailurePolicy", errors)
+    if spec.get("successPolicy") is not None:
+        validate_success_policy(spec, f"{path}.successPolicy", errors)
     replacement = spec.get("podReplacementPolicy")
     allowed = ("Failed",) if spec.get("podFailurePolicy") is not None else ("Failed", "TerminatingOrFailed")
     validate_optional_choice(replacement, allowed, f"{path}.podReplacementPolicy", errors)
     validate_pod_template(spec.get("template") or {}, options, f"{path}.template", errors)
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
+    at = f"{path}.template.spec.restartPolicy"
     if policy in ("", "Always"):
-        errors.append(required(f"{path}.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"'))
+        errors.append(required(at, 'valid values: "OnFailure", "Never"'))
     elif policy not in ("OnFailure", "Never"):
-        errors.append(not_supported(f"{path}.template.spec.restartPolicy", policy, ("OnFailure", "Never")))
+        errors.append(not_supported(at, policy, ("OnFailure", "Never")))
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        errors.append(invalid_value(f"{path}.template.spec.restartPolicy", policy, 'only "Never" is supported when podFailurePolicy is specified'))
+        errors.append(invalid_value(at, policy, 'only "Never" is supported when podFailurePolicy is specified'))
 
 
 def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
@@ -150,8 +152,8 @@ def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
     if completions is None:
         errors.append(required(f"{path}.completions", "when completion mode is Indexed"))
     if parallelism > MANY:
-        why = f"must be less than or equal to {MANY} when completion mode is Indexed"
-        errors.append(invalid_value(f"{path}.parallelism", parallelism, why))
+        detail = f"must be less than or equal to {MANY} when completion mode is Indexed"
+        errors.append(invalid_value(f"{path}.parallelism", parallelism, detail))
     if completions is not None and failed is not None and failed > completions:
         errors.append(invalid_value(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions"))
     if failed is not None and failed > MANY:
@@ -161,8 +163,8 @@ def _validate_indexed(spec: Object, path: str, errors: Errors) -> None:
         if failed is None:
             errors.append(required(f"{path}.maxFailedIndexes", f"must be specified when completions is above {MANY}"))
         if parallelism > MANY_PARALLEL:
-            why = f"must be less than or equal to {MANY_PARALLEL} {tail}"
-            errors.append(invalid_value(f"{path}.parallelism", parallelism, why))
+            detail = f"must be less than or equal to {MANY_PARALLEL} {tail}"
+            errors.append(invalid_value(f"{path}.parallelism", parallelism, detail))
         if (failed or 0) > MANY_FAILED:
             errors.append(invalid_value(f"{path}.maxFailedIndexes", failed,
                                         f"must be less than or equal to {MANY_FAILED} {tail}"))
@@ -176,38 +178,38 @@ KEPT = (("completionMode", ""), ("podFailurePolicy", "*batch.PodFailurePolicy"),
 
 
 def _validate_template_kept(job: Object, old: Object, errors: Errors) -> None:
-    """The template stays, but for where pods run and what they ask for while the job is suspended."""
+    """Refuse changes of the template, but of scheduling and resources while the job is suspended and has no pods."""
     new_template, old_template = job["spec"].get("template") or {}, old["spec"].get("template") or {}
     if semantically_equal(new_template, old_template):
         return
-    suspended = bool(old["spec"].get("suspend"))
-    if suspended and _is_idle(old):
-        spec, new_spec = dict(old_template.get("spec") or {}), new_template.get("spec") or {}
-        for field in ("nodeSelector", "tolerations", "schedulingGates"):
-            spec[field] = new_spec.get(field)
-        affinity = {**(spec.get("affinity") or {}), "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity")}
-        kept = {kind: value for kind, value in affinity.items() if value is not None}
-        spec["affinity"] = kept or new_spec.get("affinity")
-        old = {**old_template, "spec": {field: value for field, value in spec.items() if value is not None}}
-        spec, new_spec = dict(old.get("spec") or {}), new_template.get("spec") or {}
-        for field in ("containers", "initContainers"):
-            before, after = spec.get(field) or [], new_spec.get(field) or []
-            if before and len(before) == len(after):
-                spec[field] = [{**one, "resources": other.get("resources", {})} if one.get("name") == other.get("name")
-                               else one for one, other in zip(before, after, strict=True)]
-        expected = {**old, "spec": spec}
-        if not semantically_equal(new_template.get("spec"), expected.get("spec")):
-            shown = go_view("core.PodSpec", new_template.get("spec"))
-            errors.append(invalid_value("spec.template.spec", shown, IMMUTABLE))
-    else:
+    status: dict[str, Any] = old.get("status") or {}
+    is_suspended = any(condition.get("type") == "Suspended" and condition.get("status") == "True"
+                       for condition in status.get("conditions") or ())
+    is_idle = (status.get("startTime") is None or is_suspended) and not status.get("active")
+    if not (old["spec"].get("suspend") and is_idle):
         errors.append(invalid_value("spec.template", go_view("core.PodTemplateSpec", new_template), IMMUTABLE))
+    elif not semantically_equal(new_template.get("spec"),
+                                _with_mutable_fields(old_template.get("spec") or {}, new_template.get("spec") or {})):
+        shown = go_view("core.PodSpec", new_template.get("spec"))
+        errors.append(invalid_value("spec.template.spec", shown, IMMUTABLE))
 
 
-def _is_idle(job: Object) -> bool:
-    status: dict[str, Any] = job.get("status") or {}
-    stopped = any(one.get("type") == "Suspended" and one.get("status") == "True"
-                  for one in status.get("conditions") or ())
-    return (status.get("startTime") is None or stopped) and not status.get("active")
+def _with_mutable_fields(old_spec: Object, new_spec: Object) -> Object:
+    """Return the old pod spec with the fields of the new one that may change while a job is suspended."""
+    spec = dict(old_spec)
+    for field in ("nodeSelector", "tolerations", "schedulingGates"):
+        spec[field] = new_spec.get(field)
+    affinity = {**(spec.get("affinity") or {}), "nodeAffinity": (new_spec.get("affinity") or {}).get("nodeAffinity")}
+    kept = {kind: value for kind, value in affinity.items() if value is not None}
+    spec["affinity"] = kept or new_spec.get("affinity")
+    spec = {field: value for field, value in spec.items() if value is not None}
+    for field in ("containers", "initContainers"):
+        containers, new_containers = spec.get(field) or [], new_spec.get(field) or []
+        if containers and len(containers) == len(new_containers):
+            spec[field] = [{**container, "resources": new_container.get("resources", {})}
+                           if container.get("name") == new_container.get("name") else container
+                           for container, new_container in zip(containers, new_containers, strict=True)]
+    return spec
 
 
 # --- cron jobs ----------------------------------------------------------------------------------------------------
@@ -230,21 +232,7 @@ def _job_spec(spec: Object) -> Object:
 def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -> Errors:
     errors: Errors = []
     old_spec: Object = (old or {}).get("spec") or {}
-    from kubepy.api.values import cron
-    schedule, path = spec.get("schedule", ""), "spec.schedule"
-    if not schedule:
-        errors.append(required(path))
-    else:
-        try:
-            cron.parse(schedule)
-        except cron.CronError as error:
-            errors.append(invalid_value(path, schedule, str(error)))
-        if "TZ" in schedule:
-            if "TZ" not in old_spec.get("schedule", ""):
-                why = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-                errors.append(invalid_value(path, schedule, why))
-            elif spec.get("timeZone") is not None:
-                errors.append(invalid_value(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+    _validate_schedule(spec, old_spec.get("schedule", ""), errors)
     validate_nonnegative(spec.get("startingDeadlineSeconds"), "spec.startingDeadlineSeconds", errors)
     zone = spec.get("timeZone")
     if zone is not None and zone != old_spec.get("timeZone"):
@@ -263,18 +251,34 @@ def _validate_cron_spec(spec: Object, old: Object | None, options: PodOptions) -
     return errors
 
 
-def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
-    from kubepy.api.values.cron import is_time_zone
+def _validate_schedule(spec: Object, old_schedule: str, errors: Errors) -> None:
+    schedule, path = spec.get("schedule", ""), "spec.schedule"
+    if not schedule:
+        errors.append(required(path))
+        return
+    try:
+        cron.parse(schedule)
+    except cron.CronError as error:
+        errors.append(invalid_value(path, schedule, str(error)))
+    if "TZ" not in schedule:
+        return
+    if "TZ" not in old_schedule:
+        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        errors.append(invalid_value(path, schedule, detail))
+    elif spec.get("timeZone") is not None:
+        errors.append(invalid_value(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
 
+
+def _validate_time_zone(zone: str, path: str, errors: Errors) -> None:
     if not zone:
         errors.append(invalid_value(path, zone, "timeZone must be nil or non-empty string"))
     elif not all(re.fullmatch(r"[A-Za-z._0-9+][A-Za-z._0-9+-]{0,13}", part) and part not in (".", "..")
                  for part in zone.split("/")):
         errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
     elif zone.lower() == "local":
-        why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        errors.append(invalid_value(path, zone, why))
-    elif not is_time_zone(zone):
+        detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        errors.append(invalid_value(path, zone, detail))
+    elif not cron.is_time_zone(zone):
         errors.append(invalid_value(path, zone, printable(f"unknown time zone {zone}")))
 
 
@@ -291,9 +295,9 @@ def _listed(values: tuple[str, ...]) -> str:
     return f"valid values: [{quoted}]"
 
 
-def _omitted(path: str, why: str) -> FieldError:
-    """An error that does not show its value."""
-    return FieldError("FieldValueInvalid", path, f"Invalid value: {why}")
+def _omitted(path: str, detail: str) -> FieldError:
+    """Return an error that does not show its value."""
+    return FieldError("FieldValueInvalid", path, f"Invalid value: {detail}")
 
 
 def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None:
@@ -301,7 +305,8 @@ def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None
     if len(rules) > 20:
         errors.append(too_many(f"{path}.rules", len(rules), 20))
     pod_spec = (spec.get("template") or {}).get("spec") or {}
-    names = {one.get("name") for field in ("containers", "initContainers") for one in pod_spec.get(field) or ()}
+    names = {container.get("name") for field in ("containers", "initContainers")
+             for container in pod_spec.get(field) or ()}
     for index, rule in enumerate(rules):
         rule_path = f"{path}.rules[{index}]"
         action, codes, conditions = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions") or []
@@ -314,19 +319,23 @@ def validate_pod_failure_policy(spec: Object, path: str, errors: Errors) -> None
         if codes is not None:
             _validate_exit_codes(codes, names, f"{rule_path}.onExitCodes", errors)
         if conditions:
-            if len(conditions) > 20:
-                errors.append(too_many(f"{rule_path}.onPodConditions", len(conditions), 20))
-            for position, pattern in enumerate(conditions):
-                at, kind, status = f"{rule_path}.onPodConditions[{position}]", pattern.get("type", ""), pattern.get("status", "")
-                validate_format(kind, label_key(kind), f"{at}.type", errors)
-                if not status:
-                    errors.append(required(f"{at}.status", _listed(STATUSES)))
-                elif status not in STATUSES:
-                    errors.append(not_supported(f"{at}.status", status, STATUSES))
+            _validate_pod_conditions(conditions, f"{rule_path}.onPodConditions", errors)
         if codes is not None and conditions:
             errors.append(_omitted(rule_path, "specifying both OnExitCodes and OnPodConditions is not supported"))
         if codes is None and not conditions:
             errors.append(_omitted(rule_path, "specifying one of OnExitCodes and OnPodConditions is required"))
+
+
+def _validate_pod_conditions(patterns: list[Object], path: str, errors: Errors) -> None:
+    if len(patterns) > 20:
+        errors.append(too_many(path, len(patterns), 20))
+    for index, pattern in enumerate(patterns):
+        at, kind, status = f"{path}[{index}]", pattern.get("type", ""), pattern.get("status", "")
+        validate_format(kind, label_key(kind), f"{at}.type", errors)
+        if not status:
+            errors.append(required(f"{at}.status", _listed(STATUSES)))
+        elif status not in STATUSES:
+            errors.append(not_supported(f"{at}.status", status, STATUSES))
 
 
 def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Errors) -> None:
@@ -336,8 +345,8 @@ def _validate_exit_codes(codes: Object, names: set[str], path: str, errors: Erro
     elif operator not in OPERATORS:
         errors.append(not_supported(f"{path}.operator", operator, OPERATORS))
     if container is not None and container not in names:
-        why = "must be one of the container or initContainer names in the pod template"
-        errors.append(invalid_value(f"{path}.containerName", container, why))
+        detail = "must be one of the container or initContainer names in the pod template"
+        errors.append(invalid_value(f"{path}.containerName", container, detail))
     if not values:
         errors.append(invalid_value(f"{path}.values", codes.get("values"), "at least one value is required"))
     elif len(values) > 255:
@@ -362,8 +371,8 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
         return
     rules = policy.get("rules") or []
     if not rules:
-        why = "at least one rules must be specified when the successPolicy is specified"
-        errors.append(required(f"{path}.rules", why))
+        detail = "at least one rules must be specified when the successPolicy is specified"
+        errors.append(required(f"{path}.rules", detail))
     if len(rules) > 20:
         errors.append(too_many(f"{path}.rules", len(rules), 20))
     for index, rule in enumerate(rules):
@@ -379,22 +388,23 @@ def validate_success_policy(spec: Object, path: str, errors: Errors) -> None:
             try:
                 total = count_indexes(indexes, completions)
             except ValueError as error:
-                why = f"error parsing succeededIndexes: {error}"
-                errors.append(invalid_value(f"{rule_path}.succeededIndexes", indexes, why))
+                detail = f"error parsing succeededIndexes: {error}"
+                errors.append(invalid_value(f"{rule_path}.succeededIndexes", indexes, detail))
         if count is None:
             continue
         at = f"{rule_path}.succeededCount"
         validate_nonnegative(count, at, errors)
         if count > completions:
-            why = f"must be less than or equal to {completions} (the number of specified completions)"
-            errors.append(invalid_value(at, count, why))
+            detail = f"must be less than or equal to {completions} (the number of specified completions)"
+            errors.append(invalid_value(at, count, detail))
         if indexes is not None and count > total:
-            why = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
-            errors.append(invalid_value(at, count, why))
+            detail = (f"must be less than or equal to {total} "
+                      "(the number of indexes in the specified succeededIndexes field)")
+            errors.append(invalid_value(at, count, detail))
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """How many indexes ``0,2-4`` names. Raises ValueError."""
+    """Return the number of indexes in ``0,2-4``. Raises ValueError."""
     total, last = 0, -1
     for interval in text.split(",") if text else ():
         low, high = _parse_interval(interval, completions)
@@ -406,12 +416,13 @@ def count_indexes(text: str, completions: int) -> int:
 
 
 def first_common_index(text: str, other: str, completions: int) -> int | None:
-    """The lowest index that both name; what cannot be read names none."""
-    return min((max(one[0], two[0]) for one in _readable(text, completions) for two in _readable(other, completions)
-                if one[0] <= two[1] and two[0] <= one[1]), default=None)
+    """Return the lowest index that is in both texts; intervals that cannot be parsed count as empty."""
+    return min((max(low, other_low) for low, high in _valid_intervals(text, completions)
+                for other_low, other_high in _valid_intervals(other, completions)
+                if low <= other_high and other_low <= high), default=None)
 
 
-def _readable(text: str, completions: int) -> list[tuple[int, int]]:
+def _valid_intervals(text: str, completions: int) -> list[tuple[int, int]]:
     intervals = []
     for interval in text.split(","):
         with suppress(ValueError):
@@ -424,16 +435,15 @@ def _parse_interval(text: str, completions: int) -> tuple[int, int]:
     if len(parts) > 2:
         raise ValueError(f"the fragment {quote(text)} violates the requirement that an index interval can have at most "
                          "two parts separated by '-'")
-    low, high = (_parse_index(part, completions) for part in (parts[0], parts[-1]))
+    indexes = []
+    for part in (parts[0], parts[-1]):
+        index = int_or_none(part)
+        if index is None:
+            raise ValueError(f"cannot convert string to integer for index: {quote(part)}")
+        if index >= completions:
+            raise ValueError(f"too large index: {quote(part)}")
+        indexes.append(index)
+    low, high = indexes
     if len(parts) == 2 and low >= high:
         raise ValueError(f"non-increasing order, previous: {low}, current: {high}")
     return low, high
-
-
-def _parse_index(text: str, completions: int) -> int:
-    index = int_or_none(text)
-    if index is None:
-        raise ValueError(f"cannot convert string to integer for index: {quote(text)}")
-    if index >= completions:
-        raise ValueError(f"too large index: {quote(text)}")
-    return index

@@ -9,13 +9,16 @@ from kubepy.api.values.quantity import NANO, Quantity
 from kubepy.apiserver.validation.fields import (
     NOT_POSITIVE,
     Errors,
+    go_diff,
     label_key,
     semantically_equal,
     validate_format,
     validate_label_selector,
     validate_labels,
     validate_optional_choice,
+    validate_required,
 )
+from kubepy.apiserver.validation.metadata import validate_annotations
 from kubepy.quoting import quote
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -45,28 +48,29 @@ def validate_claim_spec(spec: Object, path: str, errors: Errors, *, allow_invali
         validate_format(name, dns1123_subdomain(name), f"{path}.storageClassName", errors)
     validate_optional_choice(spec.get("volumeMode"), VOLUME_MODES, f"{path}.volumeMode", errors)
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    for field, given in (("dataSource", source), ("dataSourceRef", reference)):
-        if given is not None:
-            item_path = f"{path}.{field}"
-            for source_field in ("name", "kind"):
-                if not given.get(source_field):
-                    errors.append(required(f"{item_path}.{source_field}"))
-            group, kind = given.get("apiGroup") or "", given.get("kind", "")
-            if not group and kind != "PersistentVolumeClaim":
-                why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-                errors.append(invalid_value(item_path, kind, why))
-            if group and not allow_invalid_group:
-                validate_format(group, dns1123_subdomain(group), f"{item_path}.apiGroup", errors)
-            if namespace := given.get("namespace"):
-                validate_format(namespace, dns1123_label(namespace), f"{item_path}.namespace", errors)
+    for field, data_source in (("dataSource", source), ("dataSourceRef", reference)):
+        if data_source is not None:
+            _validate_data_source(data_source, f"{path}.{field}", errors, allow_invalid_group=allow_invalid_group)
     if source is not None and reference is not None:
         if reference.get("namespace"):
-            why = "may not be specified when dataSourceRef.namespace is specified"
-            errors.append(invalid_value(path, {}, why))
+            detail = "may not be specified when dataSourceRef.namespace is specified"
+            errors.append(invalid_value(path, {}, detail))
         elif any(source.get(field) != reference.get(field) for field in ("apiGroup", "kind", "name")):
             errors.append(invalid_value(path, {}, "must match dataSourceRef"))
     if name := spec.get("volumeAttributesClassName"):
         validate_format(name, dns1123_subdomain(name), f"{path}.volumeAttributesClassName", errors)
+
+
+def _validate_data_source(source: Object, path: str, errors: Errors, *, allow_invalid_group: bool) -> None:
+    validate_required(source, ("name", "kind"), path, errors)
+    group, kind = source.get("apiGroup") or "", source.get("kind", "")
+    if not group and kind != "PersistentVolumeClaim":
+        detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+        errors.append(invalid_value(path, kind, detail))
+    if group and not allow_invalid_group:
+        validate_format(group, dns1123_subdomain(group), f"{path}.apiGroup", errors)
+    if namespace := source.get("namespace"):
+        validate_format(namespace, dns1123_label(namespace), f"{path}.namespace", errors)
 
 
 def validate_access_modes(modes: list[str], path: str, errors: Errors) -> None:
@@ -76,11 +80,9 @@ def validate_access_modes(modes: list[str], path: str, errors: Errors) -> None:
 
 
 def validate_claim_template(template: Object, path: str, errors: Errors) -> None:
-    """The template of an ephemeral volume: of its metadata only labels and annotations may be given."""
+    """Validate the template of an ephemeral volume, whose metadata may have labels and annotations only."""
     metadata = template.get("metadata") or {}
     if annotations := metadata.get("annotations"):
-        from kubepy.apiserver.validation.metadata import validate_annotations
-
         errors.extend(validate_annotations(annotations, f"{path}.metadata.annotations"))
     validate_labels(metadata.get("labels"), f"{path}.metadata.labels", errors)
     errors.extend(forbidden_field(f"{path}.metadata.{field}", "cannot be set")
@@ -98,22 +100,20 @@ def validate_claim(claim: Object) -> list[FieldError]:
 
 
 def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
-    """A bound claim may only grow and change its attributes class."""
+    """Validate an update; a bound claim may only grow and change its attributes class."""
     errors: Errors = []
     spec, old_spec = claim["spec"], old["spec"]
     source = old_spec.get("dataSource") or old_spec.get("dataSourceRef") or {}
     validate_claim_spec(spec, "spec", errors, allow_invalid_group=source.get("apiGroup") is not None)
-    munged, before = _without_mutable_fields(claim, old)
+    compared, old_compared = _with_immutable_fields_only(claim, old)
     if not _class_was_annotation(claim, old):
-        new_class, old_class = ((one["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for one in (claim, old))
+        new_class, old_class = ((obj["metadata"].get("annotations") or {}).get(BETA_CLASS, "") for obj in (claim, old))
         if new_class != old_class:
             errors.append(invalid_value(f"metadata.annotations.{BETA_CLASS}", new_class, "field is immutable"))
-    if not semantically_equal(munged, before):
-        from kubepy.apiserver.validation.fields import go_diff
-
-        difference = go_diff("core.PersistentVolumeClaimSpec", before, munged)
+    if not semantically_equal(compared, old_compared):
+        difference = go_diff("core.PersistentVolumeClaimSpec", old_compared, compared)
         errors.append(forbidden_field("spec", f"{SPEC_KEPT}\n{difference}"))
-    # A claim may shrink again to what it has not been given yet.
+    # A request that has not been fulfilled yet may be lowered, but not to the capacity or below.
     zero = Quantity(0)
     new_size = _storage(claim["spec"].get("resources") or {}, "requests") or zero
     old_size = _storage(old["spec"].get("resources") or {}, "requests") or zero
@@ -125,39 +125,39 @@ def validate_claim_update(claim: Object, old: Object) -> list[FieldError]:
     new_class = claim["spec"].get("volumeAttributesClassName")
     current = (old.get("status") or {}).get("currentVolumeAttributesClassName")
     if (current is not None and not new_class) and new_class != old["spec"].get("volumeAttributesClassName"):
-        what = "nil" if new_class is None else "empty string"
-        why = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
-        errors.append(forbidden_field("spec.volumeAttributesClassName", why))
+        shown = "nil" if new_class is None else "empty string"
+        detail = f"update to {shown} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
     return errors
 
 
-def _without_mutable_fields(claim: Object, old: Object) -> tuple[Object, Object]:
-    """The new and the old spec, alike in everything that may change."""
-    munged, before = dict(claim["spec"]), dict(old["spec"])
-    if not before.get("volumeName") and "volumeName" in munged:
-        before["volumeName"] = munged["volumeName"]
+def _with_immutable_fields_only(claim: Object, old: Object) -> tuple[Object, Object]:
+    """Return the new and the old spec with the same values in all fields that may change."""
+    spec, old_spec = dict(claim["spec"]), dict(old["spec"])
+    if not old_spec.get("volumeName") and "volumeName" in spec:
+        old_spec["volumeName"] = spec["volumeName"]
     if _class_was_annotation(claim, old):
-        munged.pop("storageClassName", None)
-    elif before.get("storageClassName") is None and BETA_CLASS not in (old["metadata"].get("annotations") or {}):
-        munged.pop("storageClassName", None)  # a class that admission would have filled in, given later
+        spec.pop("storageClassName", None)
+    elif old_spec.get("storageClassName") is None and BETA_CLASS not in (old["metadata"].get("annotations") or {}):
+        spec.pop("storageClassName", None)  # the default class, set later than by admission
     if (claim.get("status") or {}).get("phase") == "Bound":
-        resources = munged.get("resources") or {}
+        resources = spec.get("resources") or {}
         if resources.get("requests") is not None:
-            old_requests = (before.get("resources") or {}).get("requests") or {}
+            old_requests = (old_spec.get("resources") or {}).get("requests") or {}
             requests = {**resources["requests"], "storage": old_requests.get("storage")}
-            munged["resources"] = {**resources, "requests": requests}
-        munged.pop("volumeAttributesClassName", None)
-        if "volumeAttributesClassName" in before:
-            munged["volumeAttributesClassName"] = before["volumeAttributesClassName"]
-    return munged, before
+            spec["resources"] = {**resources, "requests": requests}
+        spec.pop("volumeAttributesClassName", None)
+        if "volumeAttributesClassName" in old_spec:
+            spec["volumeAttributesClassName"] = old_spec["volumeAttributesClassName"]
+    return spec, old_spec
 
 
 def _class_was_annotation(claim: Object, old: Object) -> bool:
-    """A class that was given by the old annotation may become a field instead."""
-    noted = (old["metadata"].get("annotations") or {}).get(BETA_CLASS)
-    now = (claim["metadata"].get("annotations") or {}).get(BETA_CLASS, noted)
-    return noted is not None and now == noted and old["spec"].get("storageClassName") is None and (
-        claim["spec"].get("storageClassName") == noted)
+    """Return whether the class of the old annotation has become the field ``storageClassName``."""
+    old_class = (old["metadata"].get("annotations") or {}).get(BETA_CLASS)
+    new_class = (claim["metadata"].get("annotations") or {}).get(BETA_CLASS, old_class)
+    return old_class is not None and new_class == old_class and old["spec"].get("storageClassName") is None and (
+        claim["spec"].get("storageClassName") == old_class)
 
 
 def _storage(holder: Object, field: str) -> Quantity | None:
@@ -192,13 +192,13 @@ def _validate_amount(amount: str, path: str, errors: Errors) -> None:
 
 
 def _validate_resource_key(name: str, path: str, errors: Errors) -> bool:
-    """Of Kubernetes' own resources only storage; whether it is one."""
-    wrong = label_key(name)
-    validate_format(name, wrong, path, errors)
-    if not wrong and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
+    """Require a qualified name, of Kubernetes' own resources ``storage``. Returns whether it is one."""
+    complaints = label_key(name)
+    validate_format(name, complaints, path, errors)
+    if not complaints and name != "storage" and ("/" not in name or "kubernetes.io/" in name):
         errors.append(not_supported(path, name, ("storage",)))
         return False
-    return not wrong
+    return not complaints
 
 
 def claim_warnings(claim: Object) -> list[str]:
@@ -210,11 +210,11 @@ def claim_warnings(claim: Object) -> list[str]:
 
 
 def claim_spec_warnings(spec: Object, path: str) -> list[str]:
-    """Bytes come whole."""
+    """Warn of sizes that are no whole number of bytes."""
     warnings = []
     for field in ("requests", "limits"):
         size = _storage(spec.get("resources") or {}, field)
         if size is not None and size.nanos % NANO:
-            why = f"fractional byte value {quote(str(size))} is invalid, must be an integer"
-            warnings.append(f"{path}.resources.{field}[storage]: {why}")
+            detail = f"fractional byte value {quote(str(size))} is invalid, must be an integer"
+            warnings.append(f"{path}.resources.{field}[storage]: {detail}")
     return warnings

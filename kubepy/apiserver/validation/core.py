@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +12,7 @@ from kubepy.api.meta import Object, namespace_of
 from kubepy.api.values.names import dns1123_subdomain, qualified_name
 from kubepy.apiserver.validation.fields import (
     Errors,
+    go_view,
     label_value,
     validate_format,
     validate_immutable,
@@ -36,7 +39,7 @@ def validate_namespace(namespace: Object) -> list[FieldError]:
 
 
 def validate_namespace_finalize(namespace: Object) -> list[FieldError]:
-    """The subresource that alone changes ``spec.finalizers``."""
+    """Validate the subresource ``finalize``, the only one to change ``spec.finalizers``."""
     errors: Errors = []
     for index, finalizer in enumerate((namespace.get("spec") or {}).get("finalizers") or ()):
         validate_namespace_finalizer(finalizer, f"spec.finalizers[{index}]", errors)
@@ -44,23 +47,21 @@ def validate_namespace_finalize(namespace: Object) -> list[FieldError]:
 
 
 def validate_namespace_finalizer(finalizer: str, path: str, errors: Errors) -> None:
-    from kubepy.api.values.names import qualified_name
-
     validate_format(finalizer, qualified_name(finalizer), path, errors)
     if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
-        why = "name is neither a standard finalizer name nor is it fully qualified"
-        errors.append(invalid_value(path, finalizer, why))
+        detail = "name is neither a standard finalizer name nor is it fully qualified"
+        errors.append(invalid_value(path, finalizer, detail))
 
 
 def validate_namespace_status_update(namespace: Object) -> list[FieldError]:
-    """The phase follows from the deletion timestamp."""
+    """Require the phase that follows from the deletion timestamp."""
     phase = (namespace.get("status") or {}).get("phase", "")
     deleted = bool(namespace["metadata"].get("deletionTimestamp"))
     expected = "Terminating" if deleted else "Active"
     if phase == expected:
         return []
-    why = f"may only be '{expected}' if `deletionTimestamp` is {'not empty' if deleted else 'empty'}"
-    return [invalid_value("status.Phase", phase, why)]
+    detail = f"may only be '{expected}' if `deletionTimestamp` is {'not empty' if deleted else 'empty'}"
+    return [invalid_value("status.Phase", phase, detail)]
 
 
 # --- config maps --------------------------------------------------------------------------------------------------
@@ -86,17 +87,17 @@ def _validate_key(key: str, path: str, errors: Errors) -> None:
 
 
 def decoded_size(encoded: str) -> int:
-    """How many bytes a base64 text stands for."""
+    """Return the number of bytes that a base64 text encodes."""
     return len(encoded) * 3 // 4 - encoded[-2:].count("=")
 
 
 def validate_immutable_data(new: Object, old: Object, fields: tuple[str, ...]) -> list[FieldError]:
-    """What was marked immutable stays so, and its data too."""
+    """Refuse changes of data that is marked immutable, and of the mark."""
     if not old.get("immutable"):
         return []
-    found = [] if new.get("immutable") else [forbidden_field("immutable", IMMUTABLE_DATA)]
+    errors = [] if new.get("immutable") else [forbidden_field("immutable", IMMUTABLE_DATA)]
     changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
-    return found + [forbidden_field(field, IMMUTABLE_DATA) for field in changed]
+    return errors + [forbidden_field(field, IMMUTABLE_DATA) for field in changed]
 
 
 # --- secrets ------------------------------------------------------------------------------------------------------
@@ -130,26 +131,23 @@ def validate_secret(secret: Object) -> list[FieldError]:
 
 
 def _validate_json(key: str, data: Mapping[str, str], errors: Errors) -> None:
-    import json
-    from base64 import b64decode
-
     if key not in data:
         errors.append(required(f"data[{key}]"))
         return
-    why = ""
+    detail = ""
     try:
         parsed: Any = json.loads(b64decode(data[key]))
     except ValueError:
         text = b64decode(data[key]).decode(errors="replace").strip()
-        why = "unexpected end of JSON input" if not text else (
+        detail = "unexpected end of JSON input" if not text else (
             f"invalid character '{text[0]}' looking for beginning of value")
     else:
         kinds = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
         if isinstance(parsed, tuple(kinds)):
             kind = next(name for kind, name in kinds.items() if isinstance(parsed, kind))
-            why = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-    if why:
-        errors.append(invalid_value(f"data[{key}]", "<secret contents redacted>", why))
+            detail = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    if detail:
+        errors.append(invalid_value(f"data[{key}]", "<secret contents redacted>", detail))
 
 
 def validate_secret_type_kept(new: Object, old: Object) -> list[FieldError]:
@@ -159,15 +157,13 @@ def validate_secret_type_kept(new: Object, old: Object) -> list[FieldError]:
 
 
 def secret_warnings(secret: Object) -> list[str]:
-    """A TLS secret whose key pair cannot be read. Only what shows without a cryptographic library is looked at."""
+    """Warn of a TLS secret without PEM data. Certificates and keys are not parsed: no cryptographic library is here."""
     if secret.get("type") != "kubernetes.io/tls":
         return []
-    from base64 import b64decode
-
     data = secret.get("data") or {}
-    for key, found in (("tls.crt", "certificate"), ("tls.key", "key")):
+    for key, name in (("tls.crt", "certificate"), ("tls.key", "key")):
         if b"-----BEGIN " not in b64decode(data.get(key, "")):
-            return [f"tls: failed to find any PEM data in {found} input"]
+            return [f"tls: failed to find any PEM data in {name} input"]
     return []
 
 
@@ -188,7 +184,7 @@ def validate_event(event: Object) -> list[FieldError]:
     else:
         if not involved and namespace not in ("default", "kube-system"):
             errors.append(invalid_value("involvedObject.namespace", involved, NAMESPACE_DIFFERS))
-        # What an event of the new kind must say: who reports what was done, and why.
+        # Events with an eventTime must have the fields of events.k8s.io.
         controller = event.get("reportingComponent", "")
         if not controller:
             errors.append(required("reportingComponent"))
@@ -214,7 +210,7 @@ POD_CIDR_KEPT = 'node updates may not change podCIDR except from "" to valid'
 def validate_node(node: Object) -> list[FieldError]:
     errors: Errors = []
     spec, status = node.get("spec") or {}, node.get("status") or {}
-    # Upstream hangs the taints under the path of metadata.
+    # Upstream reports errors of taints under the path of metadata.
     validate_taints(spec.get("taints") or (), "metadata.taints", errors)
     _validate_amounts(status, errors)
     networks = spec.get("podCIDRs") or []
@@ -233,7 +229,7 @@ def _validate_amounts(status: Object, errors: Errors) -> None:
 
 
 def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors) -> None:
-    seen: set[tuple[str, str]] = set()
+    taint_keys: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         at, key, effect = f"{path}[{index}]", taint.get("key", ""), taint.get("effect", "")
         validate_label_name(key, f"{at}.key", errors)
@@ -243,31 +239,29 @@ def validate_taints(taints: list[Object] | tuple[()], path: str, errors: Errors)
             errors.append(required(f"{at}.effect"))
         else:
             validate_optional_choice(effect, TAINT_EFFECTS, f"{at}.effect", errors)
-        if (key, effect) in seen:
-            from kubepy.apiserver.validation.fields import go_view
+        if (key, effect) in taint_keys:
             text = duplicate(at, go_view("core.Taint", taint)).text
-            errors.append(FieldError("FieldValueDuplicate", at, f"{text}: taints must be unique by key and effect pair"))
-        seen.add((key, effect))
+            text += ": taints must be unique by key and effect pair"
+            errors.append(FieldError("FieldValueDuplicate", at, text))
+        taint_keys.add((key, effect))
 
 
 def validate_node_update(node: Object, old: Object) -> list[FieldError]:
-    """An update, of the status too."""
+    """Validate an update of the node or of its status."""
     errors: Errors = []
     spec, old_spec, status = node.get("spec") or {}, old.get("spec") or {}, node.get("status") or {}
     _validate_amounts(status, errors)
-    from kubepy.apiserver.validation.fields import go_view
-    seen: list[Object] = []
-    for index, address in enumerate(status.get("addresses") or ()):
-        if address in seen:
+    addresses = status.get("addresses") or []
+    for index, address in enumerate(addresses):
+        if address in addresses[:index]:
             errors.append(duplicate(f"status.addresses[{index}]", go_view("core.NodeAddress", address)))
-        seen.append(address)
     networks, old_networks = spec.get("podCIDRs") or [], old_spec.get("podCIDRs") or []
     if old_networks and networks != old_networks:
         errors.append(forbidden_field("spec.podCIDRs", POD_CIDR_KEPT))
     provider = old_spec.get("providerID", "")
     if provider and provider != spec.get("providerID", ""):
-        why = 'node updates may not change providerID except from "" to valid'
-        errors.append(forbidden_field("spec.providerID", why))
+        detail = 'node updates may not change providerID except from "" to valid'
+        errors.append(forbidden_field("spec.providerID", detail))
     validate_taints(spec.get("taints") or (), "metadata.taints", errors)
     if spec.get("externalID", "") != old_spec.get("externalID", ""):
         errors.append(forbidden_field("spec.externalID", "may not be updated"))

@@ -53,8 +53,8 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
                   for mode in spec.get("volumeLifecycleModes") or () if mode not in LIFECYCLE_MODES)
     period = spec.get("nodeAllocatableUpdatePeriodSeconds")
     if period is not None and period < SHORTEST_PERIOD:
-        why = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
-        errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, why))
+        detail = f"must be greater than or equal to {SHORTEST_PERIOD} seconds"
+        errors.append(invalid_value("spec.nodeAllocatableUpdatePeriodSeconds", period, detail))
     if old is not None:
         for field, shown in (("attachRequired", "attachedRequired"), ("volumeLifecycleModes", "volumeLifecycleModes")):
             validate_immutable(spec.get(field), old["spec"].get(field), f"spec.{shown}", errors)  # upstream's spelling
@@ -62,7 +62,7 @@ def validate_driver(driver: Object, old: Object | None = None) -> list[FieldErro
 
 
 def validate_token_lifetime(seconds: int, path: str, errors: Errors) -> None:
-    """How long a service account's token may be good for."""
+    """Validate the lifetime of a service account's token."""
     if seconds < TEN_MINUTES:
         errors.append(invalid_value(path, seconds, "may not specify a duration less than 10 minutes"))
     if seconds > 2**32:
@@ -73,7 +73,7 @@ def validate_token_lifetime(seconds: int, path: str, errors: Errors) -> None:
 
 
 def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
-    """A driver's entry stays as it is, but for the number of volumes that it attaches."""
+    """Validate a CSINode; an update may change of a driver's entry only the number of volumes that it attaches."""
     errors: Errors = []
     names: set[str] = set()
     drivers = node["spec"].get("drivers") or []
@@ -84,7 +84,8 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
         if not identifier:
             errors.append(required(f"{driver_path}.nodeID"))
         if len(identifier.encode()) > LONGEST_NODE_ID:
-            errors.append(invalid_value(f"{driver_path}.nodeID", identifier, f"must be {LONGEST_NODE_ID} characters or less"))
+            detail = f"must be {LONGEST_NODE_ID} characters or less"
+            errors.append(invalid_value(f"{driver_path}.nodeID", identifier, detail))
         validate_nonnegative((driver.get("allocatable") or {}).get("count"), f"{driver_path}.allocatable.count", errors)
         if name in names:
             errors.append(duplicate(f"{driver_path}.name", name))
@@ -96,11 +97,11 @@ def validate_node(node: Object, old: Object | None = None) -> list[FieldError]:
             if key in keys[:position]:
                 errors.append(duplicate(driver_path, key))
             validate_format(key, label_key(key), driver_path, errors)
-    for before in ((old or {}).get("spec") or {}).get("drivers") or ():
+    for old_driver in ((old or {}).get("spec") or {}).get("drivers") or ():
         for driver in drivers:
-            kept, was = ({**one, "allocatable": None} for one in (driver, before))
-            if driver.get("name") == before.get("name") and not semantically_equal(kept, was):
-                errors.append(invalid_value("spec.drivers", go_view("*storage.CSINodeDriver", kept), IMMUTABLE))
+            compared, old_compared = ({**each, "allocatable": None} for each in (driver, old_driver))
+            if driver.get("name") == old_driver.get("name") and not semantically_equal(compared, old_compared):
+                errors.append(invalid_value("spec.drivers", go_view("*storage.CSINodeDriver", compared), IMMUTABLE))
     return errors
 
 
@@ -125,7 +126,7 @@ def validate_capacity(capacity: Object, old: Object | None = None) -> list[Field
 
 
 def capacity_warnings(capacity: Object) -> list[str]:
-    """Deprecated labels of nodes (``GetWarningsForNodeSelector``)."""
+    """Warn of deprecated labels of nodes (``GetWarningsForNodeSelector``)."""
     topology, warnings = capacity.get("nodeTopology") or {}, []
     for index, expression in enumerate(topology.get("matchExpressions") or ()):
         if (key := expression.get("key", "")) in DEPRECATED_LABELS:
@@ -138,23 +139,23 @@ def capacity_warnings(capacity: Object) -> list[str]:
 
 
 def validate_attachment(attachment: Object, old: Object | None = None) -> list[FieldError]:
-    """A VolumeAttachment: of a new one the attacher must be a driver's name, of an old one the spec stays."""
+    """Validate a VolumeAttachment: a new one's attacher must be a driver's name, an update may not change the spec."""
     errors: Errors = []
     spec = attachment["spec"]
     attacher, node, source = spec.get("attacher", ""), spec.get("nodeName", ""), spec.get("source") or {}
     if not attacher:
         errors.append(required("spec.attacher"))
-    key, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
-    if key is None and inline is None:
+    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if name is None and inline is None:
         errors.append(required("spec.source", ONE_SOURCE))
-    elif key is not None and inline is not None:
+    elif name is not None and inline is not None:
         errors.append(forbidden_field("spec.source", ONE_SOURCE))
-    elif key == "":
+    elif name == "":
         errors.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
     validate_format(node, dns1123_subdomain(node), "spec.nodeName", errors)
     if old is None:
         validate_csi_driver_name(attacher, "spec.attacher", errors)
-        if (name := source.get("persistentVolumeName")) is not None:
+        if name is not None:
             validate_format(name, dns1123_subdomain(name), "spec.source.persistentVolumeName", errors)
     elif not semantically_equal(spec, old["spec"]):
         errors.append(invalid_value("spec", go_view("storage.VolumeAttachmentSpec", spec), IMMUTABLE))

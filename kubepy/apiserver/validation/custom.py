@@ -28,7 +28,7 @@ def finalizer_warnings(finalizers: Iterable[str]) -> list[str]:
         complaints = list(label_key(name))
         if "/" not in name and name not in _STANDARD_FINALIZERS:
             complaints.append(f"{_PREFER} {'including a path (/) ' if '.' in name else ''}{_CONFLICTS}")
-        warnings += [f"metadata.finalizers: {quote(name)}: {why}" for why in complaints]
+        warnings += [f"metadata.finalizers: {quote(name)}: {detail}" for detail in complaints]
     return warnings
 
 
@@ -39,12 +39,12 @@ _Check = Callable[[Object, str], Iterator[FieldError]]
 
 
 def validate_embedded(schema: Schema, value: Any, path: str = "") -> list[FieldError]:
-    """Every object of ``x-kubernetes-embedded-resource`` has a kind, a version and sound metadata.
+    """Require kind, version and valid metadata of every object of ``x-kubernetes-embedded-resource``.
 
-    Of fields that are of another type only the first is told, and nothing else.
+    If fields have the wrong type, only the error of the first is returned.
     """
     mistyped = next(_walk(schema, value, path, _mistyped), None)
-    return list(_walk(schema, value, path, _unsound)) if mistyped is None else [mistyped]
+    return list(_walk(schema, value, path, _invalid_fields)) if mistyped is None else [mistyped]
 
 
 def _walk(schema: Schema, value: Any, path: str, check: _Check) -> Iterator[FieldError]:
@@ -71,7 +71,7 @@ def _mistyped(value: Object, path: str) -> Iterator[FieldError]:
         yield invalid_value(f"{path}.metadata", value["metadata"], str(error))
 
 
-def _unsound(value: Object, path: str) -> Iterator[FieldError]:
+def _invalid_fields(value: Object, path: str) -> Iterator[FieldError]:
     for field in ("apiVersion", "kind"):
         if field not in value:
             yield required(f"{path}.{field}")
@@ -80,9 +80,9 @@ def _unsound(value: Object, path: str) -> Iterator[FieldError]:
     version, kind = value.get("apiVersion", ""), value.get("kind", "")
     if version.count("/") > 1:
         yield invalid_value(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}")
-    if kind and (wrong := dns1035_label(kind.lower())):
-        why = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
-        yield invalid_value(f"{path}.kind", kind, why)
+    if kind and (complaints := dns1035_label(kind.lower())):
+        detail = f"may have mixed case, but should otherwise match: {','.join(complaints)}"
+        yield invalid_value(f"{path}.kind", kind, detail)
     if "metadata" in value:
         metadata = decode_as(_METADATA, value["metadata"]).object
         named = {**metadata, "name": metadata.get("name") or "fakename"}
@@ -98,7 +98,7 @@ FieldPath = tuple[str, ...]
 
 
 def validate_count(obj: Object, path: FieldPath) -> list[FieldError]:
-    """What is wrong with a number of replicas."""
+    """Validate the number of replicas at a path."""
     count = value_at(obj, path)
     if count is None:
         return []
@@ -112,30 +112,30 @@ def validate_count(obj: Object, path: FieldPath) -> list[FieldError]:
 
 
 def validate_selector(obj: Object, path: FieldPath) -> list[FieldError]:
-    """What is wrong with a selector, which has to be a string; no path, no selector."""
+    """Validate that the selector at a path is a string; an empty path means no selector."""
     selector = value_at(obj, path)
     problem = "" if selector is None else _accessor_problem(path, selector, str, "string")
     return [invalid_value(dotted(path), "", problem)] if problem else []
 
 
-def _accessor_problem(path: FieldPath, value: Any, wanted: type, go_type: str) -> str:
-    """How Go's accessors of unstructured objects say that a value is of another type."""
-    if type(value) is wanted:
+def _accessor_problem(path: FieldPath, value: Any, expected: type, go_type: str) -> str:
+    """Return the error of Go's accessors of unstructured objects for a value of another type, "" for none."""
+    if type(value) is expected:
         return ""
     return (f"{dotted(path)} accessor error: {format_value(value)} is of the type {type_name(value)}, expected "
             f"{go_type}")
 
 
 def dotted(path: FieldPath) -> str:
-    """``.spec.replicas``."""
+    """Return a path as errors write it: ``.spec.replicas``."""
     return "".join(f".{name}" for name in path)
 
 
 def value_at(obj: Object, path: FieldPath) -> Any:
-    """None where there is nothing, and for no path at all."""
-    found: Any = obj if path else None
+    """Return the value at a path; None if it is absent, or the path is empty."""
+    value: Any = obj if path else None
     for name in path:
-        if not isinstance(found, dict):
+        if not isinstance(value, dict):
             return None
-        found = found.get(name)
-    return found
+        value = value.get(name)
+    return value

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kubepy.api.cel.checker import Compiled
 from kubepy.api.cel.estimate import MAX, Sizes, estimate_cost
-from kubepy.api.cel.rules import RULES, Rule, RuleProblem, compile_rule
+from kubepy.api.cel.rules import RULES, RuleProblem, compile_rule
 from kubepy.api.cel.sizes import MAX_REQUEST, Shape, shape_of
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value
 from kubepy.api.meta import Object
@@ -20,11 +20,11 @@ RULE_LIMIT = 10_000_000
 SCHEMA_LIMIT = 100_000_000
 _ADVICE = ("(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and "
            "strings are declared)")
-_MOST_TOLD = 4
+_MOST_REPORTED = 4
 
 
 def validate_rules(schema: Object, path: str, *, limits_each: bool = True) -> list[FieldError]:
-    """``limits_each``: not only what all rules cost together is limited, but also what each does."""
+    """Validate the rules of a schema; ``limits_each`` limits the cost of each rule besides their total."""
     validation = _Validation(limits_each)
     errors = list(validation.walk(schema, _Place(path, is_root=True)))
     return errors + list(validation.check_total(path))
@@ -33,8 +33,8 @@ def validate_rules(schema: Object, path: str, *, limits_each: bool = True) -> li
 class _Place(NamedTuple):
     """The place of a schema.
 
-    ``uncorrelatable``: the path of a list around, whose items have no old ones to be compared with; "" for none.
-    ``times``: how many of its values an object can have, None without limit.
+    :param uncorrelatable: the path of an enclosing list whose items cannot be matched with old items, "" for none.
+    :param times: the number of values that an object can have at this place; None: no limit.
     """
 
     path: str
@@ -43,7 +43,7 @@ class _Place(NamedTuple):
     times: int | None = 1
 
     def below(self, step: str, limit: int | None = 1) -> _Place:
-        """``limit``: of how many such values can be in one of this place's."""
+        """Return the place of a field or item; ``limit`` is the number of them in one value of this place."""
         times = None if limit is None or self.times is None else min(self.times * max(limit, 0), MAX)
         return _Place(f"{self.path}.{step}", False, self.uncorrelatable, times)
 
@@ -60,9 +60,9 @@ class _Validation:
         others, items = schema.get("additionalProperties"), schema.get("items")
         if isinstance(others, dict):
             yield from self.walk(others, place.below("additionalProperties", schema.get("maxProperties")))
-        for name, one in sorted((schema.get("properties") or {}).items()):
+        for name, field in sorted((schema.get("properties") or {}).items()):
             below = place.below(f"properties[{name}]", schema.get("maxProperties") if others else 1)
-            yield from self.walk(one, below._replace(is_root=bool(one.get(EMBEDDED))))
+            yield from self.walk(field, below._replace(is_root=bool(field.get(EMBEDDED))))
         if isinstance(items, dict):
             within = place.uncorrelatable or ("" if schema.get("x-kubernetes-list-type") == "map" else place.path)
             below = place.below("items", schema.get("maxItems"))
@@ -73,26 +73,22 @@ class _Validation:
     def _check(self, source: Object, schema: Object, place: _Place, path: str) -> Iterator[FieldError]:
         rule = compile_rule(source, schema, is_root=place.is_root)
         if isinstance(rule, RuleProblem):
-            yield invalid_value(f"{path}.{rule.field}", _shown(source), rule.why)
+            yield invalid_value(f"{path}.{rule.field}", _shown(source), rule.message)
             return
-        yield from self._check_cost(rule, shape_of(schema, is_root=place.is_root), place.times, path)
-        if rule.is_transition and place.uncorrelatable:
-            why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelatable}"
-            yield invalid_value(f"{path}.rule", source["rule"], why)
-        elif not rule.is_transition and source.get("optionalOldSelf") is not None:
-            yield invalid_value(f"{path}.optionalOldSelf", source["optionalOldSelf"],
-                                "may not be set if oldSelf is not used in rule")
-
-    # --- cost -------------------------------------------------------------------------------------------------------
-
-    def _check_cost(self, rule: Rule, shape: Shape | None, times: int | None, path: str) -> Iterator[FieldError]:
-        if times is None:  # as many as there is room for, with a comma between
+        shape, times = shape_of(schema, is_root=place.is_root), place.times
+        if times is None:  # as many as fit into a request, with a comma between them
             times = MAX_REQUEST // ((shape.least if shape else 0) + 1)
         cost = min(_most(rule.expression, shape) * times, MAX)
         yield from self._observe(cost, f"{path}.rule", "estimated rule cost")
         if rule.message is not None:
             yield from self._observe(_most(rule.message, shape), f"{path}.messageExpression",
                                      "estimated messageExpression cost")
+        if rule.is_transition and place.uncorrelatable:
+            detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place.uncorrelatable}"
+            yield invalid_value(f"{path}.rule", source["rule"], detail)
+        elif not rule.is_transition and source.get("optionalOldSelf") is not None:
+            yield invalid_value(f"{path}.optionalOldSelf", source["optionalOldSelf"],
+                                "may not be set if oldSelf is not used in rule")
 
     def _observe(self, cost: int, path: str, name: str) -> Iterator[FieldError]:
         self._total = min(self._total + cost, MAX)
@@ -104,9 +100,9 @@ class _Validation:
     def check_total(self, path: str) -> Iterator[FieldError]:
         if self._total <= SCHEMA_LIMIT:
             return
-        for _, rule in sorted(self._most, key=lambda one: -one[0])[:_MOST_TOLD]:
-            why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-            yield forbidden_field(rule, why)
+        for _, rule in sorted(self._most, key=lambda entry: -entry[0])[:_MOST_REPORTED]:
+            detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+            yield forbidden_field(rule, detail)
         name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         yield forbidden_field(path, _too_much(name, self._total, SCHEMA_LIMIT))
 
@@ -117,12 +113,12 @@ def _most(expression: Compiled, shape: Shape | None) -> int:
 
 def _too_much(name: str, cost: int, limit: int) -> str:
     factor = cost / limit
-    told = "more than 100x" if factor > 100 else f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
-    return f"{name} exceeds budget by factor of {told} {_ADVICE}"
+    shown = "more than 100x" if factor > 100 else f"{factor:.6f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{name} exceeds budget by factor of {shown} {_ADVICE}"
 
 
 def _shown(source: Object) -> Object:
-    """A rule as Go's internal type shows it."""
-    return {"Rule": source.get("rule", ""), "Message": source.get("message", ""),
+    """Return a rule as Go's internal type shows it."""
+    return {"ValidationRule": source.get("rule", ""), "Message": source.get("message", ""),
             "MessageExpression": source.get("messageExpression", ""), "Reason": source.get("reason"),
             "FieldPath": source.get("fieldPath", ""), "OptionalOldSelf": source.get("optionalOldSelf")}

@@ -15,6 +15,11 @@ from kubepy.api.schema.validating import validate
 from kubepy.api.values.goregex import GoRegexError, compile_go
 from kubepy.apiserver.validation.custom import validate_embedded
 from kubepy.apiserver.validation.fields import Errors, json_view
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():  # few schemas have rules
+    from kubepy.api.cel import rules as cel_rules
+    from kubepy.apiserver.validation import definition_rules
 
 SCHEMA_TYPE = "apiextensions/v1.JSONSchemaProps"
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
@@ -33,7 +38,7 @@ _LISTS_OF_SCHEMAS = ("allOf", "oneOf", "anyOf")
 
 
 class _Place(NamedTuple):
-    """Where a schema stands: why it may hold no default, and whether it is that of an object's metadata."""
+    """The place of a schema: the reason why it may have no default ("": it may), and whether it is in metadata."""
 
     root: bool = False
     no_defaults: str = ""
@@ -41,41 +46,33 @@ class _Place(NamedTuple):
 
 
 def validate_schema(schema: Object, path: str, errors: Errors, *, with_status: bool, is_new: bool = True) -> None:
-    """The whole schema of a version, which has a status subresource or not, and was another before or not."""
-    found: Errors = []
+    """Validate the schema of a version. ``is_new``: it differs from the old one, so the cost of each rule counts."""
+    schema_errors: Errors = []
     if with_status:
         first = [key for key in ("id", "$schema", "$ref") if schema.get(key)]
         kind = schema.get("type")
         if not first and kind and kind != "object":
-            why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
-            found.append(invalid_value(f"{path}.type", kind, why))
+            detail = ('only "object" is allowed as the type at the root of the schema if the status subresource is '
+                      "enabled")
+            schema_errors.append(invalid_value(f"{path}.type", kind, detail))
         elif any(value not in (None, "") for key, value in schema.items() if key not in _JSON_ALLOWED_AT_ROOT):
-            why = (f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status subresource is "
-                   "enabled")
-            found.append(invalid_value(path, json_view(SCHEMA_TYPE, schema), why))
+            detail = (f"only [{ALLOWED_AT_ROOT}] fields are allowed at the root of the schema if the status "
+                      "subresource is enabled")
+            schema_errors.append(invalid_value(path, json_view(SCHEMA_TYPE, schema), detail))
     if schema.get("nullable"):
-        found.append(forbidden_field(f"{path}.nullable", "nullable cannot be true at the root"))
+        schema_errors.append(forbidden_field(f"{path}.nullable", "nullable cannot be true at the root"))
     unsupported = unsupported_field(schema)
     if not unsupported:
-        found.extend(validate_structure(schema, path) or validate_defaults(schema, path))
-    _validate(schema, path, _Place(root=True), found)
-    if unsupported and not found:
-        found.append(invalid_value(path, "", unsupported))
-    if not found:
-        found.extend(_validate_rules(schema, path, is_new=is_new))
-    errors.extend(found)
+        schema_errors.extend(validate_structure(schema, path) or validate_defaults(schema, path))
+    _validate(schema, path, _Place(root=True), schema_errors)
+    if unsupported and not schema_errors:
+        schema_errors.append(invalid_value(path, "", unsupported))
+    if not schema_errors and RULES in str(schema):
+        schema_errors.extend(definition_rules.validate_rules(schema, path, limits_each=is_new))
+    errors.extend(schema_errors)
 
 
-def _validate_rules(schema: Object, path: str, *, is_new: bool) -> list[FieldError]:
-    """Rules that do not compile or cost too much. The language is only loaded for schemas that have rules."""
-    if RULES not in str(schema):
-        return []
-    from kubepy.apiserver.validation.definition_rules import validate_rules
-
-    return validate_rules(schema, path, limits_each=is_new)
-
-
-# --- one schema and those below it --------------------------------------------------------------------------------
+# --- a schema and its subschemas ----------------------------------------------------------------------------------
 
 
 def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
@@ -87,20 +84,20 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
     errors.extend(forbidden_field(f"{path}.{field}", f"{field} is not supported")
                   for field in _UNSUPPORTED if schema.get(field))
     if kind == "null":
-        why = "type cannot be set to null, use nullable as an alternative"
-        errors.append(forbidden_field(f"{path}.type", why))
+        detail = "type cannot be set to null, use nullable as an alternative"
+        errors.append(forbidden_field(f"{path}.type", detail))
     if isinstance(items, list) and items:
         errors.append(forbidden_field(f"{path}.items", "items must be a schema object and not an array"))
     if place.in_metadata and schema.get("x-kubernetes-embedded-resource"):
-        why = "must not be used inside of resource meta"
-        errors.append(forbidden_field(f"{path}.x-kubernetes-embedded-resource", why))
+        detail = "must not be used inside of resource meta"
+        errors.append(forbidden_field(f"{path}.x-kubernetes-embedded-resource", detail))
     if schema.get("uniqueItems"):
-        why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        errors.append(forbidden_field(f"{path}.uniqueItems", why))
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        errors.append(forbidden_field(f"{path}.uniqueItems", detail))
     others = schema.get("additionalProperties")
     if others is not None and schema.get("properties") and others is not True:
-        why = "additionalProperties and properties are mutual exclusive"
-        errors.append(forbidden_field(f"{path}.additionalProperties", why))
+        detail = "additionalProperties and properties are mutual exclusive"
+        errors.append(forbidden_field(f"{path}.additionalProperties", detail))
     for below, at, where in _below(schema, path, place):
         _validate(below, at, where, errors)
     if schema.get(PRESERVE) is False:
@@ -116,7 +113,7 @@ def _validate(schema: Object, path: str, place: _Place, errors: Errors) -> None:
 
 
 def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, str, _Place]]:
-    """The schemas right below one, in upstream's order: themselves, their paths and places."""
+    """Yield the subschemas of a schema with their paths and places, in upstream's order."""
     inner = place._replace(root=False)
     others, items = schema.get("additionalProperties"), schema.get("items")
     if isinstance(others, dict):
@@ -132,8 +129,8 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
     if schema.get("not") is not None:
         yield schema["not"], f"{path}.not", inner
     for field in _LISTS_OF_SCHEMAS:
-        for index, one in enumerate(schema.get(field) or ()):
-            yield one, f"{path}.{field}[{index}]", inner
+        for index, subschema in enumerate(schema.get(field) or ()):
+            yield subschema, f"{path}.{field}[{index}]", inner
     if isinstance(items, dict):
         yield items, f"{path}.items", inner
 
@@ -141,12 +138,13 @@ def _below(schema: Object, path: str, place: _Place) -> Iterator[tuple[Object, s
 # --- the types of lists and maps ----------------------------------------------------------------------------------
 
 
-def _validate_type_is(wanted: str, schema: Object, path: str, because: str, errors: Errors) -> None:
-    kind, why = schema.get("type"), f"must be {wanted} if {because} is specified"
+def _validate_type_is(expected: str, schema: Object, path: str, because: str, errors: Errors) -> None:
+    """Require a type; ``because`` is the field that needs it."""
+    kind, detail = schema.get("type"), f"must be {expected} if {because} is specified"
     if not kind:
-        errors.append(required(f"{path}.type", why))
-    elif kind != wanted:
-        errors.append(invalid_value(f"{path}.type", kind, why))
+        errors.append(required(f"{path}.type", detail))
+    elif kind != expected:
+        errors.append(invalid_value(f"{path}.type", kind, detail))
 
 
 def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
@@ -154,35 +152,40 @@ def _validate_list_type(schema: Object, path: str, errors: Errors) -> None:
     if list_type is not None and schema.get("type") != "array":
         _validate_type_is("array", schema, path, LIST_TYPE, errors)
     elif list_type == "set" and isinstance(items, dict):
-        # The items of a set are compared whole.
-        why = f"must be atomic as item of a list with {LIST_TYPE}=set"
+        # Items of a set are compared as a whole.
+        detail = f"must be atomic as item of a list with {LIST_TYPE}=set"
         if items.get("type") == "array" and items.get(LIST_TYPE, "atomic") != "atomic":
-            errors.append(invalid_value(f"{path}.items.{LIST_TYPE}", items[LIST_TYPE], why))
+            errors.append(invalid_value(f"{path}.items.{LIST_TYPE}", items[LIST_TYPE], detail))
         elif items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
-            errors.append(invalid_value(f"{path}.items.{MAP_TYPE}", items.get(LIST_TYPE), why))
+            errors.append(invalid_value(f"{path}.items.{MAP_TYPE}", items.get(LIST_TYPE), detail))
     if list_type is not None and list_type not in ("atomic", "set", "map"):
         errors.append(not_supported(f"{path}.{LIST_TYPE}", list_type, ("atomic", "set", "map")))
     if keys and list_type != "map":
-        why = f"must be map if {MAP_KEYS} is non-empty"
+        detail = f"must be map if {MAP_KEYS} is non-empty"
         at = f"{path}.{LIST_TYPE}"
-        errors.append(required(at, why) if list_type is None else invalid_value(at, list_type, why))
+        errors.append(required(at, detail) if list_type is None else invalid_value(at, list_type, detail))
     if list_type == "map":
         _validate_map_list(keys, items, path, errors)
     if list_type in ("set", "map") and isinstance(items, dict):
-        # Items and keys of sets and maps cannot be null; keys are always there.
         if items.get("nullable"):
-            errors.append(forbidden_field(f"{path}.items.nullable", f"cannot be nullable when {LIST_TYPE} is {list_type}"))
-        for key in keys if list_type == "map" else ():
-            property_ = (items.get("properties") or {}).get(key)
-            if property_ is None:
-                continue
-            at = f"{path}.items.properties[{key}]"
-            if key not in (items.get("required") or ()) and "default" not in property_:
-                why = f"this property is in {MAP_KEYS}, so it must have a default or be a required property"
-                errors.append(required(f"{at}.default", why))
-            if property_.get("nullable"):
-                why = f"this property is in {MAP_KEYS}, so it cannot be nullable"
-                errors.append(forbidden_field(f"{at}.nullable", why))
+            detail = f"cannot be nullable when {LIST_TYPE} is {list_type}"
+            errors.append(forbidden_field(f"{path}.items.nullable", detail))
+        _validate_map_keys(keys if list_type == "map" else [], items, f"{path}.items", errors)
+
+
+def _validate_map_keys(keys: list[str], items: Object, path: str, errors: Errors) -> None:
+    """Require that the keys of the items are always set, and never null."""
+    for key in keys:
+        property_ = (items.get("properties") or {}).get(key)
+        if property_ is None:
+            continue
+        at = f"{path}.properties[{key}]"
+        if key not in (items.get("required") or ()) and "default" not in property_:
+            detail = f"this property is in {MAP_KEYS}, so it must have a default or be a required property"
+            errors.append(required(f"{at}.default", detail))
+        if property_.get("nullable"):
+            detail = f"this property is in {MAP_KEYS}, so it cannot be nullable"
+            errors.append(forbidden_field(f"{at}.nullable", detail))
 
 
 def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -> None:
@@ -194,8 +197,8 @@ def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -
         shown = json_view(f"[]{SCHEMA_TYPE}", items)
         errors.append(invalid_value(f"{path}.items", shown, f"must only have a single schema if {LIST_TYPE} is map"))
     elif items.get("type") != "object":
-        why = f"must be object if parent array's {LIST_TYPE} is map"
-        errors.append(invalid_value(f"{path}.items.type", items.get("type", ""), why))
+        detail = f"must be object if parent array's {LIST_TYPE} is map"
+        errors.append(invalid_value(f"{path}.items.type", items.get("type", ""), detail))
     else:
         properties = items.get("properties") or {}
         at = f"{path}.{MAP_KEYS}"
@@ -203,8 +206,8 @@ def _validate_map_list(keys: list[str], items: Any, path: str, errors: Errors) -
             if key not in properties:
                 errors.append(invalid_value(at, keys, "entries must all be names of item properties"))
             elif properties[key].get("type") in ("array", "object"):
-                why = f"must be a scalar type if parent array's {LIST_TYPE} is map"
-                errors.append(invalid_value(f"{path}.items.properties[{key}].type", "object", why))
+                detail = f"must be a scalar type if parent array's {LIST_TYPE} is map"
+                errors.append(invalid_value(f"{path}.items.properties[{key}].type", "object", detail))
             if key in keys[:index]:
                 errors.append(invalid_value(at, keys, "must not contain duplicate entries"))
 
@@ -217,7 +220,7 @@ def _has_newlines(text: str) -> bool:
 
 
 def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> None:
-    """What can be said of a CEL rule without reading its expression."""
+    """Validate the fields of a CEL rule; its expression is compiled in :mod:`definition_rules`."""
     expression, message = rule.get("rule", "").strip(), rule.get("message", "")
     if not expression:
         errors.append(required(f"{path}.rule", "rule is not specified"))
@@ -228,24 +231,21 @@ def _validate_rule(rule: Object, schema: Object, path: str, errors: Errors) -> N
     elif _has_newlines(expression) and not message:
         errors.append(required(f"{path}.message", "message must be specified if rule contains line breaks"))
     if rule.get("messageExpression") and not rule["messageExpression"].strip():
-        why = "messageExpression must be non-empty if specified"
-        errors.append(required(f"{path}.messageExpression", why))
+        detail = "messageExpression must be non-empty if specified"
+        errors.append(required(f"{path}.messageExpression", detail))
     if rule.get("reason") is not None and rule["reason"] not in REASONS:
         errors.append(not_supported(f"{path}.reason", rule["reason"], REASONS))
     if field := rule.get("fieldPath"):
-        errors.extend(invalid_value(f"{path}.fieldPath", field, why) for why in _wrong_with_field(field, schema))
-
-
-def _wrong_with_field(field: str, schema: Object) -> Iterator[str]:
-    if not field.strip():
-        yield "must be non-empty if specified"
-    if _has_newlines(field):
-        yield "must not contain line breaks"
-    try:
-        if not unsupported_field(schema):
-            find_field(schema, field)
-    except ValueError:
-        yield "must be a valid path"
+        at = f"{path}.fieldPath"
+        if not field.strip():
+            errors.append(invalid_value(at, field, "must be non-empty if specified"))
+        if _has_newlines(field):
+            errors.append(invalid_value(at, field, "must not contain line breaks"))
+        try:
+            if not unsupported_field(schema):
+                find_field(schema, field)
+        except ValueError:
+            errors.append(invalid_value(at, field, "must be a valid path"))
 
 
 # --- formats ------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ _FORMATS = {
 
 
 def unrecognized_formats(definition: Object) -> list[str]:
-    """The formats in the schemas of a definition that mean nothing; upstream warns of each."""
+    """Return the formats in the schemas of a definition that are unknown; upstream warns of each."""
     return [name for version in definition["spec"].get("versions") or ()
             for name in _unrecognized((version.get("schema") or {}).get("openAPIV3Schema") or {})]
 
@@ -279,7 +279,7 @@ def _unrecognized(schema: Object) -> Iterator[str]:
 
 _JUNCTORS = ("anyOf", "allOf", "oneOf")
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
-# What may not stand under a junctor: field → what upstream says of it.
+# Fields that are forbidden below a junctor, with upstream's errors.
 _FORBIDDEN_BELOW = {
     "type": "must be empty", "additionalProperties": "must be undefined", "default": "must be undefined",
     "title": "must be empty", "description": "must be empty", "nullable": "must be false", PRESERVE: "must be false",
@@ -287,14 +287,14 @@ _FORBIDDEN_BELOW = {
     "x-kubernetes-list-type": "must be undefined", "x-kubernetes-map-type": "must be undefined",
     "x-kubernetes-validations": "must be empty",
 }
-_TYPE_WANTED = {
+_TYPE_REQUIRED = {
     "root": "must not be empty at the root", "item": "must not be empty for specified array items",
     "field": "must not be empty for specified object fields",
 }
 
 
 def unsupported_field(schema: Any) -> str:
-    """Why a schema cannot be read as a structural one at all, "" if it can (``NewStructural``)."""
+    """Return why a schema cannot be parsed as a structural one, "" if it can (``NewStructural``)."""
     if isinstance(schema, list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array" if schema else ""
     if not isinstance(schema, dict):
@@ -309,13 +309,12 @@ def unsupported_field(schema: Any) -> str:
              *(schema.get("properties") or {}).values()]
     for junctor in _JUNCTORS:
         below += schema.get(junctor) or ()
-    return next((wrong for one in below if (wrong := unsupported_field(one))), "")
+    return next((reason for subschema in below if (reason := unsupported_field(subschema))), "")
 
 
 def validate_structure(schema: Object, path: str) -> list[FieldError]:
-    """What keeps a schema from being structural, in order of the texts (``ValidateStructural``)."""
-    found = [*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)]
-    return sorted(found, key=str)
+    """Return the errors of a schema that is not structural, sorted by their texts (``ValidateStructural``)."""
+    return sorted([*_invariants(schema, "root", path), *_completeness(schema, schema, path, path)], key=str)
 
 
 # --- invariants ---------------------------------------------------------------------------------------------------
@@ -342,10 +341,10 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
     yield from _value_validation(schema, path)
     kind, at = schema.get("type", ""), f"{path}.type"
     if schema.get(EMBEDDED) and kind != "object":
-        why = f"must be object if {EMBEDDED} is true"
-        yield invalid_value(at, kind, why) if kind else required(at, why)
+        detail = f"must be object if {EMBEDDED} is true"
+        yield invalid_value(at, kind, detail) if kind else required(at, detail)
     elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
-        yield required(at, _TYPE_WANTED[level])
+        yield required(at, _TYPE_REQUIRED[level])
     if level == "root" and kind and kind != "object":
         yield invalid_value(at, kind, "must be object at the root")
     if level == "root" or schema.get(EMBEDDED):
@@ -356,12 +355,12 @@ def _invariants(schema: Object, level: str, path: str) -> Iterator[FieldError]:
     if "metadata" in properties:
         yield from _metadata(properties["metadata"], level, bool(schema.get(EMBEDDED)), f"{path}.properties[metadata]")
     if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not properties:
-        why = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
-        yield required(f"{path}.properties", why)
+        detail = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
+        yield required(f"{path}.properties", detail)
 
 
 def _metadata(metadata: Object, level: str, embedded: bool, path: str) -> Iterator[FieldError]:
-    """At the root the schema of metadata may only restrict the names."""
+    """Validate the schema of metadata, which at the root may only restrict the names."""
     if (level == "root" or embedded) and metadata.get("type", "") != "object":
         yield invalid_value(f"{path}.type", metadata.get("type", ""), "must be object")
     if level != "root":
@@ -375,16 +374,16 @@ def _metadata(metadata: Object, level: str, embedded: bool, path: str) -> Iterat
 
 
 def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
-    """The junctors and the pattern of a schema. ``anyOf`` integer or string is what an int-or-string may say."""
-    for index, one in enumerate(schema.get("anyOf") or ()):
+    """Validate the junctors and the pattern of a schema. An int-or-string may have ``anyOf`` integer and string."""
+    for index, subschema in enumerate(schema.get("anyOf") or ()):
         if schema["anyOf"] != _INT_OR_STRING:
-            yield from _narrowing(one, f"{path}.anyOf[{index}]")
-    for index, one in enumerate(schema.get("allOf") or ()):
-        plain = {key: value for key, value in one.items() if key != "anyOf"}
-        known = index == 0 and one.get("anyOf") == _INT_OR_STRING
-        yield from _narrowing(plain if known else one, f"{path}.allOf[{index}]")
-    for index, one in enumerate(schema.get("oneOf") or ()):
-        yield from _narrowing(one, f"{path}.oneOf[{index}]")
+            yield from _narrowing(subschema, f"{path}.anyOf[{index}]")
+    for index, subschema in enumerate(schema.get("allOf") or ()):
+        if index == 0 and subschema.get("anyOf") == _INT_OR_STRING:
+            subschema = {key: value for key, value in subschema.items() if key != "anyOf"}
+        yield from _narrowing(subschema, f"{path}.allOf[{index}]")
+    for index, subschema in enumerate(schema.get("oneOf") or ()):
+        yield from _narrowing(subschema, f"{path}.oneOf[{index}]")
     if schema.get("not") is not None:
         yield from _narrowing(schema["not"], f"{path}.not")
     if pattern := schema.get("pattern"):
@@ -395,18 +394,18 @@ def _value_validation(schema: Object, path: str) -> Iterator[FieldError]:
 
 
 def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
-    """What stands under a junctor (``validateNestedValueValidation``)."""
-    for index, one in enumerate(schema.get("anyOf") or ()):
-        yield from _narrowing(one, f"{path}.anyOf[{index}]")
+    """Validate a schema below a junctor (``validateNestedValueValidation``)."""
+    for index, subschema in enumerate(schema.get("anyOf") or ()):
+        yield from _narrowing(subschema, f"{path}.anyOf[{index}]")
     yield from _value_validation({key: value for key, value in schema.items() if key != "anyOf"}, path)
     if schema.get("items") is not None:
         yield from _narrowing(schema["items"], f"{path}.items")
     for name, property_ in (schema.get("properties") or {}).items():
         yield from _narrowing(property_, f"{path}.properties[{name}]")
-    for field, why in _FORBIDDEN_BELOW.items():
+    for field, detail in _FORBIDDEN_BELOW.items():
         value = schema.get(field)
         if value or (field == "default" and value is not None) or (field == "additionalProperties" and value == {}):
-            yield forbidden_field(f"{path}.{field}", f"{why} to be structural")
+            yield forbidden_field(f"{path}.{field}", f"{detail} to be structural")
     if "metadata" in (schema.get("properties") or {}):
         yield forbidden_field(f"{path}.properties[metadata]", "must not be specified in a nested context")
 
@@ -415,12 +414,16 @@ def _narrowing(schema: Object, path: str) -> Iterator[FieldError]:
 
 
 def _completeness(narrowing: Object, schema: Object, path: str, at: str) -> Iterator[FieldError]:
-    """What a junctor speaks of is defined outside of it too. ``path``: of the schema, ``at``: of the narrowing."""
+    """Require that fields in junctors are defined outside of them too.
+
+    :param path: the path of the schema.
+    :param at: the path of the narrowing, which is the schema itself or a part of its junctors.
+    """
     if narrowing.get("not") is not None:
         yield from _nested_completeness(narrowing["not"], schema, path, f"{at}.not")
     for junctor in ("allOf", "anyOf", "oneOf"):
-        for index, one in enumerate(narrowing.get(junctor) or ()):
-            yield from _nested_completeness(one, schema, path, f"{at}.{junctor}[{index}]")
+        for index, subschema in enumerate(narrowing.get(junctor) or ()):
+            yield from _nested_completeness(subschema, schema, path, f"{at}.{junctor}[{index}]")
 
 
 def _nested_completeness(narrowing: Object, schema: Object | None, path: str, at: str) -> Iterator[FieldError]:
@@ -443,30 +446,30 @@ _OBJECT: Object = {"apiVersion": "validation/v1", "kind": "Validation"}
 _STANDARD = ("apiVersion", "kind", "metadata")
 
 
-class _Around(NamedTuple):
-    """Where a schema stands. ``build``: a value there → the whole object around it, ``in_meta``: of its metadata."""
+class _Context(NamedTuple):
+    """The object around a value: ``build`` makes it from the value; ``in_meta``: the value is in its metadata."""
 
     build: Callable[[Any], Any]
     in_meta: bool = False
 
-    def at(self, name: str, *, standard: bool) -> _Around:
-        return _Around(lambda value: self.build({name: value}), self.in_meta or standard)
+    def at(self, name: str, *, standard: bool) -> _Context:
+        return _Context(lambda value: self.build({name: value}), self.in_meta or standard)
 
-    def item(self) -> _Around:
-        return _Around(lambda value: self.build([value]), self.in_meta)
+    def item(self) -> _Context:
+        return _Context(lambda value: self.build([value]), self.in_meta)
 
 
-_ROOT = _Around(lambda value: value)
+_ROOT = _Context(lambda value: value)
 
 
 def validate_defaults(schema: Object, path: str) -> list[FieldError]:
-    """Defaults hold nothing unknown, obey their own schema and its rules, and make no unsound metadata."""
+    """Require defaults without unknown fields, valid by their schema and its rules, that make valid metadata."""
     return list(_walk({**schema, EMBEDDED: True}, path, _ROOT))
 
 
-def _walk(schema: Object, path: str, around: _Around) -> Iterator[FieldError]:
+def _walk(schema: Object, path: str, context: _Context) -> Iterator[FieldError]:
     embedded = bool(schema.get(EMBEDDED))
-    here = _ROOT if embedded else around
+    here = _ROOT if embedded else context
     if (default := schema.get("default")) is not None:
         default_path = f"{path}.default"
         if not here.in_meta:
@@ -474,9 +477,10 @@ def _walk(schema: Object, path: str, around: _Around) -> Iterator[FieldError]:
             prune(schema, pruned, is_resource=bool(schema.get(EMBEDDED)))
             if pruned != default:
                 yield invalid_value(default_path, default, "must not have unknown fields")
-        yield from list(_unsound(schema, default, default_path, here)) or [error._replace(field=default_path + (f".{error.field}" if error.field else ""))
-                for error in validate(schema, default)] or _refused(
-            schema, default, default_path)
+        yield from (list(_validate_metadata(schema, default, default_path, here))
+                    or [error._replace(field=default_path + (f".{error.field}" if error.field else ""))
+                        for error in validate(schema, default)]
+                    or _validate_by_rules(schema, default, default_path))
     if schema.get("items") is not None:
         yield from _walk(schema["items"], f"{path}.items", here.item())
     for name, property_ in (schema.get("properties") or {}).items():
@@ -484,20 +488,18 @@ def _walk(schema: Object, path: str, around: _Around) -> Iterator[FieldError]:
         yield from _walk(property_, f"{path}.properties[{name}]", below)
 
 
-def _unsound(schema: Object, default: Any, path: str, around: _Around) -> Iterator[FieldError]:
-    """What is wrong with the metadata that a default makes, or with objects embedded in it."""
-    if not around.in_meta:
+def _validate_metadata(schema: Object, default: Any, path: str, context: _Context) -> Iterator[FieldError]:
+    """Validate the metadata that a default makes, or objects embedded in it."""
+    if not context.in_meta:
         yield from validate_embedded(schema, default, path)
-    elif wrong := validate_embedded({EMBEDDED: True}, {**_OBJECT, **around.build(default)}):
-        why = "; ".join(str(error).removeprefix(".") for error in wrong)
-        yield invalid_value(path, default, f"must result in valid metadata: {why}")
+    elif metadata_errors := validate_embedded({EMBEDDED: True}, {**_OBJECT, **context.build(default)}):
+        detail = "; ".join(str(error).removeprefix(".") for error in metadata_errors)
+        yield invalid_value(path, default, f"must result in valid metadata: {detail}")
 
 
-def _refused(schema: Object, default: Any, path: str) -> list[FieldError]:
-    """What the schema's own rules say of it, as to a new value. Nearly no schema has rules: see ``_validate_rules``."""
+def _validate_by_rules(schema: Object, default: Any, path: str) -> list[FieldError]:
+    """Validate a default by the rules of its schema, as a new value."""
     if RULES not in str(schema):
         return []
-    from kubepy.api.cel.rules import RuleSet
-
     return [error._replace(field=f"{path}.{error.field}" if error.field != "<nil>" else path)
-            for error in RuleSet(schema).validate(default)]
+            for error in cel_rules.RuleSet(schema).validate(default)]

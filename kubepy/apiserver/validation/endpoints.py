@@ -20,55 +20,55 @@ from kubepy.apiserver.validation.services import validate_endpoint_ip
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 MAX_ENDPOINTS, MAX_ADDRESSES, MAX_PORTS, MAX_TOPOLOGY, MAX_HINTS = 1000, 100, 20000, 16, 8
-# Who writes the objects of these labels writes good addresses.
-_OWN_WRITERS = {
+# Objects with these labels are written by controllers, whose addresses need no warnings.
+_CONTROLLERS = {
     "endpoints.kubernetes.io/managed-by": ("endpoint-controller",),
     "endpointslice.kubernetes.io/managed-by": ("endpointslice-controller.k8s.io",
                                                "endpointslicemirroring-controller.k8s.io"),
 }
 
 
-def _is_own(obj: Object, label: str) -> bool:
-    return (obj["metadata"].get("labels") or {}).get(label) in _OWN_WRITERS[label]
+def _is_of_controller(obj: Object, label: str) -> bool:
+    return (obj["metadata"].get("labels") or {}).get(label) in _CONTROLLERS[label]
 
 
 # --- Endpoints ----------------------------------------------------------------------------------------------------
 
 
 def validate_endpoints(endpoints: Object, old: Object | None = None) -> list[FieldError]:
-    """What the old object had already is tolerated."""
+    """Validate Endpoints; an update that leaves the subsets as they were has no errors."""
     errors: Errors = []
     for index, subset in enumerate(endpoints.get("subsets") or ()):
         if not subset.get("addresses") and not subset.get("notReadyAddresses"):
             errors.append(required(f"subsets[{index}]", "must specify `addresses` or `notReadyAddresses`"))
         for field in ("addresses", "notReadyAddresses"):
             for position, address in enumerate(subset.get(field) or ()):
-                item_path = f"subsets[{index}].{field}[{position}]"
+                address_path = f"subsets[{index}].{field}[{position}]"
                 ip, hostname, node = address.get("ip", ""), address.get("hostname"), address.get("nodeName")
-                validate_format(ip, ip_address(ip), f"{item_path}.ip", errors)
+                validate_format(ip, ip_address(ip), f"{address_path}.ip", errors)
                 if hostname:
-                    validate_format(hostname, dns1123_label(hostname), f"{item_path}.hostname", errors)
+                    validate_format(hostname, dns1123_label(hostname), f"{address_path}.hostname", errors)
                 if node is not None:
-                    validate_format(node, dns1123_subdomain(node), f"{item_path}.nodeName", errors)
-                validate_endpoint_ip(ip, f"{item_path}.ip", errors)
+                    validate_format(node, dns1123_subdomain(node), f"{address_path}.nodeName", errors)
+                validate_endpoint_ip(ip, f"{address_path}.ip", errors)
         ports = subset.get("ports") or ()
         for position, port in enumerate(ports):
             port_path = f"subsets[{index}].ports[{position}]"
             name = port.get("name", "")
             if name:
                 validate_format(name, dns1123_label(name), f"{port_path}.name", errors)
-            elif (len(ports) > 1):
+            elif len(ports) > 1:
                 errors.append(required(f"{port_path}.name"))
-            errors.extend(invalid_value(f"{port_path}.port", port.get("port", 0), why) for why in port_number(port.get("port", 0)))
+            validate_format(port.get("port", 0), port_number(port.get("port", 0)), f"{port_path}.port", errors)
             validate_choice(port.get("protocol", ""), PROTOCOLS, f"{port_path}.protocol", errors)
             if (protocol := port.get("appProtocol")) is not None:
                 validate_format(protocol, qualified_name(protocol), f"{port_path}.appProtocol", errors)
-    kept = old is not None and semantically_equal(old.get("subsets"), endpoints.get("subsets"))
-    return [] if kept else errors
+    is_unchanged = old is not None and semantically_equal(old.get("subsets"), endpoints.get("subsets"))
+    return [] if is_unchanged else errors
 
 
 def endpoints_warnings(endpoints: Object) -> list[str]:
-    if _is_own(endpoints, "endpoints.kubernetes.io/managed-by"):
+    if _is_of_controller(endpoints, "endpoints.kubernetes.io/managed-by"):
         return []
     return [warning for index, subset in enumerate(endpoints.get("subsets") or ())
             for field in ("addresses", "notReadyAddresses")
@@ -101,22 +101,13 @@ def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError
                 errors.append(not_supported(f"{path}.protocol", port["protocol"], PROTOCOLS))
             if (protocol := port.get("appProtocol")) is not None:
                 validate_format(protocol, qualified_name(protocol), f"{path}.appProtocol", errors)
-    found: Errors = []
     endpoints = slice_.get("endpoints") or []
-    if len(endpoints) > MAX_ENDPOINTS:
-        found.append(too_many("endpoints", len(endpoints), MAX_ENDPOINTS))
-    else:
-        for index, endpoint in enumerate(endpoints):
-            path, addresses = f"endpoints[{index}]", endpoint.get("addresses") or []
-            if not addresses:
-                found.append(required(f"{path}.addresses", "must contain at least 1 address"))
-            elif len(addresses) > MAX_ADDRESSES:
-                found.append(too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES))
-            for position, address in enumerate(addresses):
-                _validate_slice_address(address, kind, f"{path}.addresses", position, found)
-            _validate_slice_endpoint(endpoint, path, found)
-    if found and not (old is not None and semantically_equal(old.get("endpoints"), slice_.get("endpoints"))):
-        errors += found
+    if old is None or not semantically_equal(old.get("endpoints"), endpoints):
+        if len(endpoints) > MAX_ENDPOINTS:
+            errors.append(too_many("endpoints", len(endpoints), MAX_ENDPOINTS))
+        else:
+            for index, endpoint in enumerate(endpoints):
+                _validate_slice_endpoint(endpoint, kind, f"endpoints[{index}]", errors)
     if old is not None:
         validate_immutable(kind, old.get("addressType", ""), "addressType", errors)
     return errors
@@ -125,24 +116,30 @@ def validate_slice(slice_: Object, old: Object | None = None) -> list[FieldError
 def _validate_slice_address(address: str, kind: str, path: str, position: int, errors: Errors) -> None:
     at = f"{path}[{position}]"
     if kind == "FQDN":
-        # A domain name with more than one part, a dot at its end or not (``IsFullyQualifiedDomainName``).
+        name = address.removesuffix(".")  # upstream: IsFullyQualifiedDomainName
         if not address:
             errors.append(required(at))
-        elif wrong := dns1123_subdomain(address.removesuffix(".")):
-            validate_format(address.removesuffix("."), wrong, at, errors)
-        elif "." not in address.removesuffix("."):
-            errors.append(invalid_value(at, address.removesuffix("."), "should be a domain with at least two segments "
-                                                                      "separated by dots"))
+        elif complaints := dns1123_subdomain(name):
+            validate_format(name, complaints, at, errors)
+        elif "." not in name:
+            errors.append(invalid_value(at, name, "should be a domain with at least two segments separated by dots"))
     elif kind in ("IPv4", "IPv6"):
-        wrong = ip_address(address)
-        validate_format(address, wrong, at, errors)
-        if not wrong:
+        complaints = ip_address(address)
+        validate_format(address, complaints, at, errors)
+        if not complaints:
             if is_ipv6(address) != (kind == "IPv6"):
                 errors.append(invalid_value(path, address, f"must be an {kind} address"))
             validate_endpoint_ip(address, at, errors)
 
 
-def _validate_slice_endpoint(endpoint: Object, path: str, errors: Errors) -> None:
+def _validate_slice_endpoint(endpoint: Object, kind: str, path: str, errors: Errors) -> None:
+    addresses = endpoint.get("addresses") or []
+    if not addresses:
+        errors.append(required(f"{path}.addresses", "must contain at least 1 address"))
+    elif len(addresses) > MAX_ADDRESSES:
+        errors.append(too_many(f"{path}.addresses", len(addresses), MAX_ADDRESSES))
+    for position, address in enumerate(addresses):
+        _validate_slice_address(address, kind, f"{path}.addresses", position, errors)
     node, hostname, topology = endpoint.get("nodeName"), endpoint.get("hostname"), endpoint.get("deprecatedTopology")
     if node is not None:
         validate_format(node, dns1123_subdomain(node), f"{path}.nodeName", errors)
@@ -153,7 +150,7 @@ def _validate_slice_endpoint(endpoint: Object, path: str, errors: Errors) -> Non
         validate_format(hostname, dns1123_label(hostname), f"{path}.hostname", errors)
     hints = endpoint.get("hints") or {}
     for field, check in (("forZones", label_value), ("forNodes", dns1123_subdomain)):
-        names = [one.get("name", "") for one in hints.get(field) or ()]
+        names = [hint.get("name", "") for hint in hints.get(field) or ()]
         if len(names) > MAX_HINTS:
             errors.append(too_many(f"{path}.hints.{field}", len(names), MAX_HINTS))
             return
@@ -165,7 +162,7 @@ def _validate_slice_endpoint(endpoint: Object, path: str, errors: Errors) -> Non
 
 
 def slice_warnings(slice_: Object) -> list[str]:
-    if _is_own(slice_, "endpointslice.kubernetes.io/managed-by"):
+    if _is_of_controller(slice_, "endpointslice.kubernetes.io/managed-by"):
         return []
     return [warning for index, endpoint in enumerate(slice_.get("endpoints") or ())
             for position, address in enumerate(endpoint.get("addresses") or ())

@@ -1,12 +1,11 @@
 """The checks that many fields share: numbers, words, labels, selectors; and Go's view of a value in an error.
 
-Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``. A validator takes the
-value, its path (``spec.template.spec``) and the list ``errors``, to which it appends.
+Upstream: ``apimachinery/pkg/api/validation``, ``apimachinery/pkg/apis/meta/v1/validation``. A validator takes a value,
+its path (``spec.template.spec``) and the list ``errors``, to which it appends.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -15,6 +14,10 @@ from typing import Any
 from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.values import names
 from kubepy.api.values.goformat import Ordered
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():  # only for the values and differences that errors show
+    from kubepy.api.types import goview
 
 Errors = list[FieldError]
 
@@ -40,33 +43,33 @@ def validate_positive(value: int, path: str, errors: Errors) -> None:
 
 
 def validate_immutable(new: Any, old: Any, path: str, errors: Errors) -> None:
-    """``ValidateImmutableField``: empty and absent are the same."""
+    """Refuse a change (``ValidateImmutableField``); empty and absent are the same."""
     if new != old and not (is_empty(new) and is_empty(old)):
         errors.append(invalid_value(path, new, IMMUTABLE))
 
 
 def is_empty(value: Any) -> bool:
-    """Whether Go's semantic equality takes a value for nil: nothing, or a list or map without entries."""
+    """Return whether Go's semantic equality takes a value for nil: null, or a list or map without entries."""
     return value is None or (isinstance(value, dict | list) and not value)
 
 
 def semantically_equal(new: Any, old: Any) -> bool:
-    """``equality.Semantic.DeepEqual``: an empty list or map equals an absent one, at any depth.
+    """Compare as ``equality.Semantic.DeepEqual``: an empty list or map equals an absent one, at any depth.
 
-    An empty struct behind a pointer is not nil; it is told from an empty map by nothing in JSON, so
-    ``emptyDir: {}`` and no emptyDir differ only where the key itself is what matters.
+    JSON does not tell an empty struct behind a pointer, which is not nil, from an empty map. So ``emptyDir: {}`` counts
+    as no emptyDir here; callers for whom that matters look at the key.
     """
     if new == old:
         return True
     if isinstance(new, dict) and isinstance(old, dict):
         return all(semantically_equal(new.get(key), old.get(key)) for key in new.keys() | old.keys())
     if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
-        return all(semantically_equal(one, other) for one, other in zip(new, old, strict=True))
+        return all(semantically_equal(item, old_item) for item, old_item in zip(new, old, strict=True))
     return is_empty(new) and is_empty(old)
 
 
 def validate_choice(value: str, supported: Iterable[str], path: str, errors: Errors) -> None:
-    """One of a set of words: absent is Required, another is Unsupported (listed in the order given)."""
+    """Require one of a set of words: none is Required, another is Unsupported (the words are listed in their order)."""
     if not value:
         errors.append(required(path))
     elif value not in supported:
@@ -79,14 +82,14 @@ def validate_optional_choice(value: str | None, supported: Iterable[str], path: 
 
 
 def validate_required(obj: dict[str, Any], names: Iterable[str], path: str, errors: Errors) -> None:
-    """Fields that must not be empty, in the order given."""
+    """Require fields to be set and not empty."""
     for name in names:
         if not obj.get(name):
             errors.append(required(f"{path}.{name}"))
 
 
 def validate_format(value: object, complaints: Iterable[str], path: str, errors: Errors) -> None:
-    """Every complaint of a format check about a value becomes an error."""
+    """Append an error for every complaint of a format check about a value."""
     for complaint in complaints:
         errors.append(invalid_value(path, value, complaint))
 
@@ -118,11 +121,11 @@ def validate_local_non_reserved_path(target: str, path: str, errors: Errors) -> 
         errors.append(invalid_value(path, target, "must not start with '..'"))
 
 
-def forbid(obj: dict[str, Any], names: Iterable[str], why: str, path: str, errors: Errors) -> None:
-    """Fields that must not be there, in the order given."""
+def forbid(obj: dict[str, Any], names: Iterable[str], detail: str, path: str, errors: Errors) -> None:
+    """Forbid fields."""
     for name in names:
         if obj.get(name) is not None:
-            errors.append(forbidden_field(f"{path}.{name}", why))
+            errors.append(forbidden_field(f"{path}.{name}", detail))
 
 
 # --- labels and selectors -------------------------------------------------------------------------------------------
@@ -148,7 +151,7 @@ def validate_labels(labels: Mapping[str, str] | None, path: str, errors: Errors)
 
 def validate_label_selector(selector: Mapping[str, Any] | None, path: str, errors: Errors, *,
                             allow_invalid_values: bool = False) -> None:
-    """``allow_invalid_values``: tolerate values that are no label values, as an update of an old object does."""
+    """Validate a selector; ``allow_invalid_values`` tolerates values that are no label values, as in updates."""
     if selector is None:
         return
     validate_labels(selector.get("matchLabels"), f"{path}.matchLabels", errors)
@@ -161,7 +164,7 @@ def validate_label_selector(selector: Mapping[str, Any] | None, path: str, error
 
 
 def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) -> None:
-    """How many values the operator of a requirement takes."""
+    """Validate the operator of a requirement, and that there are values exactly if it takes some."""
     operator, values = expression.get("operator", ""), expression.get("values")
     match operator:
         case "In" | "NotIn":
@@ -169,8 +172,8 @@ def validate_operator(expression: Mapping[str, Any], path: str, errors: Errors) 
                 errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
         case "Exists" | "DoesNotExist":
             if values:
-                why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                errors.append(forbidden_field(f"{path}.values", why))
+                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                errors.append(forbidden_field(f"{path}.values", detail))
         case _:
             errors.append(invalid_value(f"{path}.operator", operator, NOT_AN_OPERATOR))
 
@@ -186,31 +189,24 @@ def is_empty_selector(selector: Mapping[str, Any]) -> bool:
 
 def has_invalid_label_value(selector: Mapping[str, Any] | None) -> bool:
     expressions = (selector or {}).get("matchExpressions") or ()
-    return any(label_value(value) for one in expressions for value in one.get("values") or ())
+    return any(label_value(value) for expression in expressions for value in expression.get("values") or ())
 
 
 # --- Go's view of a value -------------------------------------------------------------------------------------------
 
 
 def go_view(type_name: str, value: Any) -> Any:
-    """A value as ``json.Marshal`` prints the internal type ``type_name`` (``apps.DaemonSetUpdateStrategy``).
-
-    Imported and looked up only when there is an error to print: the tables of types are large.
-    """
-    from kubepy.api.types import go_fields
-
-    return _ordered(go_fields(type_name, value))
+    """Return a value as ``json.Marshal`` prints the internal type ``type_name`` (``apps.DaemonSetUpdateStrategy``)."""
+    return _ordered(goview.go_fields(type_name, value))
 
 
 def json_view(type_name: str, value: Any) -> Any:
-    """A value as ``json.Marshal`` prints a type with JSON names (``meta/v1.OwnerReference``)."""
-    from kubepy.api.types import go_order
-
-    return _ordered(go_order(type_name, value))
+    """Return a value as ``json.Marshal`` prints a type with JSON names (``meta/v1.OwnerReference``)."""
+    return _ordered(goview.go_order(type_name, value))
 
 
 def selector_view(selector: Any) -> Any:
-    """A label selector as ``json.Marshal`` prints it."""
+    """Return a label selector as ``json.Marshal`` prints it."""
     return json_view("meta/v1.LabelSelector", selector)
 
 
@@ -224,7 +220,9 @@ def _ordered(value: Any) -> Any:
 
 
 def go_diff(type_name: str, old: Any, new: Any) -> str:
-    """A unified diff of the two internal structs printed as indented JSON, without file names."""
-    before, after = (json.dumps(go_view(type_name, one), indent=1, ensure_ascii=False) for one in (old, new))
-    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), n=3, lineterm="")
+    """Return the unified diff of two internal structs printed as indented JSON, without file names."""
+    old_text, new_text = (json.dumps(go_view(type_name, value), indent=1, ensure_ascii=False) for value in (old, new))
+    import difflib
+
+    lines = difflib.unified_diff(old_text.split("\n"), new_text.split("\n"), n=3, lineterm="")
     return "".join(f"{line}\n" for line in list(lines)[2:])

@@ -1,13 +1,14 @@
 """The formats of values that are not names: ports, percentages, keys, addresses (``apimachinery/pkg/util/validation``).
 
-Each function returns what is wrong with a value in upstream's words; nothing for a good one.
+Each function returns the complaints about a value in upstream's words; an empty list for a good one.
 """
 
 from __future__ import annotations
 
 import re
 
-from kubepy.api.errors import invalid_value
+from kubepy.api.errors import invalid_value, required
+from kubepy.api.values.names import dns1123_subdomain, regex_error
 from kubepy.apiserver.validation.fields import Errors, between, validate_format
 from kubepy.quoting import quote
 
@@ -24,19 +25,19 @@ def port_number(port: int) -> list[str]:
 
 
 def port_name(name: str) -> list[str]:
-    """An IANA service name."""
-    wrong = []
+    """Check an IANA service name."""
+    complaints = []
     if len(name) > 15:
-        wrong.append("must be no more than 15 characters")
+        complaints.append("must be no more than 15 characters")
     if not _PORT_NAME.fullmatch(name):
-        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        complaints.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not any("a" <= letter <= "z" for letter in name):
-        wrong.append("must contain at least one letter (a-z)")
+        complaints.append("must contain at least one letter (a-z)")
     if "--" in name:
-        wrong.append("must not contain consecutive hyphens")
+        complaints.append("must not contain consecutive hyphens")
     if name.startswith("-") or name.endswith("-"):
-        wrong.append("must not begin or end with a hyphen")
-    return wrong
+        complaints.append("must not begin or end with a hyphen")
+    return complaints
 
 
 def port_number_or_name(port: int | str) -> list[str]:
@@ -51,23 +52,22 @@ def percent(text: str) -> list[str]:
 
 
 def config_map_key(key: str) -> list[str]:
-    wrong = []
+    complaints = []
     if len(key) > 253:
-        wrong.append("must be no more than 253 characters")
+        complaints.append("must be no more than 253 characters")
     if not _CONFIG_KEY.fullmatch(key):
-        wrong.append("a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  "
-                     "or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')")
-    return wrong + _parent_folder(key)
-
-
-def _parent_folder(key: str) -> list[str]:
+        complaints.append("a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+                          "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
+                          "regex used for validation is '[-._a-zA-Z0-9]+')")
     if key in (".", ".."):
-        return [f"must not be '{key}'"]
-    return ["must not start with '..'"] if key.startswith("..") else []
+        complaints.append(f"must not be '{key}'")
+    elif key.startswith(".."):
+        complaints.append("must not start with '..'")
+    return complaints
 
 
 def env_var_name(name: str) -> list[str]:
-    """Since v1.34 any printable ASCII but ``=``."""
+    """Check a name of an environment variable: since v1.34 any printable ASCII but ``=``."""
     if all(" " <= letter <= "~" and letter != "=" for letter in name):
         return [] if name else ["environment variable name must be non-empty"]
     return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
@@ -88,7 +88,7 @@ def user_or_group_id(number: int) -> list[str]:
 
 
 def ip_address(address: str) -> list[str]:
-    """An IPv4 or IPv6 address as v1.36 wants it in old fields: no leading zeros, no IPv4 inside IPv6."""
+    """Check an IPv4 or IPv6 address as v1.36 wants it in old fields: no leading zeros, no IPv4 inside IPv6."""
     import ipaddress
 
     try:
@@ -103,14 +103,14 @@ def ip_address(address: str) -> list[str]:
 
 
 def _without_zone(address: str) -> str:
-    """The address itself. Raises ValueError where it names a zone (``fe80::1%eth0``): only Python takes that."""
+    """Return the address. Raises ValueError for one with a zone (``fe80::1%eth0``), which only Python accepts."""
     if "%" in address:
         raise ValueError(address)
     return address
 
 
 def without_leading_zeros(address: str) -> str | None:
-    """An IPv4 address written with leading zeros (``010.0.0.1``), without them; None for anything else."""
+    """Return an IPv4 address with leading zeros (``010.0.0.1``) without them; None for anything else."""
     parts = address.split(".")
     if len(parts) != 4 or not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
         return None
@@ -118,7 +118,7 @@ def without_leading_zeros(address: str) -> str | None:
 
 
 def cidr(network: str) -> list[str]:
-    """A network as v1.36 wants it in old fields: no leading zeros, no bits beyond the prefix."""
+    """Check a network as v1.36 wants it in old fields: no leading zeros, no bits beyond the prefix."""
     import ipaddress
 
     address, slash, length = network.partition("/")
@@ -132,7 +132,6 @@ def cidr(network: str) -> list[str]:
         return ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]
     if str(int(length)) != length:
         return ["must not have leading 0s in IP or prefix length"]
-    import ipaddress
     parsed = ipaddress.ip_address(address)
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
         return ["must not have an IPv4-mapped IPv6 address"]
@@ -146,7 +145,7 @@ def is_ipv6(address: str) -> bool:
 
 
 def ip_warnings(address: str, path: str) -> list[str]:
-    """Warnings about an address that is valid but not in canonical form (``GetWarningsForIP``)."""
+    """Warn of an address that is valid but not in canonical form (``GetWarningsForIP``)."""
     import ipaddress
 
     if not is_ipv6(address) or ip_address(address):
@@ -158,7 +157,7 @@ def ip_warnings(address: str, path: str) -> list[str]:
 
 
 def cidr_warnings(network: str, path: str) -> list[str]:
-    """The same about a network (``GetWarningsForCIDR``)."""
+    """Warn of a network that is valid but not in canonical form (``GetWarningsForCIDR``)."""
     import ipaddress
 
     address, _, length = network.partition("/")
@@ -179,38 +178,31 @@ def validate_cidr(network: str, path: str, errors: Errors) -> None:
 
 
 def dns1123_subdomain_with_underscore(name: str) -> list[str]:
-    """A DNS search path: a subdomain whose labels may start with and contain ``_``."""
-    from kubepy.api.values.names import regex_error
-
+    """Check a DNS search path: a subdomain whose labels may start with and contain ``_``."""
     label = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
     pattern = rf"{label}(\.{label})*"
-    wrong = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
+    complaints = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
     if not re.fullmatch(pattern, name):
         rule = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
                 "and must start and end with an alphanumeric character")
-        wrong.append(regex_error(rule, pattern, "example.com"))
-    return wrong
+        complaints.append(regex_error(rule, pattern, "example.com"))
+    return complaints
 
 
 def wildcard_subdomain(name: str) -> list[str]:
-    """``*.example.com``."""
-    from kubepy.api.values.names import regex_error
-
+    """Check a host name like ``*.example.com``."""
     label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
     pattern = rf"\*\.{label}(\.{label})*"
-    wrong = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
+    complaints = ["must be no more than 253 characters"] if len(name.encode()) > 253 else []
     if not re.fullmatch(pattern, name):
         rule = ("a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
                 "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character")
-        wrong.append(regex_error(rule, pattern, "*.example.com"))
-    return wrong
+        complaints.append(regex_error(rule, pattern, "*.example.com"))
+    return complaints
 
 
 def domain_prefixed_path(text: str, path: str) -> Errors:
-    """``acme.io/foo`` (``IsDomainPrefixedPath``)."""
-    from kubepy.api.errors import required
-    from kubepy.api.values.names import dns1123_subdomain, regex_error
-
+    """Validate a path like ``acme.io/foo`` (``IsDomainPrefixedPath``)."""
     host, _, rest = text.partition("/")
     if not text:
         return [required(path)]

@@ -1,7 +1,7 @@
-"""The status of a Job: what may not be contradictory, or go back (``validateJobStatus``, ``ValidateJobStatusUpdate``).
+"""Updates of a Job's status: no contradictions, no steps back (``validateJobStatus``, ``ValidateJobStatusUpdate``).
 
-Upstream looks only at what an update changes, so that a status from before a rule existed can still be written, and
-one that a change of the spec made wrong can be mended (``getStatusValidationOptions``).
+Only changes are checked, so that a status from before a rule existed can still be written, and one that a change of the
+spec made invalid can be repaired (``getStatusValidationOptions``).
 """
 
 from __future__ import annotations
@@ -21,21 +21,38 @@ def validate_job_status_update(job: Object, old: Object) -> list[FieldError]:
     for count in COUNTS:
         validate_nonnegative(status.get(count), f"status.{count}", errors)
     change = _Change(job["spec"], status, old.get("status") or {})
-    errors += _validate_uncounted(status.get("uncountedTerminatedPods") or {})
+    uids: set[str] = set()
+    for kind in ("succeeded", "failed"):
+        for index, uid in enumerate((status.get("uncountedTerminatedPods") or {}).get(kind) or ()):
+            path = f"status.uncountedTerminatedPods.{kind}[{index}]"
+            if not uid:
+                errors.append(invalid_value(path, uid, "must not be empty"))
+            elif uid in uids:
+                errors.append(duplicate(path, uid))
+            uids.add(uid)
+    return [*errors, *_validate_conditions(change), *_validate_finished(change), *_validate_indexes(change),
+            *_validate_success(change), *_validate_kept(change)]
+
+
+def _validate_conditions(change: _Change) -> Errors:
+    errors: Errors = []
     if change.turns("Complete", "Failed") and change.has("Complete") and change.has("Failed"):
         errors.append(_contradiction("cannot set Complete=True and Failed=true conditions"))
     if change.turns("Complete", "FailureTarget") and change.has("Complete") and change.has("FailureTarget"):
         errors.append(_contradiction("cannot set Complete=True and FailureTarget=true conditions"))
     errors += _validate_completion_time(change)
-    # An end is announced before it comes.
+    # FailureTarget comes before Failed, SuccessCriteriaMet before Complete.
     if change.turns("Failed", "FailureTarget") and change.has("Failed") and not change.has("FailureTarget"):
         errors.append(_contradiction("cannot set Failed=True condition without the FailureTarget=true condition"))
     if change.turns("Complete", "SuccessCriteriaMet") and change.has("Complete") and not change.has(
             "SuccessCriteriaMet"):
-        why = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
-        errors.append(_contradiction(why))
-    errors += _validate_finished(change)
-    errors += _validate_indexes(change)
+        detail = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
+        errors.append(_contradiction(detail))
+    return errors
+
+
+def _validate_success(change: _Change) -> Errors:
+    errors: Errors = []
     terminating, ready = change.status.get("terminating", 0), change.status.get("ready", 0)
     if ((change.turns(FINISHED) or change.changes("terminating")) and terminating > 0 and change.has(FINISHED)):
         errors.append(invalid_value("status.terminating", terminating, "terminating>0 is invalid for finished job"))
@@ -47,16 +64,16 @@ def validate_job_status_update(job: Object, old: Object) -> list[FieldError]:
     if met and change.has("FailureTarget"):
         errors.append(_contradiction("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions"))
     if change.spec.get("successPolicy") is not None and change.has("Complete") and not met:
-        why = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
-        errors.append(_contradiction(why))
-    return errors + _validate_kept(change)
+        detail = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
+        errors.append(_contradiction(detail))
+    return errors
 
 
 class _Change:
     """An update of a status."""
 
-    def __init__(self, spec: Object, status: Object, before: Object) -> None:
-        self.spec, self.status, self.before = spec, status, before
+    def __init__(self, spec: Object, status: Object, old: Object) -> None:
+        self.spec, self.status, self.old = spec, status, old
 
     @property
     def is_indexed(self) -> bool:
@@ -66,38 +83,25 @@ class _Change:
         return _has(self.status, condition)
 
     def had(self, condition: str) -> bool:
-        return _has(self.before, condition)
+        return _has(self.old, condition)
 
     def turns(self, *conditions: str) -> bool:
-        """Whether one of them becomes true, or no longer is."""
-        return any(self.has(one) != self.had(one) for one in conditions)
+        """Return whether one of the conditions becomes true, or no longer is."""
+        return any(self.has(condition) != self.had(condition) for condition in conditions)
 
     def changes(self, *fields: str) -> bool:
-        return any(not semantically_equal(self.status.get(one), self.before.get(one)) for one in fields)
+        return any(not semantically_equal(self.status.get(field), self.old.get(field)) for field in fields)
 
 
 def _has(status: Object, condition: str) -> bool:
     if condition == FINISHED:
         return _has(status, "Complete") or _has(status, "Failed")
-    return any(one.get("type") == condition and one.get("status") == "True" for one in status.get("conditions") or ())
+    return any(entry.get("type") == condition and entry.get("status") == "True"
+               for entry in status.get("conditions") or ())
 
 
-def _contradiction(why: str) -> FieldError:
-    return FieldError("FieldValueInvalid", "status.conditions", f"Invalid value: {why}")
-
-
-def _validate_uncounted(uncounted: Object) -> Errors:
-    errors: Errors = []
-    seen: set[str] = set()
-    for kind in ("succeeded", "failed"):
-        for index, uid in enumerate(uncounted.get(kind) or ()):
-            path = f"status.uncountedTerminatedPods.{kind}[{index}]"
-            if not uid:
-                errors.append(invalid_value(path, uid, "must not be empty"))
-            elif uid in seen:
-                errors.append(duplicate(path, uid))
-            seen.add(uid)
-    return errors
+def _contradiction(detail: str) -> FieldError:
+    return FieldError("FieldValueInvalid", "status.conditions", f"Invalid value: {detail}")
 
 
 def _validate_completion_time(change: _Change) -> Errors:
@@ -106,8 +110,8 @@ def _validate_completion_time(change: _Change) -> Errors:
     complete, path = change.has("Complete"), "status.completionTime"
     if change.turns("Complete") or change.changes("completionTime"):
         if completed is not None and not complete:
-            why = "cannot set completionTime when there is no Complete=True condition"
-            errors.append(invalid_value(path, completed, why))
+            detail = "cannot set completionTime when there is no Complete=True condition"
+            errors.append(invalid_value(path, completed, detail))
         if completed is None and complete:
             errors.append(required(path, "completionTime is required for Complete jobs"))
     if (change.changes("startTime", "completionTime") and None not in (started, completed)
@@ -117,7 +121,7 @@ def _validate_completion_time(change: _Change) -> Errors:
 
 
 def _validate_finished(change: _Change) -> Errors:
-    """Of a Job that has ended nothing runs any more, and everything was counted."""
+    """Require that a Job that has finished has no active pods, and has counted all."""
     if not change.has(FINISHED):
         return []
     errors: Errors = []
@@ -137,25 +141,25 @@ def _validate_finished(change: _Change) -> Errors:
 def _validate_indexes(change: _Change) -> Errors:
     errors: Errors = []
     if change.changes("completedIndexes"):
-        errors += _unreadable(change, "completedIndexes")
+        errors += _validate_index_list(change, "completedIndexes")
     if change.changes("failedIndexes") and "backoffLimitPerIndex" in change.spec:
-        errors += _unreadable(change, "failedIndexes")
+        errors += _validate_index_list(change, "failedIndexes")
     completed, failed = change.status.get("completedIndexes", ""), change.status.get("failedIndexes")
     if change.changes("completedIndexes") and completed and not change.is_indexed:
-        why = "cannot set non-empty completedIndexes when non-indexed completion mode"
-        errors.append(invalid_value("status.completedIndexes", completed, why))
+        detail = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        errors.append(invalid_value("status.completedIndexes", completed, detail))
     if change.changes("failedIndexes") and failed is not None and "backoffLimitPerIndex" not in change.spec:
-        why = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
-        errors.append(invalid_value("status.failedIndexes", failed, why))
+        detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+        errors.append(invalid_value("status.failedIndexes", failed, detail))
     if change.changes("failedIndexes", "completedIndexes") and failed and "completions" in change.spec:
         common = first_common_index(completed, failed, change.spec["completions"])
         if common is not None:
-            why = f"failedIndexes and completedIndexes overlap at index: {common}"
-            errors.append(invalid_value("status.failedIndexes", failed, why))
+            detail = f"failedIndexes and completedIndexes overlap at index: {common}"
+            errors.append(invalid_value("status.failedIndexes", failed, detail))
     return errors
 
 
-def _unreadable(change: _Change, field: str) -> Errors:
+def _validate_index_list(change: _Change, field: str) -> Errors:
     text, completions = change.status.get(field), change.spec.get("completions")
     if not text or completions is None:
         return []
@@ -167,31 +171,25 @@ def _unreadable(change: _Change, field: str) -> Errors:
 
 
 def _validate_kept(change: _Change) -> Errors:
-    """What is final stays, and counts only go up; but an Indexed job that shrinks loses completions."""
+    """Refuse to undo final conditions, or to lower counts; but an Indexed job that shrinks loses completions."""
     errors = [_contradiction(f"cannot disable the terminal {condition}=True condition")
               for condition in ("Failed", "Complete", "FailureTarget")
               if change.had(condition) and not change.has(condition)]
     elastic = change.is_indexed and change.spec.get("completions") == change.spec.get("parallelism")
     for count in ("failed",) if elastic else ("failed", "succeeded"):
         now = change.status.get(count, 0)
-        if now < change.before.get(count, 0):
+        if now < change.old.get(count, 0):
             errors.append(invalid_value(f"status.{count}", now, f"cannot decrease the {count} counter"))
-    # A Job that runs keeps its start; one that is resumed begins anew.
-    times_errors: Errors = []
     completed = change.status.get("completionTime")
-    if change.changes("completionTime") and None not in (completed, change.before.get("completionTime")):
-        times_errors.append(invalid_value("status.completionTime", completed, IMMUTABLE))
+    if change.changes("completionTime") and None not in (completed, change.old.get("completionTime")):
+        errors.append(invalid_value("status.completionTime", completed, IMMUTABLE))
     resumed = change.had("Suspended") and not change.has("Suspended")
-    if (change.changes("startTime") and change.before.get("startTime") is not None and not resumed
+    if (change.changes("startTime") and change.old.get("startTime") is not None and not resumed
             and not change.spec.get("suspend")):
-        times_errors.append(required("status.startTime", "startTime cannot be removed for unsuspended job"))
-    return errors + times_errors + _validate_kept_success(change)
-
-
-def _validate_kept_success(change: _Change) -> Errors:
+        errors.append(required("status.startTime", "startTime cannot be removed for unsuspended job"))
     if change.had("SuccessCriteriaMet") and not change.has("SuccessCriteriaMet"):
-        return [_contradiction("cannot disable the SuccessCriteriaMet=True condition")]
-    if change.had("Complete") and change.has("SuccessCriteriaMet") and not change.had("SuccessCriteriaMet"):
-        why = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
-        return [_contradiction(why)]
-    return []
+        errors.append(_contradiction("cannot disable the SuccessCriteriaMet=True condition"))
+    elif change.had("Complete") and change.has("SuccessCriteriaMet") and not change.had("SuccessCriteriaMet"):
+        detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
+        errors.append(_contradiction(detail))
+    return errors

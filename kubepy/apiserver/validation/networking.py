@@ -10,6 +10,7 @@ from kubepy.api.values.names import dns1123_label, dns1123_subdomain, path_segme
 from kubepy.apiserver.validation.fields import (
     IMMUTABLE,
     Errors,
+    go_view,
     has_invalid_label_value,
     validate_format,
     validate_immutable,
@@ -43,30 +44,32 @@ def validate_ingress(ingress: Object, old: Object | None = None) -> list[FieldEr
     spec = ingress.get("spec") or {}
     old_spec: Object = (old or {}).get("spec") or {}
     if not spec.get("rules") and spec.get("defaultBackend") is None:
-        why = "either `defaultBackend` or `rules` must be specified"
-        errors.append(invalid_value("spec", spec.get("rules"), why))
+        detail = "either `defaultBackend` or `rules` must be specified"
+        errors.append(invalid_value("spec", spec.get("rules"), detail))
     if (backend := spec.get("defaultBackend")) is not None:
         _validate_backend(backend, "spec.defaultBackend", errors)
+    tolerates_wildcard_rules = _has_bad_wildcard_rule(old_spec)
     for index, rule in enumerate(spec.get("rules") or ()):
         host = rule.get("host", "")
         if host:
             if not ip_address(host):
                 errors.append(invalid_value(f"spec.rules[{index}].host", host, NOT_AN_IP))
             _validate_host(host, f"spec.rules[{index}].host", errors)
-        if not (_has_bad_wildcard_rule(old_spec) and "*" in host):
+        if not (tolerates_wildcard_rules and "*" in host):
             _validate_paths(rule, f"spec.rules[{index}]", errors)
+    any_secret = any(tls.get("secretName") and dns1123_subdomain(tls["secretName"])
+                     for tls in old_spec.get("tls") or ())
     for index, tls in enumerate(spec.get("tls") or ()):
-        any_secret = any(tls.get("secretName") and dns1123_subdomain(tls["secretName"]) for tls in old_spec.get("tls") or ())
         for position, host in enumerate(tls.get("hosts") or ()):
             _validate_host(host, f"spec.tls[{index}].hosts[{position}]", errors)
         if (key := tls.get("secretName")) and not any_secret:
             validate_format(key, dns1123_subdomain(key), f"spec.tls[{index}].secretName", errors)
     if (name := spec.get("ingressClassName")) is not None:
         validate_format(name, dns1123_subdomain(name), "spec.ingressClassName", errors)
-        noted = annotations_of(ingress).get(CLASS_ANNOTATION)
-        if old is None and noted is not None and noted != name:
-            why = "must match `ingressClassName` when both are specified"
-            errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", noted, why))
+        annotation = annotations_of(ingress).get(CLASS_ANNOTATION)
+        if old is None and annotation is not None and annotation != name:
+            detail = "must match `ingressClassName` when both are specified"
+            errors.append(invalid_value(f"annotations.{CLASS_ANNOTATION}", annotation, detail))
     return errors
 
 
@@ -89,25 +92,25 @@ def _validate_paths(rule: Object, path: str, errors: Errors) -> None:
         return
     if not http.get("paths"):
         errors.append(required(f"{path}.http.paths"))
-    for index, one in enumerate(http.get("paths") or ()):
-        path_path = f"{path}.http.paths[{index}]"
-        kind, target = one.get("pathType"), one.get("path", "")
+    for index, entry in enumerate(http.get("paths") or ()):
+        at = f"{path}.http.paths[{index}]"
+        kind, target = entry.get("pathType"), entry.get("path", "")
         if kind is None:
-            errors.append(required(f"{path_path}.pathType", "pathType must be specified"))
+            errors.append(required(f"{at}.pathType", "pathType must be specified"))
             continue
         if kind not in PATH_TYPES:
-            errors.append(not_supported(f"{path_path}.pathType", kind, PATH_TYPES))
+            errors.append(not_supported(f"{at}.pathType", kind, PATH_TYPES))
         elif kind == "ImplementationSpecific":
             if target and not target.startswith("/"):
-                errors.append(invalid_value(f"{path_path}.path", target, "must be an absolute path"))
+                errors.append(invalid_value(f"{at}.path", target, "must be an absolute path"))
         else:
             if not target.startswith("/"):
-                errors.append(invalid_value(f"{path_path}.path", target, "must be an absolute path"))
-            errors.extend(invalid_value(f"{path_path}.path", target, f"must not contain '{bad}'")
+                errors.append(invalid_value(f"{at}.path", target, "must be an absolute path"))
+            errors.extend(invalid_value(f"{at}.path", target, f"must not contain '{bad}'")
                           for bad in BAD_SEQUENCES if bad in target)
-            errors.extend(invalid_value(f"{path_path}.path", target, f"cannot end with '{bad}'")
+            errors.extend(invalid_value(f"{at}.path", target, f"cannot end with '{bad}'")
                           for bad in BAD_ENDS if target.endswith(bad))
-        _validate_backend(one.get("backend") or {}, f"{path_path}.backend", errors)
+        _validate_backend(entry.get("backend") or {}, f"{at}.backend", errors)
 
 
 def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
@@ -127,8 +130,8 @@ def _validate_backend(backend: Object, path: str, errors: Errors) -> None:
         elif port.get("name"):
             validate_format(port["name"], port_name(port["name"]), f"{path}.service.port.name", errors)
         elif port.get("number"):
-            errors.extend(invalid_value(f"{path}.service.port.number", port["number"], why)
-                          for why in port_number(port["number"]))
+            errors.extend(invalid_value(f"{path}.service.port.number", port["number"], detail)
+                          for detail in port_number(port["number"]))
         else:
             errors.append(required(path, "port name or number is required"))
     else:
@@ -148,10 +151,10 @@ def _validate_reference(reference: Object, path: str, errors: Errors) -> None:
 
 def validate_ingress_status(ingress: Object) -> list[FieldError]:
     errors: Errors = []
-    for index, one in enumerate(((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
-        at, host = f"status.loadBalancer.ingress[{index}]", one.get("hostname", "")
-        if one.get("ip"):
-            validate_ip(one["ip"], f"{at}.ip", errors)
+    for index, entry in enumerate(((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()):
+        at, host = f"status.loadBalancer.ingress[{index}]", entry.get("hostname", "")
+        if entry.get("ip"):
+            validate_ip(entry["ip"], f"{at}.ip", errors)
         if host:
             validate_format(host, dns1123_subdomain(host), f"{at}.hostname", errors)
             if not ip_address(host):
@@ -160,8 +163,8 @@ def validate_ingress_status(ingress: Object) -> list[FieldError]:
 
 
 def ingress_warnings(ingress: Object) -> list[str]:
-    noted = CLASS_ANNOTATION in annotations_of(ingress)
-    if not noted or (ingress.get("spec") or {}).get("ingressClassName") is not None:
+    annotation = CLASS_ANNOTATION in annotations_of(ingress)
+    if not annotation or (ingress.get("spec") or {}).get("ingressClassName") is not None:
         return []
     return [f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
@@ -203,7 +206,7 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
     tolerated = old is not None and has_invalid_label_value(old_spec.get("podSelector"))
     blocks = [peer.get("ipBlock") or {} for direction, field in (("ingress", "from"), ("egress", "to"))
               for rule in old_spec.get(direction) or () for peer in rule.get(field) or ()]
-    known = {network for block in blocks for network in (block.get("cidr", ""), *(block.get("except") or ()))}
+    old_networks = {network for block in blocks for network in (block.get("cidr", ""), *(block.get("except") or ()))}
     validate_label_selector(spec.get("podSelector") or {}, "spec.podSelector", errors, allow_invalid_values=tolerated)
     for direction, field in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(spec.get(direction) or ()):
@@ -211,7 +214,7 @@ def validate_network_policy(policy: Object, old: Object | None = None) -> list[F
             for position, port in enumerate(rule.get("ports") or ()):
                 _validate_policy_port(port, f"{at}.ports[{position}]", errors)
             for position, peer in enumerate(rule.get(field) or ()):
-                _validate_peer(peer, known, f"{at}.{field}[{position}]", errors, allow_invalid_values=tolerated)
+                _validate_peer(peer, old_networks, f"{at}.{field}[{position}]", errors, allow_invalid_values=tolerated)
     kinds = spec.get("policyTypes") or []
     if len(kinds) > 2:
         errors.append(invalid_value("spec.policyTypes", kinds, "may not specify more than two policyTypes"))
@@ -230,8 +233,8 @@ def network_policy_warnings(policy: Object) -> list[str]:
                 at = f"spec.{direction}[{index}].{field}[{position}].ipBlock"
                 block = peer.get("ipBlock") or {}
                 warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
-                for which, network in enumerate(block.get("except") or ()):
-                    warnings += cidr_warnings(network, f"{at}.except[{which}]")
+                for number, network in enumerate(block.get("except") or ()):
+                    warnings += cidr_warnings(network, f"{at}.except[{number}]")
     return warnings
 
 
@@ -240,52 +243,53 @@ def _validate_policy_port(port: Object, path: str, errors: Errors) -> None:
     if protocol is not None and protocol not in ("TCP", "UDP", "SCTP"):
         errors.append(not_supported(f"{path}.protocol", protocol, ("TCP", "UDP", "SCTP")))
     if isinstance(number, int):
-        errors.extend(invalid_value(f"{path}.port", number, why) for why in port_number(number))
+        errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
         if end is not None:
             if end < number:
                 errors.append(invalid_value(f"{path}.endPort", number, "must be greater than or equal to `port`"))
-            errors.extend(invalid_value(f"{path}.endPort", end, why) for why in port_number(end))
+            errors.extend(invalid_value(f"{path}.endPort", end, detail) for detail in port_number(end))
         return
     if end is not None:
-        what = "specified" if number is None else "numeric"
-        why = f"may not be specified when `port` is {'not specified' if number is None else 'non-' + what}"
-        errors.append(invalid_value(f"{path}.endPort", end, why))
+        detail = f"may not be specified when `port` is {'not specified' if number is None else 'non-numeric'}"
+        errors.append(invalid_value(f"{path}.endPort", end, detail))
     if number is not None:
         validate_format(number, port_name(number), f"{path}.port", errors)
 
 
-def _validate_peer(peer: Object, known: set[str], path: str, errors: Errors, *, allow_invalid_values: bool) -> None:
-    given = [field for field in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(field) is not None]
-    for field in given:
+def _validate_peer(peer: Object, old_networks: set[str], path: str, errors: Errors, *,
+                   allow_invalid_values: bool) -> None:
+    fields = [field for field in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(field) is not None]
+    for field in fields:
         if field == "ipBlock":
-            _validate_ip_block(peer["ipBlock"], known, f"{path}.ipBlock", errors)
+            _validate_ip_block(peer["ipBlock"], old_networks, f"{path}.ipBlock", errors)
         else:
             validate_label_selector(peer[field], f"{path}.{field}", errors, allow_invalid_values=allow_invalid_values)
-    if not given:
+    if not fields:
         errors.append(required(path, "must specify a peer"))
-    elif len(given) > 1 and "ipBlock" in given:
+    elif len(fields) > 1 and "ipBlock" in fields:
         errors.append(forbidden_field(path, "may not specify both ipBlock and another peer"))
 
 
-def _validate_ip_block(block: Object, known: set[str], path: str, errors: Errors) -> None:
+def _validate_ip_block(block: Object, old_networks: set[str], path: str, errors: Errors) -> None:
     network = block.get("cidr", "")
     if not network:
         errors.append(required(f"{path}.cidr"))
         return
-    if network not in known:
+    if network not in old_networks:
         validate_cidr(network, f"{path}.cidr", errors)
     whole = _parse(network)
-    for index, hole in enumerate(block.get("except") or ()):
+    for index, exception in enumerate(block.get("except") or ()):
         at = f"{path}.except[{index}]"
-        if hole not in known:
-            validate_cidr(hole, at, errors)
-        part = _parse(hole)
-        if whole is not None and part is not None and not bool(part.version == whole.version and part.subnet_of(whole) and part.prefixlen > whole.prefixlen):
-            errors.append(invalid_value(at, hole, "must be a strict subset of `cidr`"))
+        if exception not in old_networks:
+            validate_cidr(exception, at, errors)
+        part = _parse(exception)
+        if whole is not None and part is not None and not (
+                part.version == whole.version and part.subnet_of(whole) and part.prefixlen > whole.prefixlen):
+            errors.append(invalid_value(at, exception, "must be a strict subset of `cidr`"))
 
 
 def _parse(network: str) -> Any:
-    """None for what is no network at all."""
+    """Parse a network; None for a text that is none."""
     import ipaddress
 
     if cidr(network) == ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"]:
@@ -300,35 +304,34 @@ def _parse(network: str) -> Any:
 
 
 def validate_service_cidr(service_cidr: Object, old: Object | None = None) -> list[FieldError]:
-    """One range of a family, or one of each; of an old one only a second may be added."""
+    """Require a network, or one of each family; an update may only add a second."""
     networks, path = (service_cidr.get("spec") or {}).get("cidrs") or [], "spec.cidrs"
     if old is None:
         return _validate_ranges(networks, path)
-    before = (old.get("spec") or {}).get("cidrs") or []
-    if len(before) == len(networks):
-        return [invalid_value(f"{path}[{index}]", new, IMMUTABLE)
-                for index, (new, kept) in enumerate(zip(networks, before, strict=True)) if new != kept]
-    if (len(before), len(networks)) != (1, 2):
+    old_networks = (old.get("spec") or {}).get("cidrs") or []
+    if len(old_networks) == len(networks):
+        return [invalid_value(f"{path}[{index}]", network, IMMUTABLE)
+                for index, (network, old_network) in enumerate(zip(networks, old_networks, strict=True))
+                if network != old_network]
+    if (len(old_networks), len(networks)) != (1, 2):
         return [invalid_value(path, networks or None, IMMUTABLE)]
-    changed = [invalid_value(f"{path}[0]", networks[0], IMMUTABLE)] if networks[0] != before[0] else []
-    return changed + _validate_ranges(networks, path)
+    errors = [invalid_value(f"{path}[0]", networks[0], IMMUTABLE)] if networks[0] != old_networks[0] else []
+    return errors + _validate_ranges(networks, path)
 
 
 def _validate_ranges(networks: list[str], path: str) -> list[FieldError]:
-    from kubepy.apiserver.validation.fields import go_view
-
     if not networks:
         return [required(path, "at least one CIDR required")]
     shown = go_view("networking.ServiceCIDRSpec", {"cidrs": networks})
     if len(networks) > 2:
         return [invalid_value(path, shown, "may only hold up to 2 values")]
     if len(networks) == 2 and is_ipv6(networks[0]) == is_ipv6(networks[1]):
-        why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"
-        return [invalid_value(path, shown, why)]
-    return [invalid_value(f"{path}[{index}]", network, why)
-            for index, network in enumerate(networks) for why in cidr(network) or _uncanonical(network)]
-
-
-def _uncanonical(network: str) -> list[str]:
-    canonical = str(_parse(network))
-    return [] if network == canonical else [f"must be in canonical form ({quote(canonical)})"]
+        detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96"
+        return [invalid_value(path, shown, detail)]
+    errors: Errors = []
+    for index, network in enumerate(networks):
+        complaints = cidr(network)
+        if not complaints and network != (canonical := str(_parse(network))):
+            complaints = [f"must be in canonical form ({quote(canonical)})"]
+        validate_format(network, complaints, f"{path}[{index}]", errors)
+    return errors

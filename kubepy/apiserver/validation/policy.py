@@ -49,12 +49,12 @@ def validate_priority_class(priority_class: Object) -> list[FieldError]:
     errors: Errors = []
     name, value = name_of(priority_class), priority_class.get("value", 0)
     if name.startswith("system-"):
-        if why := _system_complaint(priority_class, name, value):
+        if detail := _system_complaint(priority_class, name, value):
             prefix = "priority class names with 'system-' prefix are reserved for system use only. error: "
-            errors.append(forbidden_field("metadata.name", prefix + why))
+            errors.append(forbidden_field("metadata.name", prefix + detail))
     elif value > HIGHEST_PRIORITY:
-        why = f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}"
-        errors.append(forbidden_field("value", why))
+        detail = f"maximum allowed value of a user defined priority is {HIGHEST_PRIORITY}"
+        errors.append(forbidden_field("value", detail))
     if (policy := priority_class.get("preemptionPolicy")) is not None:
         validate_choice(policy, ("PreemptLowerPriority", "Never"), "preemptionPolicy", errors)
     return errors

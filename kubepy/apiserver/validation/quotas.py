@@ -6,7 +6,7 @@ from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_va
 from kubepy.api.meta import Object
 from kubepy.api.values.names import qualified_name
 from kubepy.api.values.quantity import Quantity
-from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, validate_format
+from kubepy.apiserver.validation.fields import IMMUTABLE, Errors, go_view, validate_format
 from kubepy.apiserver.validation.resources import (
     CONTAINER_RESOURCES,
     COUNTED,
@@ -19,7 +19,7 @@ from kubepy.apiserver.validation.resources import (
 QUOTA_RESOURCES = CONTAINER_RESOURCES | COUNTED | frozenset(("requests.storage",)) | frozenset(
     f"{kind}.{name}" for kind in ("requests", "limits") for name in CONTAINER_RESOURCES)
 _POD_RESOURCES = frozenset(("pods", "cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"))
-# The resources that each scope can be about.
+# The resources that each scope may be used with.
 SCOPES = {
     "BestEffort": frozenset(("pods",)), "NotBestEffort": _POD_RESOURCES, "Terminating": _POD_RESOURCES,
     "NotTerminating": _POD_RESOURCES, "PriorityClass": _POD_RESOURCES, "CrossNamespacePodAffinity": _POD_RESOURCES,
@@ -46,7 +46,6 @@ def validate_quota(quota: Object, old: Object | None = None) -> list[FieldError]
                   for pair in OPPOSITES if set(pair) <= set(scopes))
     if (selector := spec.get("scopeSelector")) is not None:
         _validate_scope_selector(selector, spec, errors)
-    scopes = spec.get("scopes") or []
     if old is not None and set(scopes) != set(old["spec"].get("scopes") or ()):
         errors.append(invalid_value("spec.scopes", scopes or None, IMMUTABLE))
     return errors
@@ -77,8 +76,6 @@ def _is_in_scope(name: str, scope: str) -> bool:
 
 
 def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> None:
-    from kubepy.apiserver.validation.fields import go_view
-
     path, scopes = "spec.scopeSelector.matchExpressions", []
     for expression in selector.get("matchExpressions") or ():
         scope = expression.get("scopeName", "")
@@ -89,33 +86,33 @@ def _validate_scope_selector(selector: Object, spec: Object, errors: Errors) -> 
                       for name in sorted(spec.get("hard") or ()) if not _is_in_scope(name, scope))
         operator, values = expression.get("operator", ""), expression.get("values") or []
         if scope in ONLY_EXISTS and operator != "Exists":
-            why = ("must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
-                   "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
-                   "ResourceQuotaScopeCrossNamespacePodAffinity")
-            errors.append(invalid_value(f"{path}.operator", operator, why))
+            detail = ("must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+                      "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort "
+                      "or ResourceQuotaScopeCrossNamespacePodAffinity")
+            errors.append(invalid_value(f"{path}.operator", operator, detail))
         if operator in ("In", "NotIn"):
             if not values:
-                why = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-                errors.append(required(f"{path}.values", why))
+                detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+                errors.append(required(f"{path}.values", detail))
         elif operator not in ("Exists", "DoesNotExist"):
             errors.append(invalid_value(f"{path}.operator", operator, "not a valid selector operator"))
         elif values:
-            why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-            errors.append(invalid_value(f"{path}.values", values, why))
+            detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            errors.append(invalid_value(f"{path}.values", values, detail))
         scopes.append(scope)
     errors.extend(invalid_value(path, spec.get("scopes") or None, "conflicting scopes")
                   for pair in OPPOSITES if set(pair) <= set(scopes))
 
 
 def quota_warnings(quota: Object) -> list[str]:
-    """More requests than limits: the quota cannot be used up."""
+    """Warn of a quota with more requests than limits, which can never be used up."""
     hard, warnings = quota["spec"].get("hard") or {}, []
     for name in ("cpu", "memory", "storage", "ephemeral-storage"):
-        asked, limit = f"requests.{name}", f"limits.{name}"
-        if asked not in hard and name in ("cpu", "memory"):
-            asked = name
-        if asked in hard and limit in hard and Quantity.parse(hard[asked]) > Quantity.parse(hard[limit]):
-            warnings.append(f"ResourceQuota {asked} ({hard[asked]}) should be less than {limit} ({hard[limit]})")
+        request, limit = f"requests.{name}", f"limits.{name}"
+        if request not in hard and name in ("cpu", "memory"):
+            request = name
+        if request in hard and limit in hard and Quantity.parse(hard[request]) > Quantity.parse(hard[limit]):
+            warnings.append(f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})")
     return warnings
 
 
@@ -124,30 +121,30 @@ def quota_warnings(quota: Object) -> list[str]:
 
 def validate_limit_range(limit_range: Object) -> list[FieldError]:
     errors: Errors = []
-    seen = set()
+    kinds: set[str] = set()
     for index, item in enumerate((limit_range.get("spec") or {}).get("limits") or ()):
         path, kind = f"spec.limits[{index}]", item.get("type", "")
-        wrong = qualified_name(kind)
-        validate_format(kind, wrong, f"{path}.type", errors)
-        if not wrong and "/" not in kind and kind not in ("Container", "PersistentVolumeClaim", "Pod"):
+        complaints = qualified_name(kind)
+        validate_format(kind, complaints, f"{path}.type", errors)
+        if not complaints and "/" not in kind and kind not in ("Container", "PersistentVolumeClaim", "Pod"):
             errors.append(invalid_value(f"{path}.type", kind, "must be a standard limit type or fully qualified"))
-        if kind in seen:
+        if kind in kinds:
             errors.append(duplicate(f"{path}.type", kind))
-        seen.add(kind)
+        kinds.add(kind)
         check = container_resource_name if kind in ("Pod", "Container") else resource_name
         fields = ["max", "min", "maxLimitRequestRatio"]
         if kind == "Pod":
-            why = "may not be specified when `type` is 'Pod'"
-            errors.extend(forbidden_field(f"{path}.{field}", why)
+            detail = "may not be specified when `type` is 'Pod'"
+            errors.extend(forbidden_field(f"{path}.{field}", detail)
                           for field in ("default", "defaultRequest") if item.get(field))
         else:
             fields[2:2] = ["default", "defaultRequest"]
         amounts = {field: item.get(field) or {} for field in fields}
         for field, values in amounts.items():
-            if field == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim":
-                if "storage" not in amounts["min"] and "storage" not in amounts["max"]:
-                    why = "either minimum or maximum storage value is required, but neither was provided"
-                    errors.append(required(f"{path}.limits", why))
+            if (field == "maxLimitRequestRatio" and kind == "PersistentVolumeClaim"
+                    and "storage" not in amounts["min"] and "storage" not in amounts["max"]):
+                detail = "either minimum or maximum storage value is required, but neither was provided"
+                errors.append(required(f"{path}.limits", detail))
             for name in sorted(values):
                 validate_format(name, check(name), f"{path}.{field}[{name}]", errors)
         for name in sorted({name for values in amounts.values() for name in values}):
@@ -156,7 +153,7 @@ def validate_limit_range(limit_range: Object) -> list[FieldError]:
     return errors
 
 
-# What must not be greater than what: the two fields, the field and the amount that the error shows, and its words.
+# Pairs of fields, of which the first must not be greater; the field and the amount that the error shows; its text.
 _ORDER = (
     ("min", "max", "min", "min", "min value {} is greater than max value {}"),
     ("min", "defaultRequest", "defaultRequest", "defaultRequest",
@@ -171,12 +168,12 @@ _ORDER = (
 
 
 def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Errors) -> None:
-    """The amounts of one resource, by field."""
+    """Validate the amounts of a resource against each other; ``amounts`` is by field."""
     sizes = {field: Quantity.parse(amount) for field, amount in amounts.items()}
-    for low, high, field, shown, why in _ORDER:
+    for low, high, field, shown, detail in _ORDER:
         if low in sizes and high in sizes and sizes[low] > sizes[high]:
             errors.append(invalid_value(f"{path}.{field}[{name}]", amounts[shown],
-                                        why.format(amounts[low], amounts[high])))
+                                        detail.format(amounts[low], amounts[high])))
     if "maxLimitRequestRatio" in sizes:
         shown = amounts["maxLimitRequestRatio"]
         ratio = sizes["maxLimitRequestRatio"]
@@ -185,9 +182,10 @@ def _validate_order(amounts: dict[str, str], name: str, path: str, errors: Error
         if "min" in sizes and "max" in sizes and sizes["min"].nanos:
             limit = sizes["max"].milli_value() / sizes["min"].milli_value()
             if ratio.milli_value() / 1000 > limit:
-                errors.append(invalid_value(f"{path}.maxLimitRequestRatio[{name}]", shown, f"ratio {shown} is greater than max/min = {limit:f}"))
+                detail = f"ratio {shown} is greater than max/min = {limit:f}"
+                errors.append(invalid_value(f"{path}.maxLimitRequestRatio[{name}]", shown, detail))
     default, request = sizes.get("default"), sizes.get("defaultRequest")
     if default and request and default != request and not is_overcommit_allowed(name):
-        why = (f"default value {amounts['default']} must equal to defaultRequest value {amounts['defaultRequest']} "
-               f"in {name}")
-        errors.append(invalid_value(f"{path}.defaultRequest[{name}]", amounts["defaultRequest"], why))
+        detail = (f"default value {amounts['default']} must equal to defaultRequest value {amounts['defaultRequest']} "
+                  f"in {name}")
+        errors.append(invalid_value(f"{path}.defaultRequest[{name}]", amounts["defaultRequest"], detail))

@@ -25,13 +25,13 @@ def is_huge_page(name: str) -> bool:
 
 
 def is_native(name: str) -> bool:
-    """In the ``kubernetes.io/`` namespace, where names without a prefix are too."""
+    """Return whether a resource is of the ``kubernetes.io/`` namespace, as names without a prefix are too."""
     return "/" not in name or "kubernetes.io/" in name
 
 
 @lru_cache(maxsize=1024)
 def is_extended(name: str) -> bool:
-    """A resource of somebody else's domain, such as ``example.com/gpu``."""
+    """Return whether a resource is of another domain, such as ``example.com/gpu``."""
     return not is_native(name) and not name.startswith("requests.") and not qualified_name(f"requests.{name}")
 
 
@@ -48,7 +48,7 @@ def is_standard(name: str) -> bool:
 
 
 def is_divisible_by_page(name: str, amount: str) -> bool:
-    """Whether an amount of huge pages is a whole number of pages (``hugepages-2Mi``)."""
+    """Return whether an amount of huge pages (``hugepages-2Mi``) is a whole number of pages."""
     try:
         size = Quantity.parse(name.removeprefix(HUGE_PAGES)).nanos
     except QuantityError:
@@ -61,23 +61,23 @@ def is_divisible_by_page(name: str, amount: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def resource_name(name: str) -> tuple[str, ...]:
-    """What is wrong with the name of any resource."""
-    wrong = tuple(qualified_name(name))
-    if not wrong and "/" not in name and not is_standard(name):
+    """Check the name of any resource; returns complaints."""
+    complaints = tuple(qualified_name(name))
+    if not complaints and "/" not in name and not is_standard(name):
         return ("must be a standard resource type or fully qualified",)
-    return wrong
+    return complaints
 
 
 @lru_cache(maxsize=1024)
 def container_resource_name(name: str) -> tuple[str, ...]:
-    """What is wrong with the name of a resource that a container asks for."""
-    wrong = resource_name(name)
+    """Check the name of a resource that a container requests; returns complaints."""
+    complaints = resource_name(name)
     if "/" not in name:
         known = name in CONTAINER_RESOURCES or is_huge_page(name)
-        return wrong if known else (*wrong, "must be a standard resource for containers")
+        return complaints if known else (*complaints, "must be a standard resource for containers")
     if not is_native(name) and not is_extended(name):
-        return (*wrong, "doesn't follow extended resource name standard")
-    return wrong
+        return (*complaints, "doesn't follow extended resource name standard")
+    return complaints
 
 
 def validate_container_resource_name(name: str, path: str, errors: Errors) -> None:
@@ -85,7 +85,7 @@ def validate_container_resource_name(name: str, path: str, errors: Errors) -> No
 
 
 def validate_pod_resource_name(name: str, path: str, errors: Errors) -> None:
-    """A resource that a pod as a whole asks for."""
+    """Validate the name of a resource that a pod as a whole requests."""
     complaints = resource_name(name)
     validate_format(name, complaints, path, errors)
     if not complaints and name not in ("cpu", "memory") and not is_huge_page(name):
@@ -107,7 +107,7 @@ def validate_resource_requirements(
     resources: Object, claim_names: list[str], path: str, errors: Errors, *, allow_indivisible: bool = False,
     validate_name: Callable[[str, str, Errors], None] = validate_container_resource_name,
 ) -> None:
-    """``limits``, ``requests`` and ``claims`` of a container, or of a pod with ``validate_pod_resource_name``."""
+    """Validate ``limits``, ``requests`` and ``claims``, by default those of a container."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name in sorted(limits):
         at = f"{path}.limits[{name}]"
@@ -124,10 +124,10 @@ def validate_resource_requirements(
             if not is_overcommit_allowed(name):
                 errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
         else:
-            asked, allowed = Quantity.parse(amount), Quantity.parse(limit)
-            if asked != allowed and not is_overcommit_allowed(name):
+            request, allowed = Quantity.parse(amount), Quantity.parse(limit)
+            if request != allowed and not is_overcommit_allowed(name):
                 errors.append(invalid_value(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"))
-            elif asked > allowed:
+            elif request > allowed:
                 errors.append(invalid_value(f"{path}.requests", amount,
                                             f"must be less than or equal to {name} limit of {limit}"))
         if is_huge_page(name) and not allow_indivisible:
@@ -144,23 +144,24 @@ def _validate_pages(name: str, amount: str, path: str, errors: Errors) -> None:
 
 
 def _validate_claims(claims: list[Object], claim_names: list[str], path: str, errors: Errors) -> None:
-    seen: set[str] = set()
+    keys: set[str] = set()  # "name" or "name/request"
     for index, claim in enumerate(claims):
         name, request, at = claim.get("name", ""), claim.get("request", ""), f"{path}[{index}]"
         if not name:
             errors.append(required(at))
-        elif name in seen:
+        elif name in keys:
             errors.append(duplicate(at, name))
         else:
             key = f"{name}/{request}" if request else name
             if request:
                 validate_format(request, dns1123_label(request), f"{at}.request", errors)
-            if key in seen:
+            if key in keys:
                 errors.append(duplicate(at, key))
             elif not request:
-                errors.extend(duplicate(at, name) for one in sorted(seen) if one.partition("/")[0] == name and "/" in one)
-            seen.add(key)
+                errors.extend(duplicate(at, name) for other in sorted(keys)
+                              if other.partition("/")[0] == name and "/" in other)
+            keys.add(key)
         if name and name not in claim_names:
             tail = f": {', '.join(sorted(claim_names))}" if claim_names else " which is empty"
-            errors.append(FieldError("FieldValueNotFound", at,
-                              f"Not found: {quote(name)}: must be one of the names in pod.spec.resourceClaims{tail}"))
+            text = f"Not found: {quote(name)}: must be one of the names in pod.spec.resourceClaims{tail}"
+            errors.append(FieldError("FieldValueNotFound", at, text))

@@ -6,7 +6,7 @@ from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_va
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.services import is_headless, needs_health_check
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
-from kubepy.apiserver.defaults.services import is_externally_accessible
+from kubepy.apiserver.defaults.core import is_externally_accessible
 from kubepy.apiserver.validation.fields import (
     Errors,
     go_view,
@@ -36,7 +36,7 @@ ONE_DAY = 86400
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 TOPOLOGY_HINTS, TOPOLOGY_MODE = "service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode"
 FOR_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
-FIXED = "may not change once set"
+IMMUTABLE_ONCE_SET = "may not change once set"
 
 
 def validate_service(service: Object, old: Object | None = None) -> list[FieldError]:
@@ -45,8 +45,8 @@ def validate_service(service: Object, old: Object | None = None) -> list[FieldEr
     annotations = annotations_of(service)
     hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
     if hints is not None and mode is not None and hints != mode:
-        why = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
-        errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, why))
+        detail = f"must match annotations[{TOPOLOGY_HINTS}] when both are specified"
+        errors.append(invalid_value(f"metadata.annotations[{TOPOLOGY_MODE}]", mode, detail))
     _validate_type(service, errors)
     names: set[str] = set()
     ports = spec.get("ports") or []
@@ -55,16 +55,15 @@ def validate_service(service: Object, old: Object | None = None) -> list[FieldEr
     validate_labels(spec.get("selector"), "spec.selector", errors)
     _validate_affinity(spec, errors)
     errors.extend(validate_cluster_ips(service, old))
-    known = (old or {"spec": {}})["spec"].get("externalIPs") or []
+    old_ips = (old or {"spec": {}})["spec"].get("externalIPs") or []
     for index, ip in enumerate(spec.get("externalIPs") or ()):
         at = f"spec.externalIPs[{index}]"
-        if ip not in known and ip_address(ip):
+        if ip not in old_ips and ip_address(ip):
             validate_ip(ip, at, errors)
         else:
             validate_endpoint_ip(ip, at, errors)
     validate_choice(spec.get("type", ""), TYPES, "spec.type", errors)
     _validate_port_numbers(spec, ports, errors)
-    spec = service["spec"]
     is_balancer = spec.get("type") == "LoadBalancer"
     _validate_source_ranges(service, old, errors)
     allocate = spec.get("allocateLoadBalancerNodePorts")
@@ -83,8 +82,8 @@ def _validate_type(service: Object, errors: Errors) -> None:
     if not spec.get("ports") and not is_headless(service) and kind != "ExternalName":
         errors.append(required("spec.ports"))
     if kind in ("LoadBalancer", "NodePort") and is_headless(service):
-        why = f"may not be set to 'None' for {kind} services"
-        errors.append(invalid_value("spec.clusterIPs[0]", spec["clusterIPs"][0], why))
+        detail = f"may not be set to 'None' for {kind} services"
+        errors.append(invalid_value("spec.clusterIPs[0]", spec["clusterIPs"][0], detail))
     if kind == "ExternalName":
         errors.extend(forbidden_field(f"spec.{field}", "may not be set for ExternalName services")
                       for field in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(field))
@@ -107,9 +106,9 @@ def _validate_port(port: Object, names: set[str], needs_name: bool, path: str, e
     elif needs_name:
         errors.append(required(f"{path}.name"))
     number, target = port.get("port", 0), port.get("targetPort", 0)
-    errors.extend(invalid_value(f"{path}.port", number, why) for why in port_number(number))
+    errors.extend(invalid_value(f"{path}.port", number, detail) for detail in port_number(number))
     validate_choice(port.get("protocol", ""), PROTOCOLS, f"{path}.protocol", errors)
-    errors.extend(invalid_value(f"{path}.targetPort", target, why) for why in port_number_or_name(target))
+    errors.extend(invalid_value(f"{path}.targetPort", target, detail) for detail in port_number_or_name(target))
     if (protocol := port.get("appProtocol")) is not None:
         validate_format(protocol, label_key(protocol), f"{path}.appProtocol", errors)
 
@@ -118,19 +117,15 @@ def _validate_port_numbers(spec: Object, ports: list[Object], errors: Errors) ->
     if spec.get("type") == "ClusterIP":
         errors.extend(forbidden_field(f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
                       for index, port in enumerate(ports) if port.get("nodePort"))
-    on_nodes: set[tuple[str, int]] = set()
-    for index, port in enumerate(ports):
-        key = (port.get("protocol", ""), port.get("nodePort", 0))
-        if key[1] and key in on_nodes:
-            errors.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))
-        on_nodes.add(key)
-    seen: set[tuple[str, int]] = set()
-    for index, port in enumerate(ports):
-        key = (port.get("protocol", ""), port.get("port", 0))
-        if key in seen:
-            shown = {"protocol": key[0], "port": key[1]}
-            errors.append(duplicate(f"spec.ports[{index}]", go_view("core.ServicePort", shown)))
-        seen.add(key)
+    node_ports = [(port.get("protocol", ""), port.get("nodePort", 0)) for port in ports]
+    for index, (protocol, number) in enumerate(node_ports):
+        if number and (protocol, number) in node_ports[:index]:
+            errors.append(duplicate(f"spec.ports[{index}].nodePort", number))
+    own_ports = [(port.get("protocol", ""), port.get("port", 0)) for port in ports]
+    for index, (protocol, number) in enumerate(own_ports):
+        if (protocol, number) in own_ports[:index]:
+            shown = go_view("core.ServicePort", {"protocol": protocol, "port": number})
+            errors.append(duplicate(f"spec.ports[{index}]", shown))
 
 
 def _validate_affinity(spec: Object, errors: Errors) -> None:
@@ -145,50 +140,48 @@ def _validate_affinity(spec: Object, errors: Errors) -> None:
     if seconds is None:
         errors.append(required(path, "when session affinity type is ClientIP"))
     elif not 0 < seconds <= ONE_DAY:
-        why = f"must be greater than 0 and less than {ONE_DAY}"
-        errors.append(invalid_value(f"{path}.clientIP.timeoutSeconds", seconds, why))
+        detail = f"must be greater than 0 and less than {ONE_DAY}"
+        errors.append(invalid_value(f"{path}.clientIP.timeoutSeconds", seconds, detail))
 
 
 # --- addresses ----------------------------------------------------------------------------------------------------
 
 
 def validate_cluster_ips(service: Object, old: Object | None) -> list[FieldError]:
-    """``ValidateServiceClusterIPsRelatedFields``."""
+    """Validate ``clusterIP``, ``clusterIPs`` and ``ipFamilies`` (``ValidateServiceClusterIPsRelatedFields``)."""
     spec = service["spec"]
     if spec.get("type") == "ExternalName":
         return []
     errors: Errors = []
-    ips = spec.get("clusterIPs") or []
+    ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
     _validate_first_ip(spec.get("clusterIP", ""), ips, errors)
-    seen: set[str] = set()
-    for index, families_family in enumerate(spec.get("ipFamilies") or ()):
-        if families_family not in ("IPv4", "IPv6"):
-            errors.append(not_supported(f"spec.ipFamilies[{index}]", families_family, ("IPv4", "IPv6")))
-        if families_family in seen:
-            errors.append(duplicate(f"spec.ipFamilies[{index}]", families_family))
-        seen.add(families_family)
+    for index, family in enumerate(families):
+        if family not in ("IPv4", "IPv6"):
+            errors.append(not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6")))
+        if family in families[:index]:
+            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
     validate_optional_choice(spec.get("ipFamilyPolicy"), FAMILY_POLICIES, "spec.ipFamilyPolicy", errors)
-    count = len(errors)
-    known = (old or {"spec": {}})["spec"].get("clusterIPs") or []
-    for index, formats_ip in enumerate(ips):
-        if index == 0 and formats_ip == "None":
+    format_errors: Errors = []
+    old_ips = (old or {"spec": {}})["spec"].get("clusterIPs") or []
+    for index, ip in enumerate(ips):
+        if index == 0 and ip == "None":
             if len(ips) > 1:
-                errors.append(invalid_value("spec.clusterIPs", ips, "'None' must be the first and only value"))
-        elif formats_ip not in known:
-            validate_ip(formats_ip, f"spec.clusterIPs[{index}]", errors)
-    bad_format = len(errors) > count
+                format_errors.append(invalid_value("spec.clusterIPs", ips, "'None' must be the first and only value"))
+        elif ip not in old_ips:
+            validate_ip(ip, f"spec.clusterIPs[{index}]", format_errors)
+    errors += format_errors
     if len(ips) > 2:
         errors.append(invalid_value("spec.clusterIPs", ips, "may only hold up to 2 values"))
-    if bad_format:
+    if format_errors:
         return errors
     if len(ips) > 1 and (len(ips) > 2 or is_ipv6(ips[0]) == is_ipv6(ips[1])):
         errors.append(invalid_value("spec.clusterIPs", ips, "may specify no more than one IP for each IP family"))
     if not is_headless(service):
-        for index, (ip, family) in enumerate(zip(ips, (spec.get("ipFamilies") or []), strict=False)):
+        for index, (ip, family) in enumerate(zip(ips, families, strict=False)):
             if family in ("IPv4", "IPv6") and (family == "IPv6") != is_ipv6(ip):
                 article = "an IPv4" if family == "IPv4" else "an IPv6"
-                why = f"expected {article} value as indicated by `ipFamilies[{index}]`"
-                errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, why))
+                detail = f"expected {article} value as indicated by `ipFamilies[{index}]`"
+                errors.append(invalid_value(f"spec.clusterIPs[{index}]", ip, detail))
     return errors
 
 
@@ -202,7 +195,7 @@ def _validate_first_ip(ip: str, ips: list[str], errors: Errors) -> None:
 
 
 def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
-    """An address that others can reach."""
+    """Require an address that other hosts can reach."""
     import ipaddress
 
     try:
@@ -210,14 +203,15 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
     except ValueError:
         errors.append(invalid_value(path, ip, "must be a valid IP address"))
         return
-    for holds, why in (
+    is_link_local_multicast = ip.startswith("224.0.0.") or ip.lower().startswith("ff02:")
+    for holds, detail in (
         (parsed.is_unspecified, f"may not be unspecified ({ip})"),
         (parsed.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
         (parsed.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
-        ((ip.startswith("224.0.0.") or ip.lower().startswith("ff02:")), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+        (is_link_local_multicast, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
     ):
         if holds:
-            errors.append(invalid_value(path, ip, why))
+            errors.append(invalid_value(path, ip, detail))
 
 
 # --- load balancers and traffic -----------------------------------------------------------------------------------
@@ -225,22 +219,23 @@ def validate_endpoint_ip(ip: str, path: str, errors: Errors) -> None:
 
 def _validate_source_ranges(service: Object, old: Object | None, errors: Errors) -> None:
     spec, annotations = service["spec"], annotations_of(service)
-    ranges, noted = spec.get("loadBalancerSourceRanges") or [], annotations.get(SOURCE_RANGES)
+    ranges, annotation = spec.get("loadBalancerSourceRanges") or [], annotations.get(SOURCE_RANGES)
     if ranges:
         path = "spec.LoadBalancerSourceRanges"  # upstream's spelling
-    elif noted is not None:
+    elif annotation is not None:
         path = f"metadata.annotations[{SOURCE_RANGES}]"
     else:
         return
     if spec.get("type") != "LoadBalancer":
         errors.append(forbidden_field(path, FOR_BALANCERS))
     if ranges:
-        known = [one.strip() for one in (old or {"spec": {}})["spec"].get("loadBalancerSourceRanges") or ()]
+        old_spec = (old or {"spec": {}})["spec"]
+        old_ranges = [network.strip() for network in old_spec.get("loadBalancerSourceRanges") or ()]
         for index, value in enumerate(ranges):
-            if value.strip() not in known:
+            if value.strip() not in old_ranges:
                 validate_cidr(value.strip(), f"{path}[{index}]", errors)
-    elif noted and noted.strip() and (old is None or annotations_of(old).get(SOURCE_RANGES) != noted):
-        for value in noted.split(","):
+    elif annotation and annotation.strip() and (old is None or annotations_of(old).get(SOURCE_RANGES) != annotation):
+        for value in annotation.split(","):
             validate_cidr(value.strip(), path, errors)
 
 
@@ -251,7 +246,7 @@ def _validate_balancer_class(spec: Object, old_spec: Object | None, errors: Erro
             errors.append(forbidden_field(path, FOR_BALANCERS))
         return
     if old_spec is not None and old_spec.get("type") == "LoadBalancer" and old_spec.get("loadBalancerClass") != name:
-        errors.append(invalid_value(path, name, FIXED))
+        errors.append(invalid_value(path, name, IMMUTABLE_ONCE_SET))
     if name is not None:
         validate_format(name, label_key(name), path, errors)
 
@@ -263,15 +258,15 @@ def _validate_traffic(service: Object, errors: Errors) -> None:
         validate_choice(external, ("Cluster", "Local"), at, errors)
     elif external:
         errors.append(invalid_value(at, external, "may only be set for externally-accessible services"))
-    port, at = service["spec"].get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
+    port, at = spec.get("healthCheckNodePort", 0), "spec.healthCheckNodePort"
     if not needs_health_check(service):
         if port:
-            why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-            errors.append(invalid_value(at, port, why))
+            detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            errors.append(invalid_value(at, port, detail))
     elif not port:
         errors.append(required(at))
     else:
-        errors.extend(invalid_value(at, port, why) for why in port_number(port))
+        errors.extend(invalid_value(at, port, detail) for detail in port_number(port))
     internal = spec.get("internalTrafficPolicy")
     if internal is None and spec.get("type") in ("NodePort", "LoadBalancer", "ClusterIP"):
         errors.append(required("spec.internalTrafficPolicy"))
@@ -287,32 +282,9 @@ def validate_service_update(service: Object, old: Object) -> list[FieldError]:
     spec, old_spec = service["spec"], old["spec"]
     if "ExternalName" not in (spec.get("type"), old_spec.get("type")):
         if not (is_headless(service) and is_headless(old)):
-            ips, before = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
-            shown = spec.get("clusterIPs")
-            if len(ips) == len(before):
-                errors.extend(invalid_value(f"spec.clusterIPs[{index}]", shown, FIXED)
-                              for index, (new, old) in enumerate(zip(ips, before, strict=True)) if new != old)
-            elif not ips:
-                errors.append(invalid_value("spec.clusterIPs[0]", shown, "primary clusterIP can not be unset"))
-            elif before and ips[0] != before[0]:
-                errors.append(invalid_value("spec.clusterIPs[0]", shown, FIXED))
-            if len(before) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
-                why = "must be set to 'SingleStack' when releasing the secondary clusterIP"
-                errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), why))
+            _validate_cluster_ips_kept(spec, old_spec, errors)
         if not is_headless(service) and not is_headless(old):
-            families, before = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
-            at = "spec.ipFamilies[0]"
-            if len(families) == len(before):
-                errors.extend(invalid_value(at, families, FIXED)
-                              for new, old in zip(families, before, strict=True) if new != old)
-            else:
-                if len(before) > len(families) and not spec.get("clusterIPs"):
-                    errors.append(invalid_value(at, families, "primary ipFamily can not be unset"))
-                if before and families and families[0] != before[0]:
-                    errors.append(invalid_value(at, spec.get("clusterIPs"), FIXED))
-                if len(before) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
-                    why = "must be set to 'SingleStack' when releasing the secondary ipFamily"
-                    errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), why))
+            _validate_families_kept(spec, old_spec, errors)
     _validate_balancer_class(spec, old_spec, errors)
     both_checked = needs_health_check(service) and needs_health_check(old)
     if both_checked and spec.get("healthCheckNodePort") != old_spec.get("healthCheckNodePort"):
@@ -320,28 +292,59 @@ def validate_service_update(service: Object, old: Object) -> list[FieldError]:
     return errors + validate_service(service, old)
 
 
+def _validate_cluster_ips_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
+    ips, old_ips = spec.get("clusterIPs") or [], old_spec.get("clusterIPs") or []
+    shown = spec.get("clusterIPs")
+    if len(ips) == len(old_ips):
+        errors.extend(invalid_value(f"spec.clusterIPs[{index}]", shown, IMMUTABLE_ONCE_SET)
+                      for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=True)) if ip != old_ip)
+    elif not ips:
+        errors.append(invalid_value("spec.clusterIPs[0]", shown, "primary clusterIP can not be unset"))
+    elif old_ips and ips[0] != old_ips[0]:
+        errors.append(invalid_value("spec.clusterIPs[0]", shown, IMMUTABLE_ONCE_SET))
+    if len(old_ips) > len(ips) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        detail = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+        errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), detail))
+
+
+def _validate_families_kept(spec: Object, old_spec: Object, errors: Errors) -> None:
+    families, old_families = spec.get("ipFamilies") or [], old_spec.get("ipFamilies") or []
+    at = "spec.ipFamilies[0]"
+    if len(families) == len(old_families):
+        errors.extend(invalid_value(at, families, IMMUTABLE_ONCE_SET)
+                      for family, old_family in zip(families, old_families, strict=True) if family != old_family)
+        return
+    if len(old_families) > len(families) and not spec.get("clusterIPs"):
+        errors.append(invalid_value(at, families, "primary ipFamily can not be unset"))
+    if old_families and families and families[0] != old_families[0]:
+        errors.append(invalid_value(at, spec.get("clusterIPs"), IMMUTABLE_ONCE_SET))
+    if len(old_families) > len(families) == 1 and spec.get("ipFamilyPolicy") != "SingleStack":
+        detail = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+        errors.append(invalid_value("spec.ipFamilyPolicy", spec.get("ipFamilyPolicy"), detail))
+
+
 def validate_service_status(service: Object) -> list[FieldError]:
     errors: Errors = []
     ingresses = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     if ingresses and service["spec"].get("type") != "LoadBalancer":
-        why = "may only be used when `spec.type` is 'LoadBalancer'"
-        return [forbidden_field("status.loadBalancer.ingress", why)]
+        detail = "may only be used when `spec.type` is 'LoadBalancer'"
+        return [forbidden_field("status.loadBalancer.ingress", detail)]
     for index, ingress in enumerate(ingresses):
-        ingres_path = f"status.loadBalancer.ingress[{index}]"
+        path = f"status.loadBalancer.ingress[{index}]"
         ip, mode, host = ingress.get("ip", ""), ingress.get("ipMode"), ingress.get("hostname", "")
         if ip:
-            validate_ip(ip, f"{ingres_path}.ip", errors)
+            validate_ip(ip, f"{path}.ip", errors)
         if mode is None:
             if ip:
-                errors.append(required(f"{ingres_path}.ipMode", "must be specified when `ip` is set"))
+                errors.append(required(f"{path}.ipMode", "must be specified when `ip` is set"))
         elif not ip:
-            errors.append(forbidden_field(f"{ingres_path}.ipMode", "may not be specified when `ip` is not set"))
+            errors.append(forbidden_field(f"{path}.ipMode", "may not be specified when `ip` is not set"))
         else:
-            validate_optional_choice(mode, ("Proxy", "VIP"), f"{ingres_path}.ipMode", errors)
+            validate_optional_choice(mode, ("Proxy", "VIP"), f"{path}.ipMode", errors)
         if host:
-            validate_format(host, dns1123_subdomain(host), f"{ingres_path}.hostname", errors)
+            validate_format(host, dns1123_subdomain(host), f"{path}.hostname", errors)
             if not ip_address(host) or without_leading_zeros(host):
-                errors.append(invalid_value(f"{ingres_path}.hostname", host, "must be a DNS name, not an IP address"))
+                errors.append(invalid_value(f"{path}.hostname", host, "must be a DNS name, not an IP address"))
     return errors
 
 
@@ -361,7 +364,7 @@ def service_warnings(service: Object) -> list[str]:
     if headless:
         ignored = (("spec.loadBalancerIP", spec.get("loadBalancerIP")), ("spec.externalIPs", external_ips),
                    ("spec.SessionAffinity", spec.get("sessionAffinity") != "None"))
-        warnings += [f"{field} is ignored for headless services" for field, given in ignored if given]
+        warnings += [f"{field} is ignored for headless services" for field, is_set in ignored if is_set]
     for index, ip in enumerate(external_ips):
         warnings += ip_warnings(ip, f"spec.externalIPs[{index}]")
     if spec.get("loadBalancerIP"):

@@ -20,6 +20,8 @@ from kubepy.apiserver.validation.claims import VOLUME_MODES, validate_access_mod
 from kubepy.apiserver.validation.fields import (
     NOT_POSITIVE,
     Errors,
+    go_diff,
+    go_view,
     label_key,
     semantically_equal,
     validate_format,
@@ -28,10 +30,15 @@ from kubepy.apiserver.validation.fields import (
     validate_optional_choice,
 )
 from kubepy.apiserver.validation.pods.scheduling import validate_node_selector
-from kubepy.apiserver.validation.pods.warnings import DEPRECATED_LABELS
+from kubepy.apiserver.validation.pods.warnings import DEPRECATED_LABELS, node_term_warnings
+from kubepy.apiserver.validation.storage_sources import validate_persistent_source
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.validation.pods import volumes
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
-# In upstream's order; the second entry is what the field is called in an error, where that differs.
+# The fields of volume sources in upstream's order, and their names in errors where those differ.
 SOURCES: dict[str, str] = {
     "hostPath": "", "gcePersistentDisk": "persistentDisk", "awsElasticBlockStore": "", "glusterfs": "", "flocker": "",
     "nfs": "", "rbd": "", "quobyte": "", "cephfs": "", "iscsi": "", "cinder": "", "fc": "", "flexVolume": "",
@@ -50,7 +57,7 @@ BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def validate_volume(volume: Object, old: Object | None = None) -> list[FieldError]:
-    """A PersistentVolume."""
+    """Validate a PersistentVolume."""
     errors: Errors = []
     spec = volume["spec"]
     if not spec.get("accessModes"):
@@ -74,43 +81,33 @@ def validate_volume(volume: Object, old: Object | None = None) -> list[FieldErro
         if affinity.get("required") is None:
             errors.append(required("spec.nodeAffinity.required", "must specify required node constraints"))
         else:
-            found: Errors = []
-            validate_node_selector(affinity["required"], "spec.nodeAffinity.required", found)
-            if found and old is not None:  # what the old volume had already is tolerated
-                tolerated = (old["spec"].get("nodeAffinity") or {}).get("required") == affinity["required"]
-                found.clear()
-                validate_node_selector(affinity["required"], "spec.nodeAffinity.required", found,
-                                       allow_invalid_values=tolerated)
-            errors.extend(found)
+            tolerated = (old or {"spec": {}})["spec"].get("nodeAffinity") or {}
+            validate_node_selector(affinity["required"], "spec.nodeAffinity.required", errors,
+                                   allow_invalid_values=tolerated.get("required") == affinity["required"])
     _validate_sources(spec, name_of(volume), errors)
     _validate_classes(spec, errors)
     return errors
 
 
 def _validate_sources(spec: Object, name: str, errors: Errors) -> None:
-    found = [kind for kind in SOURCES if spec.get(kind) is not None]
-    if not found:
+    kinds = [kind for kind in SOURCES if spec.get(kind) is not None]
+    if not kinds:
         errors.append(required("spec", "must specify a volume type"))
         return
-    kind = found[0]
-    source = spec[kind]
+    kind = kinds[0]
     if kind == "hostPath":
-        from kubepy.apiserver.validation.pods.volumes import validate_host_path
-
-        validate_host_path(source, f"spec.{SOURCES[kind] or kind}", errors)
+        volumes.validate_host_path(spec[kind], "spec.hostPath", errors)
     else:
-        from kubepy.apiserver.validation.storage_sources import validate_persistent_source
-
-        validate_persistent_source(kind, source, name, f"spec.{SOURCES[kind] or kind}", errors)
-    for second in found[1:]:
+        validate_persistent_source(kind, spec[kind], name, f"spec.{SOURCES[kind] or kind}", errors)
+    for second in kinds[1:]:
         shown = "cephFS" if second == "cephfs" else second  # upstream's spelling
         errors.append(forbidden_field(f"spec.{shown}", "may not specify more than 1 volume type"))
     if kind == "local" and spec.get("nodeAffinity") is None:
         errors.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
     path = (spec.get("hostPath") or {}).get("path", "")
     if path and normpath(path).strip("/") == "" and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        why = "may not be 'recycle' for a hostPath mount of '/'"
-        errors.append(forbidden_field("spec.persistentVolumeReclaimPolicy", why))
+        detail = "may not be 'recycle' for a hostPath mount of '/'"
+        errors.append(forbidden_field("spec.persistentVolumeReclaimPolicy", detail))
 
 
 def _validate_classes(spec: Object, errors: Errors) -> None:
@@ -135,21 +132,17 @@ def validate_volume_update(volume: Object, old: Object) -> list[FieldError]:
     if "csi" in new_source and "csi" in old_source and old_source["csi"].get("controllerExpandSecretRef") is None:
         new_source["csi"] = {**new_source["csi"], "controllerExpandSecretRef": None}
     if not semantically_equal(new_source, old_source):
-        from kubepy.apiserver.validation.fields import go_diff
-
         difference = go_diff("core.PersistentVolumeSource", old_source, new_source)
-        why = f"spec.persistentvolumesource is immutable after creation\n{difference}"
-        errors.append(forbidden_field("spec.persistentvolumesource", why))
+        detail = f"spec.persistentvolumesource is immutable after creation\n{difference}"
+        errors.append(forbidden_field("spec.persistentvolumesource", detail))
     validate_immutable(spec.get("volumeMode"), old_spec.get("volumeMode"), "volumeMode", errors)
-    new, old = spec.get("nodeAffinity"), old_spec.get("nodeAffinity")
-    if old is not None and not semantically_equal(new, old):
-        from kubepy.apiserver.validation.fields import go_view
-
-        why = "field is immutable, except for updating from beta label to GA"
-        errors.append(invalid_value("nodeAffinity", go_view("*core.VolumeNodeAffinity", new), why))
+    affinity, old_affinity = spec.get("nodeAffinity"), old_spec.get("nodeAffinity")
+    if old_affinity is not None and not semantically_equal(affinity, old_affinity):
+        detail = "field is immutable, except for updating from beta label to GA"
+        errors.append(invalid_value("nodeAffinity", go_view("*core.VolumeNodeAffinity", affinity), detail))
     if old_spec.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
-        why = "update from non-nil value to nil is forbidden"
-        errors.append(forbidden_field("spec.volumeAttributesClassName", why))
+        detail = "update from non-nil value to nil is forbidden"
+        errors.append(forbidden_field("spec.volumeAttributesClassName", detail))
     return errors
 
 
@@ -158,8 +151,6 @@ def _source(spec: Object) -> Object:
 
 
 def volume_warnings(volume: Object) -> list[str]:
-    from kubepy.apiserver.validation.pods.warnings import node_term_warnings
-
     spec, annotations = volume["spec"], volume["metadata"].get("annotations") or {}
     warnings = []
     if BETA_CLASS in annotations:
@@ -174,10 +165,10 @@ def volume_warnings(volume: Object) -> list[str]:
     terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
     for index, term in enumerate(terms):
         warnings += node_term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]")
-    for kind, (deprecated, gone) in _DEPRECATED_SOURCES.items():
+    for kind, (deprecated, removed) in _DEPRECATED_SOURCES.items():
         if spec.get(kind) is not None:
             shown = "storageOS" if kind == "storageos" else kind  # upstream's spelling
-            warnings.append(f"spec.{shown}: deprecated in {deprecated}, non-functional in {gone}+")
+            warnings.append(f"spec.{shown}: deprecated in {deprecated}, non-functional in {removed}+")
     return warnings
 
 
@@ -194,29 +185,28 @@ def validate_storage_class(storage_class: Object) -> list[FieldError]:
     if mode is None:
         errors.append(required("volumeBindingMode"))
     validate_optional_choice(mode, ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode", errors)
-    seen: list[dict[str, set[str]]] = []
+    known_terms: list[dict[str, set[str]]] = []
     for index, term in enumerate(storage_class.get("allowedTopologies") or ()):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
-        topology_expressions: dict[str, set[str]] = {}
-        for index, expression in enumerate(term.get("matchLabelExpressions") or ()):
-            at, key, values = f"{path}[{index}]", expression.get("key", ""), expression.get("values") or []
+        expressions: dict[str, set[str]] = {}
+        for position, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            at, key, values = f"{path}[{position}]", expression.get("key", ""), expression.get("values") or []
             if not values:
                 errors.append(required(f"{at}.values"))
-            errors.extend(duplicate(f"{at}.values[{position}]", value)
-                          for position, value in enumerate(values) if value in values[:position])
+            errors.extend(duplicate(f"{at}.values[{number}]", value)
+                          for number, value in enumerate(values) if value in values[:number])
             validate_label_name(key, f"{at}.key", errors)
-            if key in topology_expressions:
+            if key in expressions:
                 errors.append(duplicate(f"{at}.key", key))
-            topology_expressions[key] = set(values)
-        expressions = topology_expressions
-        if not expressions or expressions in seen:  # upstream takes one without expressions for a repeated one
+            expressions[key] = set(values)
+        if not expressions or expressions in known_terms:  # upstream: a term without expressions is a duplicate too
             errors.append(duplicate(path, ""))
-        seen.append(expressions)
+        known_terms.append(expressions)
     return errors
 
 
 def _validate_driver_name(name: str, path: str, errors: Errors) -> None:
-    """A qualified name, whatever its case."""
+    """Require a qualified name, whatever its case."""
     if not name:
         errors.append(required(path))
     else:
@@ -241,7 +231,7 @@ def validate_storage_class_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def validate_attributes_class(attributes_class: Object, old: Object | None = None) -> list[FieldError]:
-    """A VolumeAttributesClass: it never changes."""
+    """Validate a VolumeAttributesClass, which no update may change."""
     errors: Errors = []
     driver, parameters = attributes_class.get("driverName", ""), attributes_class.get("parameters") or {}
     if old is not None:
@@ -256,7 +246,7 @@ def validate_attributes_class(attributes_class: Object, old: Object | None = Non
 
 
 def storage_class_warnings(storage_class: Object) -> list[str]:
-    return [f"allowedTopologies[{index}].matchLabelExpressions[{position}].key: {DEPRECATED_LABELS[one['key']]}"
+    return [f"allowedTopologies[{index}].matchLabelExpressions[{position}].key: {DEPRECATED_LABELS[expression['key']]}"
             for index, term in enumerate(storage_class.get("allowedTopologies") or ())
-            for position, one in enumerate(term.get("matchLabelExpressions") or ())
-            if one.get("key") in DEPRECATED_LABELS]
+            for position, expression in enumerate(term.get("matchLabelExpressions") or ())
+            if expression.get("key") in DEPRECATED_LABELS]

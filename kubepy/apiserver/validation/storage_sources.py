@@ -17,7 +17,7 @@ from kubepy.apiserver.validation.fields import (
     validate_required,
 )
 
-# Kinds of which only that some fields are given is checked.
+# The fields that a source of each kind must have.
 REQUIRED_FIELDS = {
     "awsElasticBlockStore": ("volumeID",), "azureFile": ("secretName", "shareName"), "cephfs": ("monitors",),
     "cinder": ("volumeID",), "flexVolume": ("driver",), "gcePersistentDisk": ("pdName",),
@@ -35,7 +35,7 @@ INITIATOR_TOO_LONG = ("Total length of <volume name>:<iscsi.targetPortal> must b
 
 
 def validate_storage_source(kind: str, source: Object, volume_name: str, path: str, errors: Errors) -> None:
-    """A source in a pod. ``path`` ends with the kind."""
+    """Validate a source in a pod. ``path`` ends with the kind."""
     validate_required(source, REQUIRED_FIELDS.get(kind, ()), path, errors)
     if kind in PARTITIONED and not 0 <= source.get("partition", 0) <= 255:
         errors.append(invalid_value(f"{path}.partition", source["partition"], between(1, 255)))
@@ -51,7 +51,7 @@ def _validate_nfs(source: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_iscsi(source: Object, path: str, errors: Errors) -> None:
-    """Of a pod. A missing kind of name is told in more words than in a PersistentVolume."""
+    """Validate a source in a pod, whose error for a name of an unknown kind is longer than in a PersistentVolume."""
     validate_required(source, ("targetPortal",), path, errors)
     _validate_iscsi_rest(source, path, f"{BAD_ISCSI_NAME} starting with iqn, eui, or naa", errors)
 
@@ -72,6 +72,7 @@ def _validate_iscsi_rest(source: Object, path: str, unknown_kind: str, errors: E
 
 
 def _validate_iscsi_name(name: str, unknown_kind: str, path: str, errors: Errors) -> None:
+    """Validate a name by its kind, which is its first three letters. ``unknown_kind``: the error for another."""
     pattern = ISCSI_NAMES.get(name[:3])
     if pattern is None:
         errors.append(invalid_value(path, name, unknown_kind))
@@ -88,8 +89,8 @@ def _validate_fc(source: Object, path: str, errors: Errors) -> None:
     if not targets and not source.get("wwids"):
         errors.append(required(f"{path}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
     if targets and source.get("wwids"):
-        why = "targetWWNs and wwids can not be specified simultaneously"
-        errors.append(invalid_value(f"{path}.targetWWNs", targets, why))
+        detail = "targetWWNs and wwids can not be specified simultaneously"
+        errors.append(invalid_value(f"{path}.targetWWNs", targets, detail))
     if targets and lun is None:
         errors.append(required(f"{path}.lun", "lun is required if targetWWNs is specified"))
     elif targets and not 0 <= (lun or 0) <= 255:
@@ -113,8 +114,8 @@ def _validate_flocker(source: Object, path: str, errors: Errors) -> None:
     if not name and not identifier:
         errors.append(required(path, "one of datasetName and datasetUUID is required"))
     if name and identifier:
-        why = "datasetName and datasetUUID can not be specified simultaneously"
-        errors.append(invalid_value(path, "resource", why))
+        detail = "datasetName and datasetUUID can not be specified simultaneously"
+        errors.append(invalid_value(path, "resource", detail))
     if "/" in name:
         errors.append(invalid_value(f"{path}.datasetName", name, "must not contain '/'"))
 
@@ -123,8 +124,8 @@ def _validate_flex(source: Object, path: str, errors: Errors) -> None:
     for key in sorted(source.get("options") or ()):
         namespace = f".{key.partition('/')[0].lower()}"
         if namespace.endswith((".kubernetes.io", ".k8s.io")):
-            why = "kubernetes.io and k8s.io namespaces are reserved"
-            errors.append(invalid_value(f"{path}.options[{key}]", key, why))
+            detail = "kubernetes.io and k8s.io namespaces are reserved"
+            errors.append(invalid_value(f"{path}.options[{key}]", key, detail))
 
 
 def _validate_azure_disk(source: Object, path: str, errors: Errors) -> None:
@@ -181,11 +182,11 @@ _MORE: dict[str, Any] = {
 }
 
 
-# --- of PersistentVolumes -----------------------------------------------------------------------------------------
+# --- in PersistentVolumes -----------------------------------------------------------------------------------------
 
 
 def validate_persistent_source(kind: str, source: Object, volume_name: str, path: str, errors: Errors) -> None:
-    """A source in a PersistentVolume: as in a pod, but secrets are named with their namespace."""
+    """Validate a source in a PersistentVolume: as in a pod, but references to secrets have a namespace."""
     if kind in _PERSISTENT:
         _PERSISTENT[kind](source, volume_name, path, errors)
         return
@@ -196,8 +197,9 @@ def validate_persistent_source(kind: str, source: Object, volume_name: str, path
     if kind == "azureFile" and source.get("secretNamespace") == "":
         errors.append(required(f"{path}.secretNamespace"))
     if kind == "glusterfs" and (namespace := source.get("endpointsNamespace")) is not None:
-        empty = "if the endpointnamespace is set, it must be a valid namespace name"
-        validate_format(namespace, dns1123_label(namespace) if namespace else (empty,), f"{path}.endpointsNamespace", errors)
+        complaints = dns1123_label(namespace) if namespace else [
+            "if the endpointnamespace is set, it must be a valid namespace name"]
+        validate_format(namespace, complaints, f"{path}.endpointsNamespace", errors)
 
 
 def _validate_persistent_iscsi(source: Object, volume_name: str, path: str, errors: Errors) -> None:

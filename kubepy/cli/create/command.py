@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.errors import CliError, raise_all, with_source
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.command import command
@@ -31,7 +32,7 @@ with lazy_imports():
     from kubepy.cli import raw_writes
 
 
-class CreateOptions(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOptions, SaveConfigOptions,
+class CreateFlags(SelectorOptions, EditingOptions, DryRunOptions, FieldManagerOptions, SaveConfigOptions,
                     RecordOptions, RawOptions):
     """The flags of ``create``."""
 
@@ -41,7 +42,7 @@ class CreateOptions(SelectorOptions, EditingOptions, DryRunOptions, FieldManager
     raw: str = raw_flag("POST")
 
 
-@command("create -f FILENAME", CreateOptions, creates=True, examples="""
+@command("create -f FILENAME", CreateFlags, creates=True, examples="""
 # Create what a file describes
 kubepy create -f manifests/nginx-ds.yaml
 
@@ -51,7 +52,7 @@ cat pod.json | kubepy create -f -
 # Show what the cluster would make of it, without creating it
 kubepy create -f manifests/nginx-ds.yaml --dry-run=server -o yaml
 """)
-def create(factory: Factory, options: CreateOptions) -> None:
+def create(factory: Factory, options: CreateFlags) -> None:
     """Create a resource from a file or from stdin.
 
     JSON and YAML formats are accepted."""
@@ -85,7 +86,7 @@ def create(factory: Factory, options: CreateOptions) -> None:
     raise_all(errors)
 
 
-def _edit_and_create(factory: Factory, options: CreateOptions) -> None:
+def _edit_and_create(factory: Factory, options: CreateFlags) -> None:
     """Let the user edit each object before it is created (``--edit``); one that is not changed is not created."""
 
     def change(originals: list[Info], updated: list[Info], current: Round) -> None:
@@ -98,7 +99,7 @@ def _edit_and_create(factory: Factory, options: CreateOptions) -> None:
     Builder(factory, options).do().visit(lambda info: Editing(factory, options, change).edit([info]))
 
 
-def created(factory: Factory, options: CreateOptions, info: Info, strategy: str, validation: str) -> dict[str, object]:
+def created(factory: Factory, options: CreateFlags, info: Info, strategy: str, validation: str) -> dict[str, object]:
     """Create one object of a file; returns the object to print. Raises Status with the file in its message."""
     save_last_applied(info.content, create=options.save_config)
     if options.record:
@@ -106,9 +107,10 @@ def created(factory: Factory, options: CreateOptions, info: Info, strategy: str,
     if strategy == CLIENT:
         return info.content
     try:
-        obj = factory.client.create(info.resource.address, info.content, namespace=info.namespace,
-                                    dry_run=strategy == SERVER, field_manager=options.field_manager,
-                                    field_validation=validation)
+        obj = factory.client.create(info.resource.gvr, info.content, namespace=info.namespace,
+                                    options=CreateOptions(dry_run=strategy == SERVER,
+                                                          field_manager=options.field_manager,
+                                                          field_validation=validation))
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Command, command
 from kubepy.cli.runtime.factory import Factory
@@ -101,8 +102,9 @@ def create_generated(factory: Factory, options: CreatedOptions, generate: Callab
     assert resource is not None
     try:
         obj = factory.client.create(resource.key, obj, namespace=factory.namespace if resource.namespaced else "",
-                                    dry_run=strategy == SERVER, field_manager=options.field_manager,
-                                    field_validation=validation)
+                                    options=CreateOptions(dry_run=strategy == SERVER,
+                                                          field_manager=options.field_manager,
+                                                          field_validation=validation))
     except api_errors.Status as error:
         if not failure:
             raise

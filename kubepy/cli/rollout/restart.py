@@ -9,6 +9,7 @@ import copy
 from collections.abc import Callable
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import AggregateError, CliError
 from kubepy.cli.rollout import RolloutOptions, latest_objects
 from kubepy.cli.runtime.command import command
@@ -133,7 +134,7 @@ def _change(factory: Factory, options: RestartOptions, info: Info, change: Calla
     if not patch:
         raise unchanged(info.name)
     try:
-        return factory.client.patch(info.resource.address, info.name, patch, patch_type,
-                                    namespace=info.namespace, field_manager=options.field_manager)
+        return factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
+                                    options=PatchOptions(field_manager=options.field_manager))
     except api_errors.Status as error:
         raise CliError(f"failed to patch: {error}") from error

@@ -78,7 +78,7 @@ class RolloutWatch:
     def look(self) -> bool:
         """Print the state if it has changed; returns whether the rollout is done, which it stays."""
         info, factory = self.info, self.factory
-        obj = unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+        obj = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
         if obj is None or obj["metadata"].get("uid") != info.content["metadata"].get("uid"):
             raise CliError("object has been deleted")
         version = obj["metadata"].get("resourceVersion", "")

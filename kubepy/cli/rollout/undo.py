@@ -17,7 +17,7 @@ from kubepy.api.objects.deployments import (
     same_template,
     template_without_hash,
 )
-from kubepy.apiserver.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import JSON_PATCH, STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import PrefixWriter
 from kubepy.cli.errors import CliError, prefixed
@@ -89,8 +89,8 @@ def _send(factory: Factory, options: UndoOptions, info: Info, rollback: Rollback
     if rollback.patch is None:
         return f"skipped rollback (current template already matches revision {options.to_revision})"
     try:
-        factory.client.patch(info.resource.address, info.name, rollback.patch, rollback.patch_type,
-                             namespace=info.namespace, dry_run=dry_run, field_manager=UNNAMED)
+        factory.client.patch(info.resource.gvr, info.name, Patch(rollback.patch_type, rollback.patch),
+                             namespace=info.namespace, options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))
     except api_errors.Status as error:
         raise prefixed(error, f"failed restoring revision {options.to_revision}: ") from error
     return "rolled back"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import MERGE_PATCH
+from kubepy.apiserver.request import MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.factory import Factory
@@ -109,9 +109,10 @@ def send(factory: Factory, options: MetadataOptions, info: Info, changes: Metada
     meta[changes.field] = {**meta.get(changes.field, {}), **changes.set, **dict.fromkeys(changes.remove)}
     if options.resource_version:
         meta["resourceVersion"] = options.resource_version
-    return factory.client.patch(info.resource.address, info.name, {"metadata": meta}, MERGE_PATCH,
-                                namespace=info.namespace, dry_run=changes.dry_run == SERVER,
-                                field_manager=options.field_manager)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, {"metadata": meta}),
+                                namespace=info.namespace,
+                                options=PatchOptions(dry_run=changes.dry_run == SERVER,
+                                                     field_manager=options.field_manager))
 
 
 def print_list(factory: Factory, info: Info, changes: MetadataChanges, *, single: bool) -> None:

@@ -1,8 +1,7 @@
-"""Claims and volumes: two objects that must agree on each other, brought together in either order.
+"""The binding of claims and volumes, and the simulated storage behind them.
 
-``claims`` and ``volumes`` decide what becomes of each, ``binder`` writes both sides of a binding, ``reclaim`` says what
-the policy of a released volume asks for. ``provisioner`` plays the storage behind classes that name it; ``expansion``
-makes its volumes larger.
+``claims`` and ``volumes`` decide for each of the two objects what is due, and ``binder`` writes both sides of a
+binding. ``provisioner`` simulates the storage of classes that name it; ``expansion`` makes its volumes larger.
 Upstream: ``pkg/controller/volume/persistentvolume``, ``sig-storage-lib-external-provisioner``.
 """
 

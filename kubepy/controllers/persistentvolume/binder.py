@@ -1,4 +1,4 @@
-"""Writing both sides of a binding, their phases and what they report (``bind``, ``unbindVolume``, ``update…Phase``)."""
+"""Writes both sides of a binding, their phases and statuses (``bind``, ``unbindVolume``, ``update…Phase``)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ COMPONENT = "persistentvolume-controller"  # in events
 PRE_RESIZE_CAPACITY = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
 
-class Said(NamedTuple):
-    """An event that goes with a change of phase."""
+class PhaseEvent(NamedTuple):
+    """The event of a change of phase."""
 
     type: str
     reason: str
@@ -23,7 +23,7 @@ class Said(NamedTuple):
 
 
 class Binder:
-    """All writes of the controller. Nothing is written that is so already; everything raises Status."""
+    """Writes claims and volumes for the controllers, but not what they are already; every method raises Status."""
 
     def __init__(self, client: Client, recorder: Recorder) -> None:
         self._client = client
@@ -32,7 +32,7 @@ class Binder:
     # --- binding
 
     def bind(self, volume: Object, claim: Object) -> None:
-        """The volume first: what comes between is mended from it."""
+        """Bind the volume first: when the second write fails, the claim is bound later by what the volume says."""
         bound = with_claim(volume, claim)
         if bound is not volume:
             bound = self._client.update(VOLUMES, bound)
@@ -50,7 +50,7 @@ class Binder:
         return self.update_claim({**claim, "spec": spec}, annotations)
 
     def unbind(self, volume: Object) -> None:
-        """Take back a binding that came to nothing; a volume that its maker reserved stays reserved."""
+        """Undo a binding; a volume whose manifest reserves it for a claim stays reserved."""
         spec, annotations = volume["spec"], dict(annotations_of(volume))
         if annotations.pop(BOUND_BY_CONTROLLER, None) is not None:
             spec = {key: value for key, value in spec.items() if key != "claimRef"}
@@ -60,44 +60,43 @@ class Binder:
         self.set_volume_phase(self._client.update(VOLUMES, changed), "Available")
 
     def update_claim(self, claim: Object, annotations: dict[str, str]) -> Object:
+        """Update a claim with these annotations."""
         changed = {**claim, "metadata": with_annotations(claim, annotations)}
         return self._client.update(CLAIMS, changed, namespace=namespace_of(claim))
 
     # --- phases
 
-    def set_volume_phase(self, volume: Object, phase: str, said: Said | None = None) -> Object:
-        """With ``said`` the volume's status bears the message, and an event tells of the change."""
+    def set_volume_phase(self, volume: Object, phase: str, event: PhaseEvent | None = None) -> Object:
+        """Set the phase; ``event`` is recorded, and its message is written into the status."""
         status = volume.get("status") or {}
         if status.get("phase") == phase:
             return volume
         status = {key: value for key, value in status.items() if key != "message"}
         status |= {"phase": phase, "lastPhaseTransitionTime": self._client.clock.timestamp()}
-        if said is not None:
-            status["message"] = said.message
+        if event is not None:
+            status["message"] = event.message
         updated = self._client.update(VOLUMES, {**volume, "status": status}, subresource="status")
-        self._say(updated, said)
+        if event is not None:
+            self._recorder.event(updated, *event)
         return updated
 
     def set_claim_phase(self, claim: Object, phase: str, volume: Object | None = None,
-                        said: Said | None = None) -> Object:
+                        event: PhaseEvent | None = None) -> Object:
+        """Set the phase of a claim, and what it reports of its volume; ``event`` is recorded."""
         before = claim.get("status") or {}
-        if said is not None and before.get("phase") == phase:
+        if event is not None and before.get("phase") == phase:
             return claim
         status = claim_status(before, phase, volume)
         if status == before:
             return claim
         updated = self._client.update(CLAIMS, {**claim, "status": status}, namespace=namespace_of(claim),
                                       subresource="status")
-        self._say(updated, said)
+        if event is not None:
+            self._recorder.event(updated, *event)
         return updated
 
-    def _say(self, obj: Object, said: Said | None) -> None:
-        if said is not None:
-            self._recorder.event(obj, *said)
-
-
 def claim_status(before: Object, phase: str, volume: Object | None) -> Object:
-    """What a claim reports in a phase, bound to a volume or to none (``updateClaimStatus``)."""
+    """Return the status of a claim in a phase, bound to a volume or to none (``updateClaimStatus``)."""
     status: dict[str, Any] = {**before, "phase": phase}
     if volume is None:
         for field in ("accessModes", "capacity", "currentVolumeAttributesClassName"):
@@ -105,12 +104,12 @@ def claim_status(before: Object, phase: str, volume: Object | None) -> Object:
         return status
     spec = volume["spec"]
     status["accessModes"] = spec.get("accessModes") or []
-    if before.get("phase") == phase:  # what a bound claim reports may differ from its volume for good reasons
+    if before.get("phase") == phase:  # a bound claim may rightly report another capacity than its volume has
         return status
-    there = (before.get("capacity") or {}).get("storage")
+    reported = (before.get("capacity") or {}).get("storage")
     if PRE_RESIZE_CAPACITY in annotations_of(volume):
         status["capacity"] = {"storage": annotations_of(volume)[PRE_RESIZE_CAPACITY]}
-    elif there is None or Quantity.parse(there) != capacity(volume):
+    elif reported is None or Quantity.parse(reported) != capacity(volume):
         status["capacity"] = spec["capacity"]
     if before.get("phase") == "Pending" and spec.get("volumeAttributesClassName") is not None:
         status["currentVolumeAttributesClassName"] = spec["volumeAttributesClassName"]
@@ -118,6 +117,6 @@ def claim_status(before: Object, phase: str, volume: Object | None) -> Object:
 
 
 def with_annotations(obj: Object, annotations: dict[str, str]) -> Object:
-    """The object's metadata with these annotations (none at all: without the field)."""
+    """Return the object's metadata with these annotations, without the field when there are none."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
     return {**metadata, "annotations": annotations} if annotations else metadata

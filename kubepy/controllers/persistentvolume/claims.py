@@ -1,8 +1,8 @@
-"""What becomes of a claim (``syncClaim`` in ``pv_controller.go``)."""
+"""The claim side of the binder: what happens to a claim (``syncClaim`` in ``pv_controller.go``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from kubepy.api.meta import (
     Object,
@@ -31,9 +31,9 @@ from kubepy.api.objects.volumes import (
     uses_of,
     waits_for_consumer,
 )
-from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, Said
+from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
 from kubepy.runtime.events import Recorder
-from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, enqueue_all
 
 NOTHING_TO_BIND = "no persistent volumes available for this claim and no storage class is set"
 FIRST_CONSUMER = "waiting for first consumer to be created before binding"
@@ -45,8 +45,11 @@ NO_PLUGIN = "no volume plugin matched name: {}"
 
 
 class ClaimController:
-    """Where upstream looks at all claims every 15 seconds, here something must have changed: a volume that becomes
-    free and a new class wake the claims that wait."""
+    """Reconciles claims.
+
+    Upstream looks at all claims every 15 seconds; here a volume that becomes available, or a class that changes, wakes
+    the unbound claims.
+    """
 
     name = "persistentvolumeclaim-binder-controller"
 
@@ -68,31 +71,28 @@ class ClaimController:
 
     def _volume_changed(self, event: WatchEvent) -> None:
         volume = event.new or event.old or {}
-        if wanted := volume["spec"].get("claimRef"):
-            self.queue.add(Key(CLAIMS, wanted.get("namespace", ""), wanted.get("name", "")))
+        if claim_ref := volume["spec"].get("claimRef"):
+            self.queue.add(Key(CLAIMS, claim_ref.get("namespace", ""), claim_ref.get("name", "")))
         elif event.new is not None and _became_available(event.old, event.new):
-            self._wake(self._unbound())
+            enqueue_all(self.queue, CLAIMS, self._unbound_claims())
 
     def _class_changed(self, event: WatchEvent) -> None:
         if event.new is not None:
-            self._wake(one for one in self._unbound() if class_of(one) in ("", event.key.name))
+            claims = (claim for claim in self._unbound_claims() if class_of(claim) in ("", event.key.name))
+            enqueue_all(self.queue, CLAIMS, claims)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        """A claim that waits for its consumer says so when the scheduler has found no place for that."""
+        """Reconcile the claims of a pod that could not be scheduled: their events name the pods that they wait for."""
         pod = event.new
-        if pod is None or node_name(pod) or not _was_rejected(pod) or (event.old and _was_rejected(event.old)):
+        if pod is None or node_name(pod) or not _is_unschedulable(pod) or (event.old and _is_unschedulable(event.old)):
             return
         for use in uses_of(pod):
             claim = self._informers.get(CLAIMS, event.key.namespace, use.claim)
             if claim is not None and _is_unbound(claim):
                 self.queue.add(Key(CLAIMS, event.key.namespace, use.claim))
 
-    def _unbound(self) -> list[Object]:
+    def _unbound_claims(self) -> list[Object]:
         return [claim for claim in self._informers.list(CLAIMS) if _is_unbound(claim)]
-
-    def _wake(self, claims: Iterable[Object]) -> None:
-        for claim in claims:
-            self.queue.add(Key(CLAIMS, namespace_of(claim), name_of(claim)))
 
     # --- sync
 
@@ -108,19 +108,19 @@ class ClaimController:
             self._sync_unbound(claim)
 
     def _sync_bound(self, claim: Object) -> None:
-        """A binding that was completed is kept, or lost for good."""
+        """Keep a completed binding, or mark the claim Lost for good (``syncBoundClaim``)."""
         name = claim["spec"].get("volumeName")
         volume = self._informers.get(VOLUMES, "", name) if name else None
-        wanted = volume["spec"].get("claimRef") if volume is not None else None
-        if volume is not None and (not wanted or wanted.get("uid") == uid_of(claim)):
+        claim_ref = volume["spec"].get("claimRef") if volume is not None else None
+        if volume is not None and (not claim_ref or claim_ref.get("uid") == uid_of(claim)):
             self._binder.bind(volume, claim)
             return
         reason = "ClaimLost" if volume is None else "ClaimMisbound"
         message = MISBOUND if volume is not None else LOST_VOLUME if name else LOST_NAME
-        self._binder.set_claim_phase(claim, "Lost", None, Said("Warning", reason, message))
+        self._binder.set_claim_phase(claim, "Lost", None, PhaseEvent("Warning", reason, message))
 
     def _sync_naming_volume(self, claim: Object) -> None:
-        """A claim that asks for one volume gets that or none."""
+        """Bind a claim that names its volume to that or to none (``syncUnboundClaim``)."""
         name = claim["spec"]["volumeName"]
         volume = self._informers.get(VOLUMES, "", name)
         if volume is None:
@@ -129,8 +129,8 @@ class ClaimController:
             self._binder.bind(volume, claim)
         elif volume["spec"].get("claimRef"):
             self._refuse(claim, "FailedBinding", f'volume "{name}" already bound to a different claim.')
-        elif why := mismatch(volume, claim):
-            self._refuse(claim, "VolumeMismatch", f'Cannot bind to requested volume "{name}": {why}')
+        elif reason := mismatch(volume, claim):
+            self._refuse(claim, "VolumeMismatch", f'Cannot bind to requested volume "{name}": {reason}')
         else:
             self._binder.bind(volume, claim)
 
@@ -139,7 +139,7 @@ class ClaimController:
         self._binder.set_claim_phase(claim, "Pending")
 
     def _sync_unbound(self, claim: Object) -> None:
-        """A volume that is there, the default class if one has come to be, or a volume made for it."""
+        """Bind a claim to a matching volume, give it the default class, or ask for a volume (``syncUnboundClaim``)."""
         waits = waits_for_consumer(self._class_of(claim))
         volume = find_volume(claim, self._informers.list(VOLUMES), only_reserved=waits)
         if volume is not None:
@@ -148,9 +148,9 @@ class ClaimController:
             spec = {**claim["spec"], "storageClassName": name_of(default)}
             self._binder.update_claim({**claim, "spec": spec}, annotations_of(claim))
         elif waits and SELECTED_NODE not in annotations_of(claim):
-            self._say_what_it_waits_for(claim)
+            self._report_waiting(claim)
         elif class_of(claim):
-            self._ask_for_volume(claim)
+            self._provision_external(claim)
         else:
             self._recorder.event(claim, "Normal", "FailedBinding", NOTHING_TO_BIND)
             self._binder.set_claim_phase(claim, "Pending")
@@ -158,9 +158,10 @@ class ClaimController:
     def _class_of(self, claim: Object) -> Object | None:
         return self._informers.get(CLASSES, "", class_of(claim))
 
-    def _say_what_it_waits_for(self, claim: Object) -> None:
+    def _report_waiting(self, claim: Object) -> None:
+        """Record that the claim waits for its first consumer, or for the pods that are not scheduled yet."""
         pods = [name_of(pod) for pod in self._informers.list("pods", namespace_of(claim))
-                if _was_rejected(pod) and not node_name(pod) and not is_pod_terminal(pod) and mounts(pod, claim)]
+                if _is_unschedulable(pod) and not node_name(pod) and not is_pod_terminal(pod) and mounts(pod, claim)]
         if pods:
             message = f"waiting for pod{'s' if len(pods) > 1 else ''} {','.join(pods)} to be scheduled"
             self._recorder.event(claim, "Normal", "WaitForPodScheduled", message)
@@ -168,14 +169,14 @@ class ClaimController:
             self._recorder.event(claim, "Normal", "WaitForFirstConsumer", FIRST_CONSUMER)
         self._binder.set_claim_phase(claim, "Pending")
 
-    def _ask_for_volume(self, claim: Object) -> None:
-        """Note on the claim whose work it is to make a volume (``provisionClaim``)."""
+    def _provision_external(self, claim: Object) -> None:
+        """Annotate the claim with the provisioner of its class (``provisionClaimOperationExternal``)."""
         storage_class = self._class_of(claim)
         provisioner = (storage_class or {}).get("provisioner", "")
         if storage_class is None or provisioner.startswith(IN_TREE):
-            why = (NO_PLUGIN.format(provisioner) if storage_class
-                   else f'storageclass.storage.k8s.io "{class_of(claim)}" not found')
-            self._recorder.event(claim, "Warning", "ProvisioningFailed", why)
+            error = (NO_PLUGIN.format(provisioner) if storage_class
+                     else f'storageclass.storage.k8s.io "{class_of(claim)}" not found')
+            self._recorder.event(claim, "Warning", "ProvisioningFailed", error)
         elif annotations_of(claim).get(STORAGE_PROVISIONER) != provisioner:
             annotations = {**annotations_of(claim), BETA_STORAGE_PROVISIONER: provisioner,
                            STORAGE_PROVISIONER: provisioner}
@@ -184,7 +185,7 @@ class ClaimController:
 
 
 def _became_available(old: Object | None, new: Object) -> bool:
-    """Whether a volume can be bound now, or otherwise than before."""
+    """Tell whether a volume can be bound now, or to other claims than before."""
     if (new.get("status") or {}).get("phase") != "Available":
         return False
     if old is None or old["spec"] != new["spec"] or labels_of(old) != labels_of(new):
@@ -196,12 +197,13 @@ def _is_unbound(claim: Object) -> bool:
     return BIND_COMPLETED not in annotations_of(claim)
 
 
-def _was_rejected(pod: Object) -> bool:
+def _is_unschedulable(pod: Object) -> bool:
     scheduled = get_condition(pod, "PodScheduled")
     return scheduled is not None and scheduled.get("status") == "False"
 
 
 def waiting_for(provisioner: str) -> str:
+    """Return the message of a claim that waits for an external provisioner."""
     return (f"Waiting for a volume to be created either by the external provisioner '{provisioner}' or manually by the "
             "system administrator. If volume creation is delayed, please verify that the provisioner is running and "
             "correctly registered.")

@@ -1,7 +1,7 @@
-"""Claims that grow: one controller says who is waited for, and the simulated storage makes its volumes larger.
+"""Volume expansion: a controller records that a claim waits, and the simulated storage makes its volumes larger.
 
-Upstream: ``pkg/controller/volume/expand`` and the CSI ``external-resizer``, with a driver whose volumes need nothing of
-the node, so that a claim has its new size at once.
+Upstream: ``pkg/controller/volume/expand`` and the CSI ``external-resizer``, with a driver whose volumes need no
+expansion on the node, so that a claim has its new size at once.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ EXPANDER = "volume_expand"  # components in events
 RESIZER = f"external-resizer {DRIVER}"
 
 
-class Growth(NamedTuple):
-    """A bound claim that wants more than it has, and its volume."""
+class Expansion(NamedTuple):
+    """A bound claim that requests more than its capacity, and its volume."""
 
     claim: Object
     volume: Object
 
 
-def growth_of(claim: Object | None, informers: Informers) -> Growth | None:
+def expansion_of(claim: Object | None, informers: Informers) -> Expansion | None:
+    """Return the claim and its volume when the volume must grow, or None."""
     if claim is None or (claim.get("status") or {}).get("phase") != "Bound":
         return None
     volume = informers.get(VOLUMES, "", claim["spec"].get("volumeName") or "")
     if volume is None or (volume["spec"].get("claimRef") or {}).get("uid") != uid_of(claim):
         return None
-    has = Quantity.parse((claim["status"].get("capacity") or {}).get("storage", "0"))
-    return Growth(claim, volume) if has < requested_size(claim) else None
+    current = Quantity.parse((claim["status"].get("capacity") or {}).get("storage", "0"))
+    return Expansion(claim, volume) if current < requested_size(claim) else None
 
 
-class _GrowingClaims:
-    """A queue of the claims that were made larger."""
+class _ExpandedClaims:
+    """The queue and handlers of both controllers: claims whose request grows."""
 
     def __init__(self, context: Context) -> None:
         self.queue: WorkQueue[Key] = context.new_queue()
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CLAIMS: self._claim_changed, VOLUMES: _only_looked_at}
+        return {CLAIMS: self._claim_changed, VOLUMES: lambda event: None}  # so that informers hold them
 
     def _claim_changed(self, event: WatchEvent) -> None:
         old, new = event.old, event.new
@@ -53,11 +54,9 @@ class _GrowingClaims:
             self.queue.add(event.key)
 
 
-def _only_looked_at(event: WatchEvent) -> None:
-    """The informers keep what somebody watches."""
+class ExpandController(_ExpandedClaims):
+    """Records which claims wait for an external resizer."""
 
-
-class ExpandController(_GrowingClaims):
     name = "persistentvolume-expander-controller"
 
     def __init__(self, context: Context) -> None:
@@ -66,15 +65,17 @@ class ExpandController(_GrowingClaims):
         self._recorder = Recorder(context.client, EXPANDER)
 
     def sync(self, key: Key) -> None:
-        """No volume plugin of the controller manager's own is left to do it."""
-        growth = growth_of(self._informers.get(*key), self._informers)
-        if growth is not None:
-            level = "Normal" if "csi" in growth.volume["spec"] else "Warning"
-            self._recorder.event(growth.claim, level, "ExternalExpanding",
+        """Record an event: no in-tree volume plugin is left that could expand the volume."""
+        expansion = expansion_of(self._informers.get(*key), self._informers)
+        if expansion is not None:
+            level = "Normal" if "csi" in expansion.volume["spec"] else "Warning"
+            self._recorder.event(expansion.claim, level, "ExternalExpanding",
                                  "waiting for an external controller to expand this PVC")
 
 
-class SimulatedResizer(_GrowingClaims):
+class SimulatedResizer(_ExpandedClaims):
+    """Expands the volumes of the simulated provisioner."""
+
     name = RESIZER
 
     def __init__(self, context: Context) -> None:
@@ -84,17 +85,14 @@ class SimulatedResizer(_GrowingClaims):
         self._recorder = Recorder(context.client, RESIZER)
 
     def sync(self, key: Key) -> None:
-        growth = growth_of(self._informers.get(*key), self._informers)
-        if growth is None or (growth.volume["spec"].get("csi") or {}).get("driver") != DRIVER:
+        expansion = expansion_of(self._informers.get(*key), self._informers)
+        if expansion is None or (expansion.volume["spec"].get("csi") or {}).get("driver") != DRIVER:
             return
-        claim, volume = growth
+        claim, volume = expansion
         self._recorder.event(claim, "Normal", "Resizing", f"External resizer is resizing volume {name_of(volume)}")
+        requested = {"storage": claim["spec"]["resources"]["requests"]["storage"]}
         if capacity(volume) < requested_size(claim):
-            self._client.update(VOLUMES, {**volume, "spec": {**volume["spec"], "capacity": wanted(claim)}})
-        status = {**claim["status"], "allocatedResources": wanted(claim), "capacity": wanted(claim)}
+            self._client.update(VOLUMES, {**volume, "spec": {**volume["spec"], "capacity": requested}})
+        status = {**claim["status"], "allocatedResources": requested, "capacity": requested}
         self._client.update(CLAIMS, {**claim, "status": status}, namespace=namespace_of(claim), subresource="status")
         self._recorder.event(claim, "Normal", "VolumeResizeSuccessful", "Resize volume succeeded")
-
-
-def wanted(claim: Object) -> Object:
-    return {"storage": claim["spec"]["resources"]["requests"]["storage"]}

@@ -1,8 +1,8 @@
 """The storage behind StorageClasses whose provisioner is ``kubepy.dev/simulated``: a volume for every claim that asks.
 
-It works as the CSI external-provisioner does (``sig-storage-lib-external-provisioner``): a claim that the binder gave
-to it gets a volume reserved for that claim, and a released volume whose policy is Delete goes. The volumes are of a
-driver that every node reaches, unless the class names topologies.
+It works as the CSI external-provisioner does (``sig-storage-lib-external-provisioner``): a claim that the binder
+annotated with its name gets a volume reserved for that claim, and a released volume whose policy is Delete is deleted.
+Every node reaches the volumes, unless the class names topologies.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer"
 
 
 class SimulatedProvisioner:
-    """A key is a claim's or a volume's."""
+    """Reconciles claims that ask for a volume of this provisioner, and its volumes."""
 
     name = PROVISIONER
 
@@ -55,10 +55,11 @@ class SimulatedProvisioner:
         self._recorder = Recorder(context.client, PROVISIONER)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {CLAIMS: self._changed, VOLUMES: self._changed, CLASSES: _ignore, "nodes": _ignore}
+        return {CLAIMS: self._changed, VOLUMES: self._changed,
+                CLASSES: lambda event: None, "nodes": lambda event: None}  # so that informers hold them
 
     def _changed(self, event: WatchEvent) -> None:
-        if event.new is not None and (is_asked(event.new) or is_own(event.new)):
+        if event.new is not None and (is_assigned(event.new) or is_own(event.new)):
             self.queue.add(event.key)
 
     def sync(self, key: Key) -> None:
@@ -67,8 +68,10 @@ class SimulatedProvisioner:
             return
         if key.resource == CLAIMS:
             self._sync_claim(obj)
-        else:
-            self._sync_volume(obj)
+        elif is_own(obj):
+            volume = self._with_right_finalizer(obj)
+            if should_delete(volume):
+                self._delete(volume)
 
     # --- claims
 
@@ -93,21 +96,14 @@ class SimulatedProvisioner:
         self._recorder.event(claim, "Normal", "ProvisioningSucceeded",
                              f"Successfully provisioned volume {name_of(volume)}")
 
-    def _fail(self, claim: Object, storage_class: Object, why: str) -> None:
+    def _fail(self, claim: Object, storage_class: Object, error: str) -> None:
         self._recorder.event(claim, "Warning", "ProvisioningFailed",
-                             f'failed to provision volume with StorageClass "{name_of(storage_class)}": {why}')
+                             f'failed to provision volume with StorageClass "{name_of(storage_class)}": {error}')
 
     # --- volumes
 
-    def _sync_volume(self, volume: Object) -> None:
-        if not is_own(volume):
-            return
-        volume = self._with_right_finalizer(volume)
-        if should_delete(volume):
-            self._delete(volume)
-
     def _with_right_finalizer(self, volume: Object) -> Object:
-        """Volumes that are to be deleted with their claim are held until that is done; others are not."""
+        """Add the finalizer to volumes that are to be deleted with their claim; remove it from others."""
         if volume["spec"].get("persistentVolumeReclaimPolicy") != "Delete":
             if not has_finalizer(volume, FINALIZER):
                 return volume
@@ -117,57 +113,58 @@ class SimulatedProvisioner:
         return self._client.update(VOLUMES, with_finalizer(volume, FINALIZER))
 
     def _delete(self, volume: Object) -> None:
-        """First the object is marked, then the hold on it goes; the protection of volumes lets go by itself."""
+        """Delete the object, then remove the finalizer; the protection of volumes removes its own."""
         if not is_being_deleted(volume):
             self._client.delete(VOLUMES, name_of(volume))
             volume = self._client.get(VOLUMES, name_of(volume))
         self._client.update(VOLUMES, without_finalizer(volume, FINALIZER))
 
 
-def is_asked(obj: Object) -> bool:
-    """Whether a claim was given to this provisioner."""
+def is_assigned(obj: Object) -> bool:
+    """Tell whether a claim asks for a volume of this provisioner."""
     annotations = annotations_of(obj)
     return (annotations.get(STORAGE_PROVISIONER) or annotations.get(BETA_STORAGE_PROVISIONER)) == PROVISIONER
 
 
 def is_own(obj: Object) -> bool:
-    """Whether this provisioner made a volume."""
+    """Tell whether this provisioner made a volume."""
     return annotations_of(obj).get(PROVISIONED_BY) == PROVISIONER
 
 
 def should_provision(claim: Object, storage_class: Object) -> bool:
-    """Whether a volume is to be made now: one that waits for its consumer has to have a node first."""
-    if claim["spec"].get("volumeName") or not is_asked(claim) or is_being_deleted(claim):
+    """Tell whether to provision now: a claim that waits for its first consumer must have a selected node."""
+    if claim["spec"].get("volumeName") or not is_assigned(claim) or is_being_deleted(claim):
         return False
     return not waits_for_consumer(storage_class) or bool(annotations_of(claim).get(SELECTED_NODE))
 
 
 def should_delete(volume: Object) -> bool:
-    """Released, to be deleted, and not yet done with."""
+    """Tell whether a volume is released, its policy is Delete, and it has the finalizer yet."""
     if (volume.get("status") or {}).get("phase") != "Released" or not has_finalizer(volume, FINALIZER):
         return False
     return bool(volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete")
 
 
 def volume_name(claim: Object) -> str:
+    """Return the name of the volume that is made for a claim."""
     return f"pvc-{uid_of(claim)}"
 
 
 def new_volume(claim: Object, storage_class: Object, node: Object | None) -> Object:
-    """The volume for a claim, reserved for it; ``node``: that of the pod that needs it, if it has one."""
-    name, wanted = volume_name(claim), claim["spec"]
+    """Return a volume reserved for a claim; ``node``: that of the pod that needs it, if selected."""
+    name, claim_spec = volume_name(claim), claim["spec"]
     metadata: Object = {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}}
     spec: dict[str, Any] = {
-        "accessModes": wanted.get("accessModes") or [],
-        "capacity": {"storage": wanted["resources"]["requests"]["storage"]},
+        "accessModes": claim_spec.get("accessModes") or [],
+        "capacity": {"storage": claim_spec["resources"]["requests"]["storage"]},
         "claimRef": object_reference(claim),
         "csi": {"driver": DRIVER, "volumeHandle": name},
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
         "storageClassName": name_of(storage_class),
-        "volumeMode": wanted.get("volumeMode", "Filesystem"),
+        "volumeMode": claim_spec.get("volumeMode", "Filesystem"),
     }
     for field, value in (("mountOptions", storage_class.get("mountOptions")),
-                         ("volumeAttributesClassName", wanted.get("volumeAttributesClassName")),
+                         ("volumeAttributesClassName", claim_spec.get("volumeAttributesClassName")),
                          ("nodeAffinity", node_affinity(storage_class, node))):
         if value:
             spec[field] = value
@@ -177,20 +174,14 @@ def new_volume(claim: Object, storage_class: Object, node: Object | None) -> Obj
 
 
 def node_affinity(storage_class: Object, node: Object | None) -> Object | None:
-    """Where a volume of the class can be used: in its topologies, those of the node if one is given."""
+    """Return the node affinity for volumes of a class with topologies: all of them, or those that the node is in."""
     terms = storage_class.get("allowedTopologies") or []
     if node is not None:
-        terms = [term for term in terms if term_fits(term, node)]
+        labels = labels_of(node)
+        terms = [term for term in terms if all(labels.get(requirement["key"]) in requirement["values"]
+                                               for requirement in term.get("matchLabelExpressions") or [])]
     if not terms:
         return None
     return {"required": {"nodeSelectorTerms": [
-        {"matchExpressions": [{"key": one["key"], "operator": "In", "values": one["values"]}
-                              for one in term.get("matchLabelExpressions") or []]} for term in terms]}}
-
-
-def term_fits(term: Object, node: Object) -> bool:
-    return all(labels_of(node).get(one["key"]) in one["values"] for one in term.get("matchLabelExpressions") or [])
-
-
-def _ignore(event: WatchEvent) -> None:
-    """For objects that are only looked at: the informers keep what somebody watches."""
+        {"matchExpressions": [{"key": requirement["key"], "operator": "In", "values": requirement["values"]}
+                              for requirement in term.get("matchLabelExpressions") or []]} for term in terms]}}

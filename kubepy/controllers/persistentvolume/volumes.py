@@ -1,19 +1,23 @@
-"""What becomes of a volume (``syncVolume`` in ``pv_controller.go``)."""
+"""The volume side of the binder: what happens to a volume (``syncVolume`` in ``pv_controller.go``), and reclaiming.
+
+Released volumes that a provisioner made, and CSI volumes, are deleted by their provisioner. Of the others only host
+paths below ``/tmp`` can be deleted, and only host paths and NFS shares recycled; everything else fails.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, uid_of
 from kubepy.api.objects.volumes import CLAIMS, PROVISIONED_BY, VOLUMES, is_bound_to, modes_match
-from kubepy.controllers.persistentvolume import reclaim
-from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, Said
+from kubepy.controllers.persistentvolume.binder import COMPONENT, Binder, PhaseEvent
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 
 class VolumeController:
-    """Its turn comes before that of the claims, which look for volumes that are known to be available."""
+    """Reconciles volumes. Its turn comes before that of the claims, which look for volumes in phase Available."""
 
     name = "persistentvolume-binder-controller"
 
@@ -24,8 +28,6 @@ class VolumeController:
         self._recorder = Recorder(context.client, COMPONENT)
         self._binder = Binder(context.client, self._recorder)
 
-    # --- handlers
-
     def handlers(self) -> Mapping[str, Handler]:
         return {VOLUMES: self._volume_changed, CLAIMS: self._claim_changed}
 
@@ -34,57 +36,91 @@ class VolumeController:
             self.queue.add(event.key)
 
     def _claim_changed(self, event: WatchEvent) -> None:
-        """The volume that a claim names, or named, may be its own no longer."""
+        """Reconcile the volumes that the claim names, or named, and those bound to a deleted claim."""
         names = {claim["spec"].get("volumeName") for claim in (event.old, event.new) if claim is not None}
         if event.new is None and event.old is not None:
-            names |= {name_of(one) for one in self._informers.list(VOLUMES) if is_bound_to(one, event.old)}
+            names |= {name_of(volume) for volume in self._informers.list(VOLUMES) if is_bound_to(volume, event.old)}
         for name in sorted(name for name in names if name):
             self.queue.add(Key(VOLUMES, "", name))
-
-    # --- sync
 
     def sync(self, key: Key) -> None:
         volume = self._informers.get(*key)
         if volume is None:
             return
-        wanted = volume["spec"].get("claimRef")
-        if not wanted or not wanted.get("uid"):
+        claim_ref = volume["spec"].get("claimRef")
+        if not claim_ref or not claim_ref.get("uid"):
             self._binder.set_volume_phase(volume, "Available")
             return
-        claim = self._informers.get(CLAIMS, wanted.get("namespace", ""), wanted["name"])
-        if claim is None or uid_of(claim) != wanted["uid"]:
+        claim = self._informers.get(CLAIMS, claim_ref.get("namespace", ""), claim_ref["name"])
+        if claim is None or uid_of(claim) != claim_ref["uid"]:
             self._release(volume)
         elif not claim["spec"].get("volumeName"):
-            self._refuse_other_mode(volume, claim)
+            # The claim's own sync completes a binding, but not with a volume of the other mode.
+            if not modes_match(claim, volume):
+                self._report_incompatible_modes(volume, claim)
         elif claim["spec"]["volumeName"] == name_of(volume):
             self._binder.set_volume_phase(volume, "Bound")
-        elif _is_provisioned(volume) and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
-            self._release(volume)  # it was made for a claim that found another
+        elif (PROVISIONED_BY in annotations_of(volume)
+              and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete"):
+            self._release(volume)  # it was provisioned for a claim that was bound to another volume
         else:
             self._binder.unbind(volume)
 
-    def _refuse_other_mode(self, volume: Object, claim: Object) -> None:
-        """The claim's own sync completes a binding, but not that of a volume of the other mode."""
-        if modes_match(claim, volume):
-            return
+    def _report_incompatible_modes(self, volume: Object, claim: Object) -> None:
         self._recorder.event(volume, "Warning", "VolumeMismatch", "Cannot bind PersistentVolume to requested "
                              f'PersistentVolumeClaim "{name_of(claim)}" due to incompatible volumeMode.')
         self._recorder.event(claim, "Warning", "VolumeMismatch", f'Cannot bind PersistentVolume "{name_of(volume)}" to '
                              "requested PersistentVolumeClaim due to incompatible volumeMode.")
 
     def _release(self, volume: Object) -> None:
-        """A volume that has Failed stays so for everybody to see, but is tried again."""
+        """Reclaim a volume whose claim was deleted. A volume that has Failed keeps that phase, but is tried again."""
         if (volume.get("status") or {}).get("phase") != "Failed":
             volume = self._binder.set_volume_phase(volume, "Released")
-        todo = reclaim.decide(volume)
-        if todo.action == "fail":
-            self._binder.set_volume_phase(volume, "Failed", Said("Warning", todo.reason, todo.message))
-        elif todo.action == "recycle":
+        reclaim = decide_reclaim(volume)
+        if reclaim.action == "fail":
+            self._binder.set_volume_phase(volume, "Failed", PhaseEvent("Warning", reclaim.reason, reclaim.message))
+        elif reclaim.action == "recycle":
             self._recorder.event(volume, "Normal", "VolumeRecycled", "Volume recycled")
             self._binder.unbind(volume)
-        elif todo.action == "delete" and not is_being_deleted(volume):
+        elif reclaim.action == "delete" and not is_being_deleted(volume):
             self._client.delete(VOLUMES, name_of(volume))
 
 
-def _is_provisioned(volume: Object) -> bool:
-    return PROVISIONED_BY in annotations_of(volume)
+class Reclaim(NamedTuple):
+    """The action that a volume's reclaim policy leads to; for ``fail`` with the event's reason and message."""
+
+    action: Literal["keep", "delete", "recycle", "fail"]
+    reason: str = ""
+    message: str = ""
+
+
+def decide_reclaim(volume: Object) -> Reclaim:
+    """Decide what the reclaim policy of a released volume leads to (``reclaimVolume``)."""
+    spec = volume["spec"]
+    match spec.get("persistentVolumeReclaimPolicy"):
+        case "Retain":
+            return Reclaim("keep")
+        case "Recycle" if "hostPath" in spec or "nfs" in spec:
+            return Reclaim("recycle")
+        case "Recycle":
+            return Reclaim("fail", "VolumeFailedRecycle", "No recycler plugin found for the volume!")
+        case "Delete":
+            return _decide_deletion(volume)
+    return Reclaim("fail", "VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy")
+
+
+def _decide_deletion(volume: Object) -> Reclaim:
+    spec, provisioner = volume["spec"], annotations_of(volume).get(PROVISIONED_BY, "")
+    is_host_path_provisioner = provisioner == "kubernetes.io/host-path"
+    is_in_tree = provisioner.startswith("kubernetes.io/") and not is_host_path_provisioner
+    if not is_in_tree and ("csi" in spec or (provisioner and not is_host_path_provisioner)):
+        return Reclaim("keep")
+    if is_in_tree or "hostPath" not in spec:
+        message = (f'error getting deleter volume plugin for volume "{name_of(volume)}": '
+                   "no deletable volume plugin matched")
+        return Reclaim("fail", "VolumeFailedDelete", message)
+    path = spec["hostPath"].get("path", "")
+    if path.startswith("/tmp/") and len(path) > len("/tmp/"):
+        return Reclaim("delete")
+    message = f"host_path deleter only supports /tmp/.+ but received provided {path}"
+    return Reclaim("fail", "VolumeFailedDelete", message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kubepy.api.errors import (
@@ -18,11 +19,11 @@ from kubepy.api.objects.pods import aggregate
 from kubepy.api.values.names import dns1123_label
 from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import (
-    NEGATIVE,
-    Errors,
+Errors,
     validate_choice,
     validate_format,
     validate_local_descending_path,
+    validate_nonnegative,
     validate_optional_choice,
 )
 from kubepy.apiserver.validation.formats import http_header_name, port_name, port_number, port_number_or_name
@@ -46,7 +47,7 @@ ONLY_FOR_SIDECARS = "may not be set for init containers without restartPolicy=Al
 
 
 class PodContext(NamedTuple):
-    """What the checks of a container need to know of its pod. ``volumes`` maps the good volumes' names to them."""
+    """The pod of a container. ``volumes`` are the volumes without errors, by name."""
 
     spec: Object
     volumes: dict[str, Object]
@@ -66,20 +67,19 @@ def validate_containers(context: PodContext, path: str, errors: Errors) -> None:
         return
     names: set[str] = set()
     for index, container in enumerate(containers):
-        item_path = f"{path}[{index}]"
-        _validate_common(container, context, item_path, errors)
-        name = container.get("name", "")
+        at, name = f"{path}[{index}]", container.get("name", "")
+        _validate_common(container, context, at, errors)
         if name in names:
-            errors.append(duplicate(f"{item_path}.name", name))
+            errors.append(duplicate(f"{at}.name", name))
         names.add(name)
-        validate_lifecycle_and_probes(container, context.grace_period, item_path, errors)
+        validate_lifecycle_and_probes(container, context.grace_period, at, errors)
         if "restartPolicy" in container or "restartPolicyRules" in container:
-            _validate_restart_policy(container, item_path, errors)
+            _validate_restart_policy(container, at, errors)
     _validate_host_ports(containers, path, errors)
 
 
 def _validate_common(container: Object, context: PodContext, path: str, errors: Errors) -> None:
-    """What every kind of container must satisfy (``validateContainerCommon``)."""
+    """Validate the fields that containers of all kinds have (``validateContainerCommon``)."""
     name = container.get("name")
     if not name:
         errors.append(required(f"{path}.name"))
@@ -101,22 +101,22 @@ def _validate_common(container: Object, context: PodContext, path: str, errors: 
         validate_resource_requirements(resources, context.claim_names, f"{path}.resources", errors,
                                        allow_indivisible=context.options.allow_indivisible_huge_pages)
     if policies := container.get("resizePolicy"):
-        pod_restart_policy = context.spec.get("restartPolicy", "")
-        resize_policy_path = f"{path}.resizePolicy"
-        seen: set[str] = set()
-        for index, policy in enumerate(policies):
-            resource, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
-            if resource in seen:
-                errors.append(duplicate(f"{resize_policy_path}[{index}]", resource))
-            seen.add(resource)
-            validate_choice(resource, ("cpu", "memory"), resize_policy_path, errors)
-            validate_choice(restart, ("NotRequired", "RestartContainer"), resize_policy_path, errors)
-            if pod_restart_policy == "Never" and restart != "NotRequired":
-                why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-                errors.append(invalid_value(resize_policy_path, restart, why))
+        _validate_resize_policies(policies, context.spec.get("restartPolicy", ""), f"{path}.resizePolicy", errors)
     if security_context := container.get("securityContext"):
         host_users = context.spec.get("hostUsers") is not False
         validate_security_context(security_context, f"{path}.securityContext", errors, host_users=host_users)
+
+
+def _validate_resize_policies(policies: list[Object], pod_restart_policy: str, path: str, errors: Errors) -> None:
+    resources = [policy.get("resourceName", "") for policy in policies]
+    for index, (resource, policy) in enumerate(zip(resources, policies, strict=True)):
+        restart = policy.get("restartPolicy", "")
+        if resource in resources[:index]:
+            errors.append(duplicate(f"{path}[{index}]", resource))
+        validate_choice(resource, ("cpu", "memory"), path, errors)
+        validate_choice(restart, ("NotRequired", "RestartContainer"), path, errors)
+        if pod_restart_policy == "Never" and restart != "NotRequired":
+            errors.append(invalid_value(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"))
 
 
 # --- ports --------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def validate_ports(ports: list[Object], path: str, errors: Errors) -> None:
 
 
 def _validate_host_ports(containers: list[Object], path: str, errors: Errors) -> None:
-    """No two containers may take the same port of the node (``checkHostPortConflicts``)."""
+    """Refuse two containers with the same port of the node (``checkHostPortConflicts``)."""
     taken: set[str] = set()
     for index, container in enumerate(containers):
         for position, port in enumerate(container.get("ports") or ()):
@@ -168,17 +168,18 @@ def _validate_restart_policy(container: Object, path: str, errors: Errors) -> No
     if len(rules) > 20:
         errors.append(too_many(f"{path}.restartPolicyRules", len(rules), 20))
     for index, rule in enumerate(rules):
-        restart_policy_rule_path = f"{path}.restartPolicyRules[{index}]"
+        at = f"{path}.restartPolicyRules[{index}]"
         if rule.get("action", "") not in RESTART_ACTIONS:
-            errors.append(not_supported(f"{restart_policy_rule_path}.action", rule.get("action", ""), RESTART_ACTIONS))
+            errors.append(not_supported(f"{at}.action", rule.get("action", ""), RESTART_ACTIONS))
         codes = rule.get("exitCodes")
         if codes is None:
-            errors.append(required(f"{restart_policy_rule_path}.exitCodes", "must be specified"))
+            errors.append(required(f"{at}.exitCodes", "must be specified"))
             continue
-        if codes.get("operator", "") not in ("In", "NotIn"):
-            errors.append(not_supported(f"{restart_policy_rule_path}.exitCodes.operator", codes.get("operator", ""), ("In", "NotIn")))
+        operator = codes.get("operator", "")
+        if operator not in ("In", "NotIn"):
+            errors.append(not_supported(f"{at}.exitCodes.operator", operator, ("In", "NotIn")))
         if len(codes.get("values") or ()) > 255:
-            errors.append(too_many(f"{restart_policy_rule_path}.exitCodes.values", len(codes["values"]), 255))
+            errors.append(too_many(f"{at}.exitCodes.values", len(codes["values"]), 255))
 
 
 # --- init containers ----------------------------------------------------------------------------------------------
@@ -209,8 +210,8 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
             continue
         for position, policy in enumerate(container.get("resizePolicy") or ()):
             if policy.get("restartPolicy") == "RestartContainer":
-                why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-                errors.append(invalid_value(f"{at}.resizePolicy[{position}].restartPolicy", "RestartContainer", why))
+                detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                errors.append(invalid_value(f"{at}.resizePolicy[{position}].restartPolicy", "RestartContainer", detail))
 
 
 # --- ephemeral containers -----------------------------------------------------------------------------------------
@@ -218,8 +219,9 @@ def validate_init_containers(context: PodContext, path: str, errors: Errors) -> 
 
 def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors) -> None:
     spec = context.spec
-    others = {one.get("name", "") for field in ("containers", "initContainers") for one in spec.get(field) or ()}
-    names = set(others)
+    targets = {container.get("name", "") for field in ("containers", "initContainers")
+               for container in spec.get(field) or ()}
+    names = set(targets)
     for index, container in enumerate(spec.get("ephemeralContainers") or ()):
         at = f"{path}[{index}]"
         _validate_common(container, context, at, errors)
@@ -228,14 +230,13 @@ def validate_ephemeral_containers(context: PodContext, path: str, errors: Errors
         if name in names:
             errors.append(duplicate(f"{at}.name", name))
         names.add(name)
-        if target and target not in others:
+        if target and target not in targets:
             errors.append(field_not_found(f"{at}.targetContainerName", target))
-        why = "cannot be set for an Ephemeral Container"
-        found = [forbidden_field(f"{at}.{field}", why) for field in EPHEMERAL_FORBIDDEN if container.get(field)]
-        for index, mount in enumerate(container.get("volumeMounts") or ()):
-            found += [forbidden_field(f"{at}.volumeMounts[{index}].{field}", why)
-                      for field in ("subPath", "subPathExpr") if mount.get(field)]
-        errors.extend(found)
+        detail = "cannot be set for an Ephemeral Container"
+        errors += [forbidden_field(f"{at}.{field}", detail) for field in EPHEMERAL_FORBIDDEN if container.get(field)]
+        for position, mount in enumerate(container.get("volumeMounts") or ()):
+            errors += [forbidden_field(f"{at}.volumeMounts[{position}].{field}", detail)
+                       for field in ("subPath", "subPathExpr") if mount.get(field)]
 
 
 def validate_image_padding(container: Object, path: str, errors: Errors) -> None:
@@ -254,62 +255,61 @@ COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThre
 
 
 def validate_lifecycle_and_probes(container: Object, grace_period: int | None, path: str, errors: Errors) -> None:
-    """``stopSignal`` is behind a gate that is off in v1.36 and dropped before."""
+    """Validate handlers and probes. ``stopSignal`` is dropped earlier: its feature gate is off in v1.36."""
     for event in ("postStart", "preStop"):
         handler = (container.get("lifecycle") or {}).get(event)
         if handler is not None:
             _validate_handler(handler, LIFECYCLE_HANDLERS, grace_period, f"{path}.lifecycle.{event}", errors)
     for kind in PROBES:
         if container.get(kind) is not None:
-            probe = container[kind]
-            item_path = f"{path}.{kind}"
-            _validate_handler(probe, PROBE_HANDLERS, None, item_path, errors)
-            for count in COUNTS:
-                value = probe.get(count, 0)
-                if value < 0:
-                    errors.append(invalid_value(f"{item_path}.{count}", value, NEGATIVE))
-            period = probe.get("terminationGracePeriodSeconds")
-            if period is not None and period <= 0:
-                errors.append(invalid_value(f"{item_path}.terminationGracePeriodSeconds", period, "must be greater than 0"))
-            if kind == "readinessProbe":
-                if period is not None:
-                    why = "must not be set for readinessProbes"
-                    errors.append(invalid_value(f"{item_path}.terminationGracePeriodSeconds", period, why))
-            elif probe.get("successThreshold", 0) != 1:
-                errors.append(invalid_value(f"{item_path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
+            _validate_probe(container[kind], kind, f"{path}.{kind}", errors)
+
+
+def _validate_probe(probe: Object, kind: str, path: str, errors: Errors) -> None:
+    _validate_handler(probe, PROBE_HANDLERS, None, path, errors)
+    for count in COUNTS:
+        validate_nonnegative(probe.get(count, 0), f"{path}.{count}", errors)
+    period = probe.get("terminationGracePeriodSeconds")
+    if period is not None and period <= 0:
+        errors.append(invalid_value(f"{path}.terminationGracePeriodSeconds", period, "must be greater than 0"))
+    if kind == "readinessProbe":
+        if period is not None:
+            detail = "must not be set for readinessProbes"
+            errors.append(invalid_value(f"{path}.terminationGracePeriodSeconds", period, detail))
+    elif probe.get("successThreshold", 0) != 1:
+        errors.append(invalid_value(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
 
 
 def _validate_handler(handler: Object, kinds: tuple[str, ...], grace_period: int | None, path: str,
                       errors: Errors) -> None:
-    found = [kind for kind in kinds if handler.get(kind) is not None]
-    if not found:
+    present = [kind for kind in kinds if handler.get(kind) is not None]
+    if not present:
         errors.append(required(path, "must specify a handler type"))
         return
-    action = handler[found[0]]
-    item_path = f"{path}.{found[0]}"
-    match found[0]:
+    action, at = handler[present[0]], f"{path}.{present[0]}"
+    match present[0]:
         case "exec":
             if not action.get("command"):
-                errors.append(required(f"{item_path}.command"))
+                errors.append(required(f"{at}.command"))
         case "httpGet":
             if not action.get("path"):
-                errors.append(required(f"{item_path}.path"))
-            _validate_port(action.get("port", 0), f"{item_path}.port", errors)
+                errors.append(required(f"{at}.path"))
+            _validate_port(action.get("port", 0), f"{at}.port", errors)
             if action.get("scheme", "") not in ("HTTP", "HTTPS"):
-                errors.append(not_supported(f"{item_path}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS")))
+                errors.append(not_supported(f"{at}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS")))
             for header in action.get("httpHeaders") or ():
                 name = header.get("name", "")
-                validate_format(name, http_header_name(name), f"{item_path}.httpHeaders", errors)
+                validate_format(name, http_header_name(name), f"{at}.httpHeaders", errors)
         case "tcpSocket":
-            _validate_port(action.get("port", 0), f"{item_path}.port", errors)
+            _validate_port(action.get("port", 0), f"{at}.port", errors)
         case "grpc":
-            validate_format(action.get("port", 0), port_number(action.get("port", 0)), f"{item_path}.port", errors)
+            validate_format(action.get("port", 0), port_number(action.get("port", 0)), f"{at}.port", errors)
         case "sleep":
             seconds = action.get("seconds", 0)
             if grace_period is not None and not 0 <= seconds <= grace_period:
-                why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
-                errors.append(invalid_value(item_path, seconds, why))
-    for kind in found[1:]:
+                detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
+                errors.append(invalid_value(at, seconds, detail))
+    for kind in present[1:]:
         errors.append(forbidden_field(f"{path}.{kind}", "may not specify more than 1 handler type"))
 
 
@@ -328,22 +328,21 @@ def validate_pod_resources(spec: Object, claim_names: list[str], path: str, erro
     if resources.get("claims") is not None:
         errors.append(forbidden_field(f"{path}.claims", "claims may not be set for Resources at pod-level"))
     validate_resource_requirements(resources, claim_names, path, errors, validate_name=validate_pod_resource_name)
-    own = spec["resources"].get("requests") or {}
+    pod_requests, pod_limits = resources.get("requests") or {}, resources.get("limits") or {}
     for name, total in aggregate(spec, "requests").items():
-        if name in own and total > Quantity.parse(own[name]):
-            why = f"must be greater than or equal to aggregate container requests of {total}"
-            errors.append(invalid_value(f"{path}.requests[{name}]", own[name], why))
-    own = spec["resources"].get("limits") or {}
+        if name in pod_requests and total > Quantity.parse(pod_requests[name]):
+            detail = f"must be greater than or equal to aggregate container requests of {total}"
+            errors.append(invalid_value(f"{path}.requests[{name}]", pod_requests[name], detail))
     for name, total in aggregate(spec, "limits").items():
-        if is_huge_page(name) and name in own and total > Quantity.parse(own[name]):
-            why = f"must be greater than or equal to aggregate container limits of {total}"
-            errors.append(invalid_value(f"{path}.limits[{name}]", own[name], why))
+        if is_huge_page(name) and name in pod_limits and total > Quantity.parse(pod_limits[name]):
+            detail = f"must be greater than or equal to aggregate container limits of {total}"
+            errors.append(invalid_value(f"{path}.limits[{name}]", pod_limits[name], detail))
     for index, container in enumerate(spec.get("containers") or ()):
         limits = (container.get("resources") or {}).get("limits") or {}
         for name in sorted(limits):
-            if name in own and Quantity.parse(limits[name]) > Quantity.parse(own[name]):
-                why = f"must be less than or equal to pod limits of {own[name]}"
-                errors.append(invalid_value(f"{path}.containers[{index}][{name}].limits", limits[name], why))
+            if name in pod_limits and Quantity.parse(limits[name]) > Quantity.parse(pod_limits[name]):
+                detail = f"must be less than or equal to pod limits of {pod_limits[name]}"
+                errors.append(invalid_value(f"{path}.containers[{index}][{name}].limits", limits[name], detail))
 
 
 # --- volume mounts and devices (ValidateVolumeMounts, ValidateVolumeDevices) ----------------------------------------
@@ -357,23 +356,36 @@ def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], p
     mounts, devices = container.get("volumeMounts") or (), container.get("volumeDevices") or ()
     if not mounts and not devices:
         return
-    device_paths = {one.get("name", ""): one.get("devicePath", "") for one in devices}
-    mount_paths = {one.get("name", ""): one.get("mountPath", "") for one in mounts}
-    seen: set[str] = set()
+    device_paths = {device.get("name", ""): device.get("devicePath", "") for device in devices}
+    mount_paths = {mount.get("name", ""): mount.get("mountPath", "") for mount in mounts}
+    targets: set[str] = set()
     for index, mount in enumerate(mounts):
-        _validate_target(mount, volumes, seen, f"{path}.volumeMounts[{index}]", errors)
-        name, target = mount.get("name", ""), mount.get("mountPath", "")
+        at, name, target = f"{path}.volumeMounts[{index}]", mount.get("name", ""), mount.get("mountPath", "")
+        if not name:
+            errors.append(required(f"{at}.name"))
+        if name not in volumes:
+            errors.append(field_not_found(f"{at}.name", name))
+        if not target:
+            errors.append(required(f"{at}.mountPath"))
+        if target in targets:
+            errors.append(invalid_value(f"{at}.mountPath", target, "must be unique"))
+        targets.add(target)
         if name in device_paths:
-            errors.append(invalid_value(f"{path}.volumeMounts[{index}].name", name, "must not already exist in volumeDevices"))
+            errors.append(invalid_value(f"{at}.name", name, "must not already exist in volumeDevices"))
         if target in device_paths.values():
-            errors.append(invalid_value(f"{path}.volumeMounts[{index}].mountPath", target, "must not already exist as a path in volumeDevices"))
+            detail = "must not already exist as a path in volumeDevices"
+            errors.append(invalid_value(f"{at}.mountPath", target, detail))
         _validate_mount_options(mount, container, index, f"{path}.volumeMounts", errors)
+    _validate_devices(devices, mount_paths, volumes, f"{path}.volumeDevices", errors)
+
+
+def _validate_devices(devices: Iterable[Object], mount_paths: dict[str, str], volumes: dict[str, Object], path: str,
+                      errors: Errors) -> None:
     names: set[str] = set()
     paths: set[str] = set()
     for index, device in enumerate(devices):
-        at = f"{path}.volumeDevices[{index}]"
+        at, target = f"{path}[{index}]", device.get("devicePath", "")
         _validate_device_name(device.get("name", ""), names, volumes, at, errors)
-        target = device.get("devicePath", "")
         if not target:
             errors.append(required(f"{at}.devicePath"))
         if target in paths:
@@ -384,33 +396,19 @@ def validate_mounts_and_devices(container: Object, volumes: dict[str, Object], p
             paths.add(target)
         if device.get("name", "") in mount_paths:
             errors.append(invalid_value(f"{at}.name", device["name"], "must not already exist in volumeMounts"))
-        if device.get("devicePath", "") in mount_paths.values():
-            why = "must not already exist as a path in volumeMounts"
-            errors.append(invalid_value(f"{at}.devicePath", device["devicePath"], why))
-
-
-def _validate_target(mount: Object, volumes: dict[str, Object], seen: set[str], path: str, errors: Errors) -> None:
-    name, target = mount.get("name", ""), mount.get("mountPath", "")
-    if not name:
-        errors.append(required(f"{path}.name"))
-    if name not in volumes:
-        errors.append(field_not_found(f"{path}.name", name))
-    if not target:
-        errors.append(required(f"{path}.mountPath"))
-    if target in seen:
-        errors.append(invalid_value(f"{path}.mountPath", target, "must be unique"))
-    seen.add(target)
+        if target in mount_paths.values():
+            errors.append(invalid_value(f"{at}.devicePath", target, "must not already exist as a path in volumeMounts"))
 
 
 def _validate_mount_options(mount: Object, container: Object, index: int, path: str, errors: Errors) -> None:
-    """Upstream names these fields without the mount's index: ``volumeMounts.subPath``."""
+    """Validate the options of a mount; upstream's errors have no index here: ``volumeMounts.subPath``."""
     sub_path, expression = mount.get("subPath"), mount.get("subPathExpr")
     if sub_path:
         validate_local_descending_path(sub_path, f"{path}.subPath", errors)
     if expression:
         if sub_path:
-            why = "subPathExpr and subPath are mutually exclusive"
-            errors.append(invalid_value(f"{path}[{index}].subPathExpr", expression, why))
+            detail = "subPathExpr and subPath are mutually exclusive"
+            errors.append(invalid_value(f"{path}[{index}].subPathExpr", expression, detail))
         validate_local_descending_path(expression, f"{path}.subPathExpr", errors)
     if mount.get("mountPropagation") is not None:
         propagation = mount["mountPropagation"]
@@ -418,18 +416,19 @@ def _validate_mount_options(mount: Object, container: Object, index: int, path: 
             errors.append(not_supported(f"{path}.mountPropagation", propagation, PROPAGATIONS))
         privileged = (container.get("securityContext") or {}).get("privileged")
         if propagation == "Bidirectional" and not privileged:
-            why = "Bidirectional mount propagation is available only to privileged containers"
-            errors.append(forbidden_field(f"{path}.mountPropagation", why))
+            detail = "Bidirectional mount propagation is available only to privileged containers"
+            errors.append(forbidden_field(f"{path}.mountPropagation", detail))
     if mount.get("recursiveReadOnly") is not None:
         mode = mount["recursiveReadOnly"]
         if mode not in RECURSIVE_READ_ONLY:
             errors.append(not_supported(f"{path}.recursiveReadOnly", mode, RECURSIVE_READ_ONLY))
         elif mode != "Disabled":
             if not mount.get("readOnly"):
-                errors.append(forbidden_field(f"{path}.recursiveReadOnly", "may only be specified when readOnly is true"))
+                detail = "may only be specified when readOnly is true"
+                errors.append(forbidden_field(f"{path}.recursiveReadOnly", detail))
             if mount.get("mountPropagation") not in (None, "None"):
-                why = "may only be specified when mountPropagation is None or not specified"
-                errors.append(forbidden_field(f"{path}.recursiveReadOnly", why))
+                detail = "may only be specified when mountPropagation is None or not specified"
+                errors.append(forbidden_field(f"{path}.recursiveReadOnly", detail))
 
 
 def _validate_device_name(name: str, names: set[str], volumes: dict[str, Object], path: str, errors: Errors) -> None:
@@ -441,7 +440,7 @@ def _validate_device_name(name: str, names: set[str], volumes: dict[str, Object]
     if volume is None:
         errors.append(field_not_found(f"{path}.name", name))
     elif volume.get("persistentVolumeClaim") is None and volume.get("ephemeral") is None:
-        why = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-        errors.append(invalid_value(f"{path}.name", name, why))
+        detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+        errors.append(invalid_value(f"{path}.name", name, detail))
     if name:
         names.add(name)

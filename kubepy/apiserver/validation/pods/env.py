@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubepy.api.errors import invalid_value, not_supported, required
+from kubepy.api.errors import field_not_found, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import Errors, label_key, validate_format, validate_no_backsteps
@@ -30,21 +30,18 @@ def validate_env(variables: list[Object], path: str, errors: Errors) -> None:
         else:
             validate_format(name, env_var_name(name), f"{path}[{index}].name", errors)
         if variable.get("valueFrom") is not None:
-            value_from_path = f"{path}[{index}].valueFrom"
-            source = variable["valueFrom"]
-            found = 0
-            for kind, validate in _SOURCES.items():
-                if source.get(kind) is not None:
-                    found += 1
-                    validate(source[kind], f"{value_from_path}.{kind}", errors)
-            if found == 0:
-                why = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
-                       "or `fileKeyRef`")
-                errors.append(invalid_value(value_from_path, "", why))
+            source, at = variable["valueFrom"], f"{path}[{index}].valueFrom"
+            kinds = [kind for kind in _SOURCES if source.get(kind) is not None]
+            for kind in kinds:
+                _SOURCES[kind](source[kind], f"{at}.{kind}", errors)
+            if not kinds:
+                detail = ("must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` "
+                          "or `fileKeyRef`")
+                errors.append(invalid_value(at, "", detail))
             elif variable.get("value"):
-                errors.append(invalid_value(value_from_path, "", "may not be specified when `value` is not empty"))
-            elif found > 1:
-                errors.append(invalid_value(value_from_path, "", "may not have more than one field specified at a time"))
+                errors.append(invalid_value(at, "", "may not be specified when `value` is not empty"))
+            elif len(kinds) > 1:
+                errors.append(invalid_value(at, "", "may not have more than one field specified at a time"))
 
 
 def _validate_env_field(selector: Object, path: str, errors: Errors) -> None:
@@ -56,15 +53,15 @@ def _validate_env_resource(selector: Object, path: str, errors: Errors) -> None:
 
 
 def validate_field_selector(selector: Object, allowed: Iterable[str], path: str, errors: Errors) -> None:
-    """A downward API field reference; ``allowed`` are the fields without subscript."""
+    """Validate a field reference of the downward API; ``allowed`` are the fields without subscript."""
     for name in ("apiVersion", "fieldPath"):
         if not selector.get(name):
             errors.append(required(f"{path}.{name}"))
             return
     label = selector["fieldPath"]
     base, subscript = _split_subscript(label)
-    if why := _unconvertible(selector["apiVersion"], label, base, subscript):
-        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {why}"))
+    if detail := _check_convertible(selector["apiVersion"], label, base, subscript):
+        errors.append(invalid_value(f"{path}.fieldPath", label, f"error converting fieldPath: {detail}"))
     elif subscript is not None:
         key = subscript.lower() if base == "metadata.annotations" else subscript
         validate_format(key, label_key(key), path, errors)
@@ -75,14 +72,15 @@ def validate_field_selector(selector: Object, allowed: Iterable[str], path: str,
 
 
 def _split_subscript(label: str) -> tuple[str, str | None]:
-    """``metadata.labels['a']`` is ``metadata.labels`` and ``a``."""
+    """Split ``metadata.labels['a']`` into ``metadata.labels`` and ``a``; None for no subscript."""
     base, bracket, rest = label.partition("['")
     if bracket and base and label.endswith("']"):
         return base, rest[:-2]
     return label, None
 
 
-def _unconvertible(version: str, label: str, base: str, subscript: str | None) -> str:
+def _check_convertible(version: str, label: str, base: str, subscript: str | None) -> str:
+    """Return why a field label cannot be converted to the internal version, "" if it can."""
     if version != "v1":
         return f"unsupported pod version: {version}"
     if subscript is not None:
@@ -104,11 +102,12 @@ def validate_resource_selector(selector: Object, path: str, errors: Errors, *, v
     if divisor == "0" or not kind or divisor in allowed:
         return
     listed = "1m and 1" if kind == "cpu" else ", ".join(allowed)
-    why = f"only divisor's values {listed} are supported with the {kind} resource"
-    errors.append(invalid_value(f"{path}.divisor", resource, why))
+    detail = f"only divisor's values {listed} are supported with the {kind} resource"
+    errors.append(invalid_value(f"{path}.divisor", resource, detail))
 
 
 def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
+    """Return the kind of a resource as errors name it, and its divisors; ("", ()) for an unknown resource."""
     kind = resource.partition(".")[2]
     if resource in CONTAINER_RESOURCES:
         if kind == "cpu":
@@ -118,7 +117,7 @@ def _divisors_of(resource: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _validate_key_selector(selector: Object, path: str, errors: Errors) -> None:
-    """A key of a ConfigMap or Secret."""
+    """Validate a key of a ConfigMap or Secret."""
     name, key = selector.get("name", ""), selector.get("key", "")
     validate_format(name, dns1123_subdomain(name), f"{path}.name", errors)
     if not key:
@@ -153,24 +152,22 @@ def validate_env_from(sources: list[Object], path: str, errors: Errors) -> None:
     for index, source in enumerate(sources):
         if prefix := source.get("prefix"):
             validate_format(prefix, env_var_name(prefix), f"{path}[{index}].prefix", errors)
-        found = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
-        for kind in found:
+        kinds = [kind for kind in ("configMapRef", "secretRef") if source.get(kind) is not None]
+        for kind in kinds:
             name = source[kind].get("name")
             if not name:
                 errors.append(required(f"{path}[{index}].{kind}.name"))
             else:
-                prefix = name[:-1] + "a" if name.endswith("-") else name  # upstream takes the name for a prefix here
+                prefix = name[:-1] + "a" if name.endswith("-") else name  # upstream checks it as a prefix
                 validate_format(name, dns1123_subdomain(prefix), f"{path}[{index}].{kind}.name", errors)
-        if not found:
+        if not kinds:
             errors.append(invalid_value(path, "", "must specify one of: `configMapRef` or `secretRef`"))
-        elif len(found) > 1:
+        elif len(kinds) > 1:
             errors.append(invalid_value(path, "", "may not have more than one field specified at a time"))
 
 
 def validate_file_key_volumes(container: Object, volumes: dict[str, Object], path: str, errors: Errors) -> None:
-    """A ``fileKeyRef`` must name an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
-    from kubepy.api.errors import field_not_found
-
+    """Require that a ``fileKeyRef`` names an emptyDir of the pod (``validateFileKeyRefVolumes``)."""
     for index, variable in enumerate(container.get("env") or ()):
         reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if reference is None:

@@ -1,4 +1,4 @@
-"""What a pod validation tolerates because the object that is being updated has it already.
+"""The faults that validation of a pod tolerates because the object that is updated has them already.
 
 Upstream: ``GetValidationOptionsFromPodSpecAndMeta`` (``pkg/api/pod/util.go``), with the feature gates of v1.36 at their
 defaults. Creation tolerates nothing.
@@ -12,13 +12,20 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.apiserver.validation.fields import has_invalid_label_value, label_value
+from kubepy.apiserver.validation.fields import (
+    has_invalid_label_value,
+    label_value,
+    validate_label_selector,
+    validate_local_non_reserved_path,
+)
+from kubepy.apiserver.validation.pods.security import host_sysctl_complaint
+from kubepy.apiserver.validation.resources import is_divisible_by_page
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 class PodOptions(NamedTuple):
-    """``resource_is_pod``: a pod, not a template in a workload."""
+    """The tolerated faults. ``resource_is_pod``: the object is a pod, no workload with a template."""
 
     resource_is_pod: bool = False
     allow_invalid_deletion_cost: bool = False
@@ -33,26 +40,29 @@ class PodOptions(NamedTuple):
 
 
 def options_for_update(old_spec: Object, old_metadata: Object, *, resource_is_pod: bool = False) -> PodOptions:
+    containers = [container for container, _ in containers_with_paths(old_spec, "")]
     return PodOptions(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=not is_deletion_cost(old_metadata.get("annotations")),
-        allow_invalid_selector_values=any(has_invalid_label_value(term.get(selector))
-               for term in pod_affinity_terms(old_spec) for selector in ("labelSelector", "namespaceSelector")),
+        allow_invalid_selector_values=any(
+            has_invalid_label_value(term.get(selector))
+            for term in pod_affinity_terms(old_spec) for selector in ("labelSelector", "namespaceSelector")),
         allow_invalid_node_affinity_values=_has_invalid_node_affinity_value(old_spec),
         allow_invalid_spread_selector=_has_invalid_spread_selector(old_spec),
         allow_indivisible_huge_pages=_has_indivisible_huge_pages(old_spec),
         allow_non_local_token_path=_has_non_local_token_path(old_spec),
         allow_namespaced_sysctls=_has_forbidden_sysctl(old_spec),
-        allow_restart_container_in_init=any(policy.get("restartPolicy") == "RestartContainer"
-               for container in old_spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
-               for policy in container.get("resizePolicy") or ()),
-        allow_volume_devices_in_user_namespace=old_spec.get("hostUsers") is False and any(
-        container.get("volumeDevices") for container, _ in containers_with_paths(old_spec, "")),
+        allow_restart_container_in_init=any(
+            policy.get("restartPolicy") == "RestartContainer"
+            for container in old_spec.get("initContainers") or () if container.get("restartPolicy") != "Always"
+            for policy in container.get("resizePolicy") or ()),
+        allow_volume_devices_in_user_namespace=(
+            old_spec.get("hostUsers") is False and any(container.get("volumeDevices") for container in containers)),
     )
 
 
 def is_deletion_cost(annotations: dict[str, str] | None) -> bool:
-    """Whether the pod-deletion-cost annotation is absent or a 32-bit integer as Go's ParseInt reads it."""
+    """Return whether the pod-deletion-cost annotation is absent or a 32-bit integer as Go's ParseInt reads it."""
     cost = (annotations or {}).get(DELETION_COST)
     if cost is None or cost == "0":
         return True
@@ -74,12 +84,10 @@ def _has_invalid_node_affinity_value(spec: Object) -> bool:
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     return any(label_value(value) for term in required.get("nodeSelectorTerms") or ()
-               for one in term.get("matchExpressions") or () for value in one.get("values") or ())
+               for expression in term.get("matchExpressions") or () for value in expression.get("values") or ())
 
 
 def _has_invalid_spread_selector(spec: Object) -> bool:
-    from kubepy.apiserver.validation.fields import validate_label_selector
-
     errors: list[Any] = []
     for constraint in spec.get("topologySpreadConstraints") or ():
         validate_label_selector(constraint.get("labelSelector"), "", errors)
@@ -87,8 +95,6 @@ def _has_invalid_spread_selector(spec: Object) -> bool:
 
 
 def _has_indivisible_huge_pages(spec: Object) -> bool:
-    from kubepy.apiserver.validation.resources import is_divisible_by_page
-
     return any(not is_divisible_by_page(name, quantity)
                for container, _ in containers_with_paths(spec, "")
                for amounts in ((container.get("resources") or {}).get("limits"),
@@ -97,8 +103,6 @@ def _has_indivisible_huge_pages(spec: Object) -> bool:
 
 
 def _has_non_local_token_path(spec: Object) -> bool:
-    from kubepy.apiserver.validation.fields import validate_local_non_reserved_path
-
     errors: list[Any] = []
     for volume in spec.get("volumes") or ():
         for source in (volume.get("projected") or {}).get("sources") or ():
@@ -108,7 +112,5 @@ def _has_non_local_token_path(spec: Object) -> bool:
 
 
 def _has_forbidden_sysctl(spec: Object) -> bool:
-    from kubepy.apiserver.validation.pods.security import host_sysctl_complaint
-
     sysctls = (spec.get("securityContext") or {}).get("sysctls") or ()
-    return any(host_sysctl_complaint(one.get("name", ""), spec) for one in sysctls)
+    return any(host_sysctl_complaint(sysctl.get("name", ""), spec) for sysctl in sysctls)

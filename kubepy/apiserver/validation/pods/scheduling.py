@@ -1,4 +1,4 @@
-"""Where a pod may run: tolerations, affinity, topology spread (``pkg/apis/core/validation/validation.go``)."""
+"""Scheduling of pods: tolerations, affinity, topology spread (``pkg/apis/core/validation/validation.go``)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def validate_tolerations(tolerations: list[Object], path: str, errors: Errors) -
 
 @lru_cache(maxsize=1024)
 def _is_plain(key: str, operator: str, value: str, effect: str, has_seconds: bool) -> bool:
-    """Whether a toleration is valid; the same few come with every daemon pod."""
+    """Return whether a toleration is valid. Cached: all daemon pods have the same few."""
     errors: Errors = []
     toleration: Object = {"key": key, "operator": operator, "value": value, "effect": effect}
     if has_seconds:
@@ -54,11 +54,11 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
     if key:
         validate_label_name(key, f"{path}.key", errors)
     elif operator != "Exists":
-        why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        errors.append(invalid_value(f"{path}.operator", operator, why))
+        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        errors.append(invalid_value(f"{path}.operator", operator, detail))
     if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-        why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        errors.append(invalid_value(f"{path}.effect", effect, why))
+        detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        errors.append(invalid_value(f"{path}.effect", effect, detail))
     value = toleration.get("value", "")
     match operator:
         case "Equal" | "":
@@ -66,8 +66,8 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
                 errors.append(invalid_value(f"{path}.operator", value, ";".join(complaints)))
         case "Exists":
             if value:
-                why = "value must be empty when `operator` is 'Exists'"
-                errors.append(invalid_value(f"{path}.operator", value, why))
+                detail = "value must be empty when `operator` is 'Exists'"
+                errors.append(invalid_value(f"{path}.operator", value, detail))
         case "Lt" | "Gt":  # behind a gate that is off in v1.36
             errors.append(not_supported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt")))
         case _:
@@ -82,16 +82,19 @@ def _validate_toleration(toleration: Object, path: str, errors: Errors) -> None:
 def validate_affinity(affinity: Object, options: PodOptions, path: str, errors: Errors) -> None:
     if node_affinity := affinity.get("nodeAffinity"):
         if (node_selector := node_affinity.get(REQUIRED)) is not None:
-            validate_node_selector(node_selector, f"{path}.nodeAffinity.{REQUIRED}", errors, allow_invalid_values=options.allow_invalid_node_affinity_values)
+            validate_node_selector(node_selector, f"{path}.nodeAffinity.{REQUIRED}", errors,
+                                   allow_invalid_values=options.allow_invalid_node_affinity_values)
         for index, term in enumerate(node_affinity.get(PREFERRED) or ()):
             at = f"{path}.nodeAffinity.{PREFERRED}[{index}]"
             if not 0 < term.get("weight", 0) <= 100:
                 errors.append(invalid_value(f"{at}.weight", term.get("weight", 0), WEIGHT_RANGE))
-            validate_node_selector_term(term.get("preference") or {}, f"{at}.preference", errors, allow_invalid_values=True)
+            validate_node_selector_term(term.get("preference") or {}, f"{at}.preference", errors,
+                                        allow_invalid_values=True)
     for kind in ("podAffinity", "podAntiAffinity"):
         if pod_affinity := affinity.get(kind):
             for index, term in enumerate(pod_affinity.get(REQUIRED) or ()):
-                _validate_affinity_term(term, f"{path}.{kind}.{REQUIRED}[{index}]", errors, allow_invalid_values=options.allow_invalid_selector_values)
+                _validate_affinity_term(term, f"{path}.{kind}.{REQUIRED}[{index}]", errors,
+                                        allow_invalid_values=options.allow_invalid_selector_values)
             for index, weighted in enumerate(pod_affinity.get(PREFERRED) or ()):
                 at = f"{path}.{kind}.{PREFERRED}[{index}]"
                 if not 0 < weighted.get("weight", 0) <= 100:
@@ -116,24 +119,25 @@ def validate_node_selector_term(term: Object, path: str, errors: Errors, *, allo
         if expression.get("operator") not in ("Gt", "Lt"):
             validate_operator(expression, at, errors)
         elif len(expression.get("values") or ()) != 1:
-            why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            errors.append(required(f"{at}.values", why))
+            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            errors.append(required(f"{at}.values", detail))
         validate_label_name(expression.get("key", ""), f"{at}.key", errors)
         if not allow_invalid_values:
             validate_label_values(expression.get("values"), f"{at}.values", errors)
     for index, expression in enumerate(term.get("matchFields") or ()):
-        match_field_path = f"{path}.matchFields[{index}]"
-        operator, key, values = expression.get("operator", ""), expression.get("key", ""), expression.get("values") or ()
+        at = f"{path}.matchFields[{index}]"
+        operator, key = expression.get("operator", ""), expression.get("key", "")
+        values = expression.get("values") or ()
         if operator not in ("In", "NotIn"):
-            errors.append(invalid_value(f"{match_field_path}.operator", operator, NOT_AN_OPERATOR))
+            errors.append(invalid_value(f"{at}.operator", operator, NOT_AN_OPERATOR))
         elif len(values) != 1:
-            why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-            errors.append(required(f"{match_field_path}.values", why))
+            detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            errors.append(required(f"{at}.values", detail))
         if key != "metadata.name":
-            errors.append(invalid_value(f"{match_field_path}.key", key, "not a valid field selector key"))
+            errors.append(invalid_value(f"{at}.key", key, "not a valid field selector key"))
             continue
         for position, value in enumerate(values):
-            validate_format(value, dns1123_subdomain(value), f"{match_field_path}.values[{position}]", errors)
+            validate_format(value, dns1123_subdomain(value), f"{at}.values[{position}]", errors)
 
 
 # --- pod affinity -------------------------------------------------------------------------------------------------
@@ -153,7 +157,7 @@ def _validate_affinity_term(term: Object, path: str, errors: Errors, *, allow_in
 
 
 def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
-    """``matchLabelKeys`` and ``mismatchLabelKeys`` (``ValidateMatchLabelKeysAndMismatchLabelKeys``)."""
+    """Validate ``matchLabelKeys`` and ``mismatchLabelKeys`` (``ValidateMatchLabelKeysAndMismatchLabelKeys``)."""
     match, mismatch = term.get("matchLabelKeys") or [], term.get("mismatchLabelKeys") or []
     if not match and not mismatch:
         return
@@ -165,19 +169,18 @@ def validate_match_label_keys(term: Object, path: str, errors: Errors) -> None:
         for position, name in enumerate(keys):
             validate_label_name(name, f"{path}.{field}[{position}]", errors)
     if selector is not None:
-        # The server adds the keys to the selector at creation, as expressions: only a second mention is
-        # wrong.
+        # At creation the server adds the keys to the selector as expressions: only a second mention is wrong.
         mentioned = set(selector.get("matchLabels") or ())
         for expression in selector.get("matchExpressions") or ():
             key = expression.get("key", "")
             if key in match and key in mentioned:
-                why = "exists in both matchLabelKeys and labelSelector"
-                errors.append(invalid_value(f"{path}[{match.index(key)}]", key, why))
+                detail = "exists in both matchLabelKeys and labelSelector"
+                errors.append(invalid_value(f"{path}[{match.index(key)}]", key, detail))
             mentioned.add(key)
     for index, key in enumerate(match):
         if key in mismatch:
-            why = "exists in both matchLabelKeys and mismatchLabelKeys"
-            errors.append(invalid_value(f"{path}.matchLabelKeys[{index}]", key, why))
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
+            errors.append(invalid_value(f"{path}.matchLabelKeys[{index}]", key, detail))
 
 
 # --- topology spread ----------------------------------------------------------------------------------------------
@@ -191,16 +194,16 @@ def validate_topology_spread(constraints: list[Object], options: PodOptions, pat
             errors.append(required(f"{at}.topologyKey", "can not be empty"))
         action = constraint.get("whenUnsatisfiable", "")
         validate_optional_choice(action, ("DoNotSchedule", "ScheduleAnyway"), f"{at}.whenUnsatisfiable", errors)
-        others = constraints[index + 1:]
-        key, action = constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
-        if any(one.get("topologyKey", "") == key and one.get("whenUnsatisfiable", "") == action for one in others):
+        key = constraint.get("topologyKey", "")
+        later = [(other.get("topologyKey", ""), other.get("whenUnsatisfiable", ""))
+                 for other in constraints[index + 1:]]
+        if (key, action) in later:
             errors.append(duplicate(at + ".{topologyKey, whenUnsatisfiable}", f"{{{key}, {action}}}"))
-        domains, action = constraint.get("minDomains"), constraint.get("whenUnsatisfiable", "")
-        if domains is not None:
+        if (domains := constraint.get("minDomains")) is not None:
             validate_positive(domains, f"{at}.minDomains", errors)
             if action != "DoNotSchedule":
-                why = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-                errors.append(invalid_value(f"{at}.minDomains", domains, why))
+                detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+                errors.append(invalid_value(f"{at}.minDomains", domains, detail))
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             validate_optional_choice(constraint.get(field), ("Honor", "Ignore"), f"{at}.{field}", errors)
         validate_match_label_keys(constraint, at, errors)

@@ -6,7 +6,6 @@ import re
 from functools import cache
 
 from kubepy.api.errors import (
-    FieldError,
     duplicate,
     forbidden_field,
     invalid_value,
@@ -19,6 +18,7 @@ from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
+    go_view,
     validate_format,
     validate_local_descending_path,
     validate_optional_choice,
@@ -36,23 +36,22 @@ def _sysctl_name() -> re.Pattern[str]:
 
 
 def validate_security_context(context: Object, path: str, errors: Errors, *, host_users: bool) -> None:
-    """A container's."""
+    """Validate the security context of a container."""
     for field in ("runAsUser", "runAsGroup"):
         _validate_id(context.get(field), f"{path}.{field}", errors)
     if (mount := context.get("procMount")) is not None:
         validate_optional_choice(mount, ("Default", "Unmasked"), f"{path}.procMount", errors)
         if host_users and mount == "Unmasked":
-            why = "`hostUsers` must be false to use `Unmasked`"
-            errors.append(invalid_value(f"{path}.procMount", mount, why))
+            detail = "`hostUsers` must be false to use `Unmasked`"
+            errors.append(invalid_value(f"{path}.procMount", mount, detail))
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
     if context.get("allowPrivilegeEscalation") is False:
-        from kubepy.apiserver.validation.fields import go_view
         if context.get("privileged"):
-            why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
+            detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
-            why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-            errors.append(invalid_value(path, go_view("core.SecurityContext", context), why))
+            detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+            errors.append(invalid_value(path, go_view("core.SecurityContext", context), detail))
     validate_windows_options(context.get("windowsOptions"), f"{path}.windowsOptions", errors)
     validate_app_armor_profile(context.get("appArmorProfile"), f"{path}.appArmorProfile", errors)
 
@@ -63,7 +62,7 @@ def _validate_id(number: int | None, path: str, errors: Errors) -> None:
 
 
 def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, allow_namespaced_sysctls: bool) -> None:
-    """A pod's: ``spec.securityContext``, with what of it lies in the spec itself (hostPID, hostIPC, hostNetwork)."""
+    """Validate the security context of a pod, and the fields of its spec that belong to it (hostPID, hostIPC)."""
     context = spec.get("securityContext")
     if not context:
         if spec.get("shareProcessNamespace") and spec.get("hostPID"):
@@ -76,19 +75,18 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         _validate_shared_processes(path, errors)
     if sysctls := context.get("sysctls"):
-        seen: set[str] = set()
-        for index, sysctl in enumerate(sysctls):
-            name, at = sysctl.get("name", ""), f"{path}.sysctls[{index}].name"
+        names = [sysctl.get("name", "") for sysctl in sysctls]
+        for index, name in enumerate(names):
+            at = f"{path}.sysctls[{index}].name"
             if not name:
                 errors.append(required(at))
             elif len(name) > 253 or not _sysctl_name().fullmatch(name):
-                why = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
-                errors.append(invalid_value(at, name, why))
-            elif name in seen:
+                detail = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
+                errors.append(invalid_value(at, name, detail))
+            elif name in names[:index]:
                 errors.append(duplicate(at, name))
-            seen.add(name)
-            if not allow_namespaced_sysctls and (why := host_sysctl_complaint(name, spec)):
-                errors.append(invalid_value(at, name, why))
+            if not allow_namespaced_sysctls and (detail := host_sysctl_complaint(name, spec)):
+                errors.append(invalid_value(at, name, detail))
     validate_optional_choice(context.get("fsGroupChangePolicy"), ("Always", "OnRootMismatch"),
                              f"{path}.fsGroupChangePolicy", errors)
     validate_seccomp_profile(context.get("seccompProfile"), f"{path}.seccompProfile", errors)
@@ -101,12 +99,12 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
 
 
 def _validate_shared_processes(path: str, errors: Errors) -> None:
-    why = "ShareProcessNamespace and HostPID cannot both be enabled"
-    errors.append(invalid_value(f"{path}.shareProcessNamespace", True, why))
+    detail = "ShareProcessNamespace and HostPID cannot both be enabled"
+    errors.append(invalid_value(f"{path}.shareProcessNamespace", True, detail))
 
 
 def host_sysctl_complaint(sysctl: str, spec: Object) -> str:
-    """A sysctl of a namespace that the pod shares with the host cannot be set."""
+    """Return why a sysctl of a namespace that the pod shares with the host cannot be set, "" if it can."""
     name = sysctl.replace("/", ".")
     if spec.get("hostNetwork") and name.startswith("net."):
         return "may not be specified when 'hostNetwork' is true"
@@ -128,10 +126,8 @@ def validate_seccomp_profile(profile: Object | None, path: str, errors: Errors) 
         errors.append(not_supported(f"{path}.type", kind, PROFILE_TYPES))
     if kind != "Localhost":
         if local is not None:
-            from kubepy.apiserver.validation.fields import go_view
-
-            why = "can only be set when seccomp type is Localhost"
-            errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), why))
+            detail = "can only be set when seccomp type is Localhost"
+            errors.append(invalid_value(f"{path}.localhostProfile", go_view("core.SeccompProfile", profile), detail))
     elif local is None:
         errors.append(required(f"{path}.localhostProfile", "must be set when seccomp type is Localhost"))
     else:
@@ -147,19 +143,16 @@ def validate_app_armor_profile(profile: Object | None, path: str, errors: Errors
     elif kind not in PROFILE_TYPES:
         errors.append(not_supported(f"{path}.type", kind, PROFILE_TYPES))
     elif kind == "Localhost":
-        errors.extend(_local_app_armor(local, f"{path}.localhostProfile"))
+        at = f"{path}.localhostProfile"
+        if not local:
+            errors.append(required(at, "must be set when AppArmor type is Localhost"))
+        elif local != local.strip():
+            errors.append(invalid_value(at, local, "must not be padded with whitespace"))
+        if local and len(local.encode()) > 4095:
+            errors.append(too_long(at, 4095))
     elif local is not None:
-        why = "can only be set when AppArmor type is Localhost"
-        errors.append(invalid_value(f"{path}.localhostProfile", local, why))
-
-
-def _local_app_armor(local: str | None, path: str) -> list[FieldError]:
-    if not (local or "").strip() and local == (local or "").strip():
-        return [required(path, "must be set when AppArmor type is Localhost")]
-    if local is None:
-        return [required(path, "must be set when AppArmor type is Localhost")]
-    found = [invalid_value(path, local, "must not be padded with whitespace")] if local != local.strip() else []
-    return [*found, too_long(path, 4095)] if len(local.encode()) > 4095 else found
+        detail = "can only be set when AppArmor type is Localhost"
+        errors.append(invalid_value(f"{path}.localhostProfile", local, detail))
 
 
 # --- Windows ------------------------------------------------------------------------------------------------------
@@ -182,7 +175,7 @@ def validate_windows_options(options: Object | None, path: str, errors: Errors) 
 
 
 def windows_user_name(name: str) -> list[str]:
-    """``DOMAIN\\user`` or ``user``."""
+    """Check a name like ``DOMAIN\\user`` or ``user``; returns complaints."""
     if not name:
         return ["runAsUserName cannot be an empty string"]
     if re.search(r"[\x00-\x1f\x7f]", name):
@@ -190,44 +183,44 @@ def windows_user_name(name: str) -> list[str]:
     if name.count("\\") > 1:
         return ["runAsUserName cannot contain more than one backslash"]
     domain, backslash, user = name.rpartition("\\")
-    wrong = []
+    complaints = []
     if not user:
-        wrong.append("runAsUserName's User cannot be empty")
+        complaints.append("runAsUserName's User cannot be empty")
     elif len(user) > 104:
-        wrong.append("runAsUserName's User length must not be longer than 104 characters")
+        complaints.append("runAsUserName's User length must not be longer than 104 characters")
     if re.fullmatch(r"[\. ]+", user):
-        wrong.append("runAsUserName's User cannot contain only periods or spaces")
+        complaints.append("runAsUserName's User cannot contain only periods or spaces")
     if re.search(r'["/\\:;|=,+*?<>@\[\]]', user):
-        wrong.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
-    return (_windows_domain(domain) if backslash else []) + wrong
+        complaints.append('runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]')
+    return (_windows_domain(domain) if backslash else []) + complaints
 
 
 def _windows_domain(domain: str) -> list[str]:
-    wrong = ["runAsUserName's Domain length must be under 256 characters"] if len(domain) >= 256 else []
+    complaints = ["runAsUserName's Domain length must be under 256 characters"] if len(domain) >= 256 else []
     label = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
     net_bios = r'[^\\/:\*\?"<>|\.][^\\/:\*\?"<>|]{0,14}'
     if not (re.fullmatch(net_bios, domain) or re.fullmatch(rf"{label}(?:\.{label})*", domain)):
-        wrong.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
-    return wrong
+        complaints.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
+    return complaints
 
 
 def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
-    """Windows HostProcess containers: all or none (``validateWindowsHostProcessPod``)."""
+    """Require that all containers are Windows HostProcess containers, or none (``validateWindowsHostProcessPod``)."""
     of_pod = _host_process(spec)
     containers = list(containers_with_paths(spec, path))
     running = 0
     for container, at in containers:
         own = _host_process(container)
         if of_pod is not None and own is not None and of_pod != own:
-            why = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
-            errors.append(invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, why))
+            detail = f"pod hostProcess value must be identical if both are specified, was {str(of_pod).lower()}"
+            errors.append(invalid_value(f"{at}.securityContext.windowsOptions.hostProcess", own, detail))
         running += bool(of_pod if own is None else own)
     if running and running != len(containers):
-        why = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
-        errors.append(invalid_value(path, "", why))
+        detail = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        errors.append(invalid_value(path, "", detail))
     if running and not spec.get("hostNetwork"):
-        why = "hostNetwork must be true if pod contains any hostProcess containers"
-        errors.append(invalid_value(f"{path}.hostNetwork", False, why))
+        detail = "hostNetwork must be true if pod contains any hostProcess containers"
+        errors.append(invalid_value(f"{path}.hostNetwork", False, detail))
 
 
 def _host_process(holder: Object) -> bool | None:
@@ -236,7 +229,7 @@ def _host_process(holder: Object) -> bool | None:
 
 
 def validate_os(spec: Object, path: str, errors: Errors) -> None:
-    """``spec.os``, and the fields that only the other operating system has."""
+    """Validate ``spec.os``, and forbid the fields that only the other operating system has."""
     system = (spec.get("os") or {}).get("name", "")
     if not system:
         errors.append(required(f"{path}.os.name"))
@@ -248,18 +241,18 @@ def validate_os(spec: Object, path: str, errors: Errors) -> None:
                 errors.append(forbidden_field(f"{at}.securityContext.windowsOptions",
                                               "windows options cannot be set for a linux pod"))
     else:
-        why = "cannot be set for a windows pod"
+        detail = "cannot be set for a windows pod"
         for field in LINUX_POD_FIELDS:
             block, _, name = field.rpartition(".")
             if ((spec.get(block) or {}) if block else spec).get(name) is not None:
-                errors.append(forbidden_field(f"{path}.{field}", why))
+                errors.append(forbidden_field(f"{path}.{field}", detail))
         for container, at in containers_with_paths(spec, path):
             context = container.get("securityContext") or {}
-            errors.extend(forbidden_field(f"{at}.securityContext.{field}", why)
+            errors.extend(forbidden_field(f"{at}.securityContext.{field}", detail)
                           for field in LINUX_CONTAINER_FIELDS if context.get(field) is not None)
 
 
-# The pod fields in upstream's order; those that are not in securityContext are in the spec.
+# The fields of pods in upstream's order.
 LINUX_POD_FIELDS = ("securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID",
                     "hostIPC", "securityContext.seccompProfile", "securityContext.fsGroup",
                     "securityContext.fsGroupChangePolicy", "securityContext.sysctls", "shareProcessNamespace",

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from kubepy.api.errors import FieldError, forbidden_field, invalid_value, not_supported, required, too_long
+from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_value, not_supported, required, too_long
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import containers_with_paths
 from kubepy.api.selectors import LabelSelector
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
 from kubepy.apiserver.validation.fields import (
     Errors,
+    go_view,
     label_key,
     validate_choice,
     validate_format,
@@ -20,13 +21,15 @@ from kubepy.apiserver.validation.fields import (
     validate_local_descending_path,
     validate_range,
 )
-from kubepy.apiserver.validation.formats import validate_ip
+from kubepy.apiserver.validation.formats import dns1123_subdomain_with_underscore, validate_ip
+from kubepy.apiserver.validation.metadata import validate_annotations
 from kubepy.apiserver.validation.pods import scheduling, security
 from kubepy.apiserver.validation.pods.containers import (
     PodContext,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
+    validate_pod_resources,
 )
 from kubepy.apiserver.validation.pods.env import validate_file_key_volumes
 from kubepy.apiserver.validation.pods.options import DELETION_COST, PodOptions, is_deletion_cost
@@ -42,22 +45,21 @@ _subdomain = lru_cache(maxsize=1024)(dns1123_subdomain)
 
 
 def validate_pod_spec(spec: Object, pod_name: str, options: PodOptions, path: str, errors: Errors) -> None:
-    """``pod_name`` is "" for a template."""
+    """Validate the spec of a pod, or of a template, for which ``pod_name`` is ""."""
     if spec.get("terminationGracePeriodSeconds") is None:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))
     volumes = spec.get("volumes")
-    good = validate_volumes(volumes, pod_name, options, f"{path}.volumes", errors) if volumes else {}
+    valid_volumes = validate_volumes(volumes, pod_name, options, f"{path}.volumes", errors) if volumes else {}
     claims = spec.get("resourceClaims") or []
     if claims:
         _validate_resource_claims(claims, f"{path}.resourceClaims", errors)
-    context = PodContext(spec, good, [one["name"] for one in claims if one.get("name")], options)
+    context = PodContext(spec, valid_volumes, [claim["name"] for claim in claims if claim.get("name")], options)
     validate_containers(context, f"{path}.containers", errors)
     if spec.get("initContainers"):
         validate_init_containers(context, f"{path}.initContainers", errors)
     if spec.get("ephemeralContainers"):
         validate_ephemeral_containers(context, f"{path}.ephemeralContainers", errors)
     if spec.get("resources") is not None:
-        from kubepy.apiserver.validation.pods.containers import validate_pod_resources
         validate_pod_resources(context.spec, context.claim_names, f"{path}.resources", errors)
     _validate_policies(spec, options, path, errors)
     _validate_placement(spec, options, path, errors)
@@ -70,30 +72,27 @@ def validate_pod_spec(spec: Object, pod_name: str, options: PodOptions, path: st
         security.validate_os(spec, path, errors)
     for container, at in containers_with_paths(spec, path):
         if container.get("env"):
-            volumes = {one.get("name", ""): one for one in spec.get("volumes") or ()}
-            validate_file_key_volumes(container, volumes, at, errors)
+            volumes_by_name = {volume.get("name", ""): volume for volume in volumes or ()}
+            validate_file_key_volumes(container, volumes_by_name, at, errors)
 
 
 def _validate_resource_claims(claims: list[Object], path: str, errors: Errors) -> None:
-    from kubepy.api.errors import duplicate
-    from kubepy.apiserver.validation.fields import go_view
-
-    seen: set[str] = set()
+    names: set[str] = set()
     for index, claim in enumerate(claims):
         name, at = claim.get("name", ""), f"{path}[{index}]"
         if not name:
             errors.append(required(f"{at}.name"))
-        elif name in seen:
+        elif name in names:
             errors.append(duplicate(f"{at}.name", name))
         else:
             validate_format(name, dns1123_label(name), f"{at}.name", errors)
-            seen.add(name)
-        given = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
-        if len(given) != 1:
-            why = ("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified" if given
-                   else "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
-            errors.append(invalid_value(at, go_view("core.PodResourceClaim", claim), why))
-        for field in given:
+            names.add(name)
+        fields = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(field) is not None]
+        if len(fields) != 1:
+            detail = ("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified" if fields
+                      else "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+            errors.append(invalid_value(at, go_view("core.PodResourceClaim", claim), detail))
+        for field in fields:
             validate_format(claim[field], dns1123_subdomain(claim[field]), f"{at}.{field}", errors)
 
 
@@ -121,34 +120,35 @@ def _validate_placement(spec: Object, options: PodOptions, path: str, errors: Er
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         condition = gate.get("conditionType", "")
         validate_format(condition, label_key(condition), f"{path}.readinessGates[{index}].conditionType", errors)
-    from kubepy.api.errors import duplicate
-    seen: set[str] = set()
-    for index, gate in enumerate(spec.get("schedulingGates") or ()):
-        name = gate.get("name", "")
+    gate_names = [gate.get("name", "") for gate in spec.get("schedulingGates") or ()]
+    for index, name in enumerate(gate_names):
         validate_format(name, label_key(name), f"{path}.schedulingGates[{index}]", errors)
-        if name in seen:
+        if name in gate_names[:index]:
             errors.append(duplicate(f"{path}.schedulingGates[{index}]", name))
-        seen.add(name)
     if constraints := spec.get("topologySpreadConstraints"):
         scheduling.validate_topology_spread(constraints, options, f"{path}.topologySpreadConstraints", errors)
     security.validate_host_process(spec, path, errors)
     if spec.get("hostUsers") is False:
-        why = "when `hostUsers` is false"
+        detail = "when `hostUsers` is false"
         for field, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):
             if spec.get(field):
-                errors.append(forbidden_field(f"{path}.{shown}", why))
+                errors.append(forbidden_field(f"{path}.{shown}", detail))
         if not options.allow_volume_devices_in_user_namespace:
             for container, at in containers_with_paths(spec, path):
                 if container.get("volumeDevices"):
-                    errors.append(forbidden_field(f"{at}.volumeDevices", why))
-    if (hostname := spec.get("hostnameOverride")) is not None:
-        at = f"{path}.hostnameOverride"
-        for field in ("setHostnameAsFQDN", "hostNetwork"):
-            if spec.get(field):
-                errors.append(forbidden_field(at, f"may not be specified when {field} is true"))
-        if len(hostname.encode()) > 64:
-            errors.append(too_long(at, 64))
-        validate_format(hostname, dns1123_subdomain(hostname), at, errors)
+                    errors.append(forbidden_field(f"{at}.volumeDevices", detail))
+    if spec.get("hostnameOverride") is not None:
+        _validate_hostname_override(spec, f"{path}.hostnameOverride", errors)
+
+
+def _validate_hostname_override(spec: Object, path: str, errors: Errors) -> None:
+    hostname = spec["hostnameOverride"]
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(field):
+            errors.append(forbidden_field(path, f"may not be specified when {field} is true"))
+    if len(hostname.encode()) > 64:
+        errors.append(too_long(path, 64))
+    validate_format(hostname, dns1123_subdomain(hostname), path, errors)
 
 
 def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
@@ -157,8 +157,8 @@ def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
         if config is None:
             errors.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
         else:
-            why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            errors.append(required(f"{path}.nameservers", why))
+            detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            errors.append(required(f"{path}.nameservers", detail))
         return
     config = config or {}
     servers = config.get("nameservers") or []
@@ -167,12 +167,11 @@ def _validate_dns_config(spec: Object, path: str, errors: Errors) -> None:
     for position, server in enumerate(servers):
         validate_ip(server, f"{path}.nameservers[{position}]", errors)
     searches = config.get("searches") or []
-    from kubepy.apiserver.validation.formats import dns1123_subdomain_with_underscore
     if len(searches) > 32:
         errors.append(invalid_value(f"{path}.searches", searches, "must not have more than 32 search paths"))
     if len(" ".join(searches).encode()) > 2048:
-        why = "must not have more than 2048 characters (including spaces) in the search list"
-        errors.append(invalid_value(f"{path}.searches", searches, why))
+        detail = "must not have more than 2048 characters (including spaces) in the search list"
+        errors.append(invalid_value(f"{path}.searches", searches, detail))
     for index, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
@@ -210,8 +209,6 @@ def validate_pod_template(template: Object, options: PodOptions, path: str, erro
     annotations = metadata.get("annotations")
     validate_labels(metadata.get("labels"), f"{path}.labels", errors)
     if annotations:
-        from kubepy.apiserver.validation.metadata import validate_annotations
-
         errors.extend(validate_annotations(annotations, f"{path}.annotations"))
         validate_pod_annotations(annotations, spec, options, f"{path}.annotations", errors)
     validate_pod_spec(spec, "", options, f"{path}.spec", errors)
@@ -222,12 +219,12 @@ def validate_pod_template(template: Object, options: PodOptions, path: str, erro
 
 
 def template_labels(template: Object) -> Any:
-    """The labels as Go holds them: None when there are none."""
+    """Return the labels as Go holds them: None for none."""
     return (template.get("metadata") or {}).get("labels")
 
 
 def validate_selected(template: Object, selector: LabelSelector, path: str, errors: Errors) -> None:
-    """A workload must select its own pods."""
+    """Require that a workload selects its own pods."""
     labels = template_labels(template)
     if not selector.matches(labels or {}):
         errors.append(invalid_value(f"{path}.metadata.labels", labels, "`selector` does not match template `labels`"))
@@ -261,68 +258,70 @@ def validate_pod_annotations(annotations: Mapping[str, str] | None, spec: Object
     if not annotations:
         return
     if MIRROR in annotations and not spec.get("nodeName"):
-        why = "must set spec.nodeName if mirror pod annotation is set"
-        errors.append(invalid_value(f"{path}[{MIRROR}]", annotations[MIRROR], why))
+        detail = "must set spec.nodeName if mirror pod annotation is set"
+        errors.append(invalid_value(f"{path}[{MIRROR}]", annotations[MIRROR], detail))
     if not options.allow_invalid_deletion_cost and not is_deletion_cost(dict(annotations)):
         errors.append(invalid_value(f"{path}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
     for key in sorted(annotations):
-        if key == SECCOMP_POD or key.startswith(SECCOMP_CONTAINER):
-            profile = annotations[key]
-            if profile not in (*RUNTIME_DEFAULTS, "unconfined"):
-                if profile.startswith("localhost/"):
-                    validate_local_descending_path(profile.removeprefix("localhost/"), f"{path}.{key}", errors)
-                else:
-                    errors.append(invalid_value(f"{path}.{key}", profile, "must be a valid seccomp profile"))
+        profile, at = annotations[key], f"{path}.{key}"
+        if key != SECCOMP_POD and not key.startswith(SECCOMP_CONTAINER):
+            continue
+        if profile.startswith("localhost/"):
+            validate_local_descending_path(profile.removeprefix("localhost/"), at, errors)
+        elif profile not in (*RUNTIME_DEFAULTS, "unconfined"):
+            errors.append(invalid_value(at, profile, "must be a valid seccomp profile"))
     for key in sorted(annotations):
-        if key.startswith(APP_ARMOR):
-            profile = annotations[key]
-            container = key.removeprefix(APP_ARMOR)
-            if all(one.get("name") != container for one, _ in containers_with_paths(spec, "")):
-                errors.append(invalid_value(f"{path}[{key}]", container, "container not found"))
-            if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
-                errors.append(invalid_value(f"{path}[{key}]", profile, f"invalid AppArmor profile name: {quote(profile)}"))
+        profile, at = annotations[key], f"{path}[{key}]"
+        if not key.startswith(APP_ARMOR):
+            continue
+        name = key.removeprefix(APP_ARMOR)
+        if all(container.get("name") != name for container, _ in containers_with_paths(spec, "")):
+            errors.append(invalid_value(at, name, "container not found"))
+        if profile not in ("", "runtime/default", "unconfined") and not profile.startswith("localhost/"):
+            errors.append(invalid_value(at, profile, f"invalid AppArmor profile name: {quote(profile)}"))
 
 
 def validate_profiles_match(annotations: Mapping[str, str] | None, spec: Object, path: str, errors: Errors) -> None:
-    """The old annotations and the new fields must not contradict each other."""
+    """Require that annotations and fields for the same profile do not contradict each other."""
     if not annotations or not any("security." in key for key in annotations):
         return
     pod_context = spec.get("securityContext") or {}
     errors.extend(_contradiction(annotations.get(SECCOMP_POD), pod_context.get("seccompProfile"), "seccomp",
                                  f"{path}.securityContext.seccompProfile"))
-    containers = [(one, at, one.get("securityContext") or {}) for one, at in containers_with_paths(spec, path)]
+    containers = [(container, at, container.get("securityContext") or {})
+                  for container, at in containers_with_paths(spec, path)]
     for container, at, context in containers:
-        noted = annotations.get(SECCOMP_CONTAINER + container.get("name", ""))
-        errors.extend(_contradiction(noted, context.get("seccompProfile"), "seccomp",
+        annotation = annotations.get(SECCOMP_CONTAINER + container.get("name", ""))
+        errors.extend(_contradiction(annotation, context.get("seccompProfile"), "seccomp",
                                      f"{at}.securityContext.seccompProfile"))
     if (spec.get("os") or {}).get("name") == "windows":
         return
     for container, at, context in containers:
-        noted = annotations.get(APP_ARMOR + container.get("name", ""))
+        annotation = annotations.get(APP_ARMOR + container.get("name", ""))
         profile = context.get("appArmorProfile") or pod_context.get("appArmorProfile")
-        errors.extend(_contradiction(noted, profile, "apparmor", f"{at}.securityContext.appArmorProfile"))
+        errors.extend(_contradiction(annotation, profile, "apparmor", f"{at}.securityContext.appArmorProfile"))
 
 
-def _contradiction(noted: str | None, profile: Object | None, what: str, path: str) -> list[FieldError]:
-    if noted is None or profile is None:
+def _contradiction(annotation: str | None, profile: Object | None, name: str, path: str) -> list[FieldError]:
+    if annotation is None or profile is None:
         return []
     match profile.get("type"):
         case "Unconfined":
-            same = noted == "unconfined"
+            same = annotation == "unconfined"
         case "RuntimeDefault":
-            same = noted in RUNTIME_DEFAULTS if what == "seccomp" else noted == "runtime/default"
+            same = annotation in RUNTIME_DEFAULTS if name == "seccomp" else annotation == "runtime/default"
         case "Localhost":
-            same = noted.startswith("localhost/")
-            if same and noted.removeprefix("localhost/") != profile.get("localhostProfile"):
+            same = annotation.startswith("localhost/")
+            if same and annotation.removeprefix("localhost/") != profile.get("localhostProfile"):
                 return [forbidden_field(f"{path}.localhostProfile",
-                                        f"{what} profile in annotation and field must match")]
+                                        f"{name} profile in annotation and field must match")]
         case _:
             same = True
-    return [] if same else [forbidden_field(f"{path}.type", f"{what} {MUST_MATCH}")]
+    return [] if same else [forbidden_field(f"{path}.type", f"{name} {MUST_MATCH}")]
 
 
 def validate_annotation_changes(new: Mapping[str, str], old: Mapping[str, str], path: str, errors: Errors) -> None:
-    """Some annotations of a pod stay as they were made."""
+    """Refuse changes of annotations that are for creation only."""
     for key in sorted(old):
         if new.get(key) != old[key]:
             _forbid(key, "remove or update", path, errors)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from kubepy.api.errors import (
     WHOLE_OBJECT,
@@ -30,17 +31,17 @@ from kubepy.apiserver.validation.pods.spec import MIRROR, validate_annotation_ch
 
 SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 NOT_AN_INTEGER = "must be a non-negative integer"
-ENDED = "may not be transitioned to non-terminated state"
+NOT_TERMINATED = "may not be transitioned to non-terminated state"
 TWO_OF_A_FAMILY = "may specify no more than one IP for each IP family"
 HEALTHS = ("Healthy", "Unhealthy", "Unknown")
-# The lists of container statuses, and the containers that they are about.
+# The lists of container statuses, and the fields with their containers.
 STATUS_LISTS = (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers"),
                 ("ephemeralContainerStatuses", ""))
 
 
 def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
     errors: Errors = []
-    status, before = pod.get("status") or {}, old.get("status") or {}
+    status, old_status = pod.get("status") or {}, old.get("status") or {}
     if annotations_of(pod) != annotations_of(old):
         validate_annotation_changes(annotations_of(pod), annotations_of(old), "metadata.annotations", errors)
     for index, condition in enumerate(status.get("conditions") or ()):
@@ -51,56 +52,51 @@ def validate_pod_status_update(pod: Object, old: Object) -> list[FieldError]:
         if kind not in SYSTEM_CONDITIONS:
             validate_format(kind, label_key(kind), f"{at}.Type", errors)
     node, at = status.get("nominatedNodeName", ""), "status.nominatedNodeName"
-    if node and node != before.get("nominatedNodeName", ""):
+    if node and node != old_status.get("nominatedNodeName", ""):
         validate_format(node, dns1123_subdomain(node), at, errors)
         if old["spec"].get("nodeName"):
             errors.append(forbidden_field(at, "may not be set on pods that are already bound to a node"))
     if (generation := status.get("observedGeneration", 0)) < 0:
         errors.append(invalid_value("status.observedGeneration", generation, NOT_AN_INTEGER))
-    if status.get("qosClass", "") != before.get("qosClass", ""):
+    if status.get("qosClass", "") != old_status.get("qosClass", ""):
         errors.append(invalid_value("status.qosClass", status.get("qosClass", ""), IMMUTABLE))
     for field, containers in STATUS_LISTS:
-        errors.extend(_revivals(status.get(field) or (), before.get(field) or (), old["spec"], containers, field))
+        errors.extend(_restarts(status.get(field) or (), old_status.get(field) or (), old["spec"], containers, field))
     _validate_claim_statuses(status.get("resourceClaimStatuses") or (), pod["spec"], errors)
     hosts = status.get("hostIPs") or ()
-    _validate_list(status, before, "podIPs", "core.PodIP", errors)
+    _validate_addresses(status, old_status, "podIPs", "core.PodIP", errors)
     if hosts and status.get("hostIP", "") != hosts[0].get("ip", ""):
         errors.append(invalid_value("status.hostIPs[0].ip", hosts[0].get("ip", ""), "must be equal to `hostIP`"))
-    _validate_list(status, before, "hostIPs", "core.HostIP", errors)
+    _validate_addresses(status, old_status, "hostIPs", "core.HostIP", errors)
     for field, _ in STATUS_LISTS:
         _validate_users(status.get(field) or (), pod["spec"], f"status.{field}", errors)
     for field, containers in STATUS_LISTS:
-        errors.extend(_wrong_allocations(status.get(field) or (), pod["spec"].get(containers) or (), f"status.{field}"))
+        containers_of_field = {container.get("name"): container for container in pod["spec"].get(containers) or ()}
+        errors.extend(_validate_allocations(status.get(field) or (), containers_of_field, f"status.{field}"))
     return errors
 
 
-# --- containers that have ended -----------------------------------------------------------------------------------
+# --- terminated containers ----------------------------------------------------------------------------------------
 
 
-def _revivals(new: Iterable[Object], old: Iterable[Object], spec: Object, containers: str,
+def _restarts(statuses: Iterable[Object], old_statuses: Iterable[Object], spec: Object, containers: str,
               field: str) -> Iterator[FieldError]:
-    """A container that has ended runs again only where the pod's restart policy lets it."""
-    running = {one.get("name") for one in new if (one.get("state") or {}).get("terminated") is None}
-    if containers and _may_all_restart(spec):
-        return
-    for index, status in enumerate(old):
-        ended = (status.get("state") or {}).get("terminated")
-        if ended is None or status.get("name") not in running:
-            continue
-        container = next((one for one in spec.get(containers) or () if one.get("name") == status.get("name")), None)
-        if container is None or not _may_restart(container, spec, ended.get("exitCode", 0)):
-            yield forbidden_field(f"status.{field}[{index}].state", ENDED)
+    """Refuse restarts of terminated containers that the pod's restart policy does not allow."""
+    running = {status.get("name") for status in statuses if (status.get("state") or {}).get("terminated") is None}
+    rules = (rule for field in ("containers", "initContainers") for container in spec.get(field) or ()
+             for rule in container.get("restartPolicyRules") or ())
+    if containers and any(rule.get("action") == "RestartAllContainers" for rule in rules):
+        return  # upstream: AllContainersCouldRestart
+    by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
+    for index, status in enumerate(old_statuses):
+        terminated, container = (status.get("state") or {}).get("terminated"), by_name.get(status.get("name"))
+        if terminated is not None and status.get("name") in running and (
+                container is None or not _should_restart(container, spec, terminated.get("exitCode", 0))):
+            yield forbidden_field(f"status.{field}[{index}].state", NOT_TERMINATED)
 
 
-def _may_all_restart(spec: Object) -> bool:
-    """Whether some container's end may restart the whole pod (``AllContainersCouldRestart``)."""
-    return any(rule.get("action") == "RestartAllContainers"
-               for field in ("containers", "initContainers") for container in spec.get(field) or ()
-               for rule in container.get("restartPolicyRules") or ())
-
-
-def _may_restart(container: Object, spec: Object, exit_code: int) -> bool:
-    """``podutil.ContainerShouldRestart``."""
+def _should_restart(container: Object, spec: Object, exit_code: int) -> bool:
+    """Return whether a container restarts after an exit code (``podutil.ContainerShouldRestart``)."""
     for rule in container.get("restartPolicyRules") or ():
         codes = rule.get("exitCodes") or {}
         listed = exit_code in (codes.get("values") or ())
@@ -114,30 +110,30 @@ def _may_restart(container: Object, spec: Object, exit_code: int) -> bool:
 
 
 def _validate_claim_statuses(statuses: Iterable[Object], spec: Object, errors: Errors) -> None:
-    known = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
-    seen: set[str] = set()
+    claim_names = {claim.get("name", "") for claim in spec.get("resourceClaims") or ()}
+    names: set[str] = set()
     for index, status in enumerate(statuses):
         name, claim, at = status.get("name", ""), status.get("resourceClaimName"), (
             f"status.resourceClaimStatuses[{index}]")
-        if name not in known:
-            why = "must match the name of an entry in `spec.resourceClaims`"
-            errors.append(invalid_value(f"{at}.name", name, why))
-        if name in seen:
+        if name not in claim_names:
+            detail = "must match the name of an entry in `spec.resourceClaims`"
+            errors.append(invalid_value(f"{at}.name", name, detail))
+        if name in names:
             errors.append(duplicate(f"{at}.name", name))
-        seen.add(name)
+        names.add(name)
         if claim is not None:
             validate_format(claim, dns1123_subdomain(claim), f"{at}.resourceClaimName", errors)
 
 
-def _validate_list(status: Object, before: Object, field: str, type_name: str, errors: Errors) -> None:
-    """At most one address of each family; what the old pod had already is tolerated."""
-    given = [one.get("ip", "") for one in status.get(field) or ()]
-    known = {one.get("ip", "") for one in before.get(field) or ()}
-    for index, address in enumerate(given):
-        if address not in known:
+def _validate_addresses(status: Object, old_status: Object, field: str, type_name: str, errors: Errors) -> None:
+    """Require at most one address of each family, valid unless the old pod had it already."""
+    addresses = [entry.get("ip", "") for entry in status.get(field) or ()]
+    old_addresses = {entry.get("ip", "") for entry in old_status.get(field) or ()}
+    for index, address in enumerate(addresses):
+        if address not in old_addresses:
             validate_ip(address, f"status.{field}[{index}]", errors)
-    if len(given) > 2 or (len(given) == 2 and is_ipv6(given[0]) == is_ipv6(given[1])):
-        shown = [go_view(type_name, one) for one in status[field]]
+    if len(addresses) > 2 or (len(addresses) == 2 and is_ipv6(addresses[0]) == is_ipv6(addresses[1])):
+        shown = [go_view(type_name, entry) for entry in status[field]]
         errors.append(invalid_value(f"status.{field}", shown, TWO_OF_A_FAMILY))
 
 
@@ -154,44 +150,44 @@ def _validate_users(statuses: Iterable[Object], spec: Object, path: str, errors:
             errors.append(forbidden_field(at, "cannot be set for a windows pod"))
             continue
         numbers = [(user.get("uid", 0), "uid"), (user.get("gid", 0), "gid"),
-                   *((group, f"supplementalGroups[{which}]")
-                     for which, group in enumerate(user.get("supplementalGroups") or ()))]
-        errors.extend(invalid_value(f"{at}.{shown}", number, why)
-                      for number, shown in numbers for why in user_or_group_id(number))
+                   *((group, f"supplementalGroups[{position}]")
+                     for position, group in enumerate(user.get("supplementalGroups") or ()))]
+        errors.extend(invalid_value(f"{at}.{shown}", number, detail)
+                      for number, shown in numbers for detail in user_or_group_id(number))
 
 
-def _wrong_allocations(statuses: Iterable[Object], containers: Iterable[Object], path: str) -> Iterator[FieldError]:
-    """The health of devices (``allocatedResourcesStatus``): of what the container asks for, each told once."""
-    by_name = {one.get("name"): one for one in containers}
+def _validate_allocations(statuses: Iterable[Object], containers: Mapping[Any, Object],
+                          path: str) -> Iterator[FieldError]:
+    """Validate the health of devices (``allocatedResourcesStatus``), which the container must have requested."""
     for index, status in enumerate(statuses):
         at = f"{path}[{index}].allocatedResourcesStatus"
         if status.get("allocatedResourcesStatus") and path.endswith("ephemeralContainerStatuses"):
             yield forbidden_field(at, "must not be specified in container status")
             continue
-        container = by_name.get(status.get("name"))
+        container = containers.get(status.get("name"))
         for position, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
-            if container is not None and (why := _unasked(allocated.get("name", ""), container)):
-                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), why)
-            devices = allocated.get("resources") or ()
-            seen: set[str] = set()
-            for index, device in enumerate(devices):
-                place, identifier = f"{at}[{position}].resources[{index}]", device.get("resourceID", "")
+            if container is not None and (detail := _check_requested(allocated.get("name", ""), container)):
+                yield invalid_value(f"{at}[{position}].name", allocated.get("name", ""), detail)
+            identifiers: set[str] = set()
+            for number, device in enumerate(allocated.get("resources") or ()):
+                place, identifier = f"{at}[{position}].resources[{number}]", device.get("resourceID", "")
                 if device.get("health", "") not in HEALTHS:
                     yield not_supported(f"{place}.health", device.get("health", ""), HEALTHS)
                 if device.get("message") == "":
                     yield required(f"{place}.message", "must be non-empty if specified")
-                if identifier in seen:
+                if identifier in identifiers:
                     yield duplicate(f"{place}.resourceID", identifier)
-                seen.add(identifier)
+                identifiers.add(identifier)
 
 
-def _unasked(name: str, container: Object) -> str:
+def _check_requested(name: str, container: Object) -> str:
+    """Return why an allocated resource is none that the container requests, "" if it is."""
     resources = container.get("resources") or {}
     if not name.startswith("claim:"):
-        asked = name in (resources.get("requests") or {})
-        return "" if asked else "must match one of the container's resource requests"
-    claims = {"/".join(filter(None, (f"claim:{one.get('name', '')}", one.get("request"))))
-              for one in resources.get("claims") or ()}
+        is_requested = name in (resources.get("requests") or {})
+        return "" if is_requested else "must match one of the container's resource requests"
+    claims = {"/".join(filter(None, (f"claim:{claim.get('name', '')}", claim.get("request"))))
+              for claim in resources.get("claims") or ()}
     return "" if name in claims else ("must match one of the container's resource claims in a format "
                                       "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty")
 
@@ -204,10 +200,12 @@ FIELDS = ("requests", "limits")
 
 
 def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
-    """``pod`` differs from ``old`` in resources only: its own, and those of its containers."""
+    """Validate a resize: ``pod`` differs from ``old`` only in its resources and those of its containers."""
     errors = revalidate(pod, old)
-    if never := _reason_never(old):
-        return [forbidden_field(WHOLE_OBJECT, never)]
+    if MIRROR in annotations_of(old):
+        return [forbidden_field(WHOLE_OBJECT, "static pods cannot be resized")]
+    if (old["spec"].get("os") or {}).get("name") == "windows":
+        return [forbidden_field(WHOLE_OBJECT, "windows pods cannot be resized")]
     if qos_class(pod) != qos_class(old):
         shown = (old.get("status") or {}).get("qosClass", "")
         errors.append(invalid_value("spec", shown, "Pod QOS Class may not change as a result of resizing"))
@@ -219,15 +217,9 @@ def validate_pod_resize(pod: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def _reason_never(old: Object) -> str:
-    if MIRROR in annotations_of(old):
-        return "static pods cannot be resized"
-    return "windows pods cannot be resized" if (old["spec"].get("os") or {}).get("name") == "windows" else ""
-
-
 def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[FieldError]:
-    """Resources of the pod as a whole (``validatePodLevelResourcesResize``)."""
-    if not any((one or {}).get(field) for one in (new, old) for field in FIELDS):
+    """Validate changes of the resources of the pod as a whole (``validatePodLevelResourcesResize``)."""
+    if not any((resources or {}).get(field) for resources in (new, old) for field in FIELDS):
         return
     if old is not None and new is None:
         yield forbidden_field("spec.resources", "pod-level resources cannot be removed")
@@ -240,7 +232,7 @@ def _pod_level_changes(new: Object | None, old: Object | None) -> Iterator[Field
 
 
 def _is_supported_on_node(pod: Object) -> bool:
-    """A kubelet that resizes says what its running containers have."""
+    """Return whether the node's kubelet resizes: then it reports the resources of running containers."""
     for status in (pod.get("status") or {}).get("containerStatuses") or ():
         if (status.get("state") or {}).get("running") is not None:
             return status.get("resources") is not None
@@ -249,43 +241,45 @@ def _is_supported_on_node(pod: Object) -> bool:
 
 def _removals(pod: Object, old: Object) -> Iterator[FieldError]:
     sidecars = [pair for pair in _pairs(pod, old, "initContainers") if is_restartable_init_container(pair[1])]
-    for path, before, after in (*sidecars, *_pairs(pod, old, "containers")):
+    for path, old_container, container in (*sidecars, *_pairs(pod, old, "containers")):
         for field in FIELDS:
-            had, has = ((one.get("resources") or {}).get(field) or {} for one in (before, after))
-            if had.keys() - has.keys():
+            old_amounts, amounts = ((each.get("resources") or {}).get(field) or {}
+                                    for each in (old_container, container))
+            if old_amounts.keys() - amounts.keys():
                 yield forbidden_field(f"{path}.resources.{field}", f"resource {field} cannot be removed")
 
 
 def _pairs(pod: Object, old: Object, field: str) -> list[tuple[str, Object, Object]]:
-    """The path, the old container and the new one."""
-    return [(f"spec.{field}[{index}]", before, after) for index, (before, after)
-            in enumerate(zip(old["spec"].get(field) or (), pod["spec"].get(field) or (), strict=True))]
+    """Return the path of every container, the old container and the new one."""
+    containers, old_containers = pod["spec"].get(field) or (), old["spec"].get(field) or ()
+    return [(f"spec.{field}[{index}]", old_container, container)
+            for index, (old_container, container) in enumerate(zip(old_containers, containers, strict=True))]
 
 
 def _other_changes(pod: Object, old: Object) -> Iterator[FieldError]:
-    for _, before, after in _pairs(pod, old, "containers"):
-        if not semantically_equal(_with_old_amounts(after, before), before):
+    for _, old_container, container in _pairs(pod, old, "containers"):
+        if not semantically_equal(_with_old_amounts(container, old_container), old_container):
             yield forbidden_field("spec", "only cpu and memory resources are mutable")
-    for path, before, after in _pairs(pod, old, "initContainers"):
-        if is_restartable_init_container(before):
-            if not semantically_equal(_with_old_amounts(after, before), before):
+    for path, old_container, container in _pairs(pod, old, "initContainers"):
+        if is_restartable_init_container(old_container):
+            if not semantically_equal(_with_old_amounts(container, old_container), old_container):
                 yield forbidden_field(path, "only cpu and memory resources for init or sidecar containers are mutable")
-        elif not semantically_equal(after, before):
+        elif not semantically_equal(container, old_container):
             yield forbidden_field("spec", "resources for non-sidecar init containers are immutable")
 
 
 def _with_old_amounts(container: Object, old: Object) -> Object:
-    """The container with the old cpu and memory, and without claims."""
+    """Return the container with the old cpu and memory, and without claims."""
     return {**container, "resources": _with_old_resources(container.get("resources") or {}, old.get("resources") or {},
                                                           claims=False)}
 
 
 def _with_old_resources(resources: Object, old: Object, *, claims: bool = True) -> Object:
-    munged = {field: _with_old(resources.get(field) or {}, old.get(field) or {}) for field in FIELDS}
-    kept = {"claims": resources["claims"]} if claims and resources.get("claims") else {}
-    return {field: amounts for field, amounts in munged.items() if amounts} | kept
-
-
-def _with_old(amounts: Object, had: Object) -> Object:
-    others = {name: amount for name, amount in amounts.items() if name not in RESIZABLE}
-    return others | {name: had[name] for name in RESIZABLE if name in had}
+    """Return resources with the old cpu and memory."""
+    compared: Object = {}
+    for field in FIELDS:
+        amounts, old_amounts = resources.get(field) or {}, old.get(field) or {}
+        others = {name: amount for name, amount in amounts.items() if name not in RESIZABLE}
+        if changed := others | {name: old_amounts[name] for name in RESIZABLE if name in old_amounts}:
+            compared[field] = changed
+    return {**compared, "claims": resources["claims"]} if claims and resources.get("claims") else compared

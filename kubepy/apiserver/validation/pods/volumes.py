@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api.errors import duplicate, forbidden_field, invalid_value, not_supported, required
 from kubepy.api.meta import Object
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
+from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.fields import (
     Errors,
     validate_choice,
@@ -19,9 +20,13 @@ from kubepy.apiserver.validation.fields import (
 )
 from kubepy.apiserver.validation.pods.env import VOLUME_FIELDS, validate_field_selector, validate_resource_selector
 from kubepy.apiserver.validation.pods.options import PodOptions
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
-# In upstream's order; the second entry is what the field is called in an error, where that differs.
+with lazy_imports():
+    from kubepy.apiserver.validation import claims, storage_sources
+
+# The fields of volume sources in upstream's order, and their names in errors where those differ.
 SOURCES: dict[str, str] = {
     "emptyDir": "", "hostPath": "", "gitRepo": "", "gcePersistentDisk": "persistentDisk", "awsElasticBlockStore": "",
     "secret": "", "nfs": "", "iscsi": "", "glusterfs": "", "flocker": "", "persistentVolumeClaim": "", "rbd": "",
@@ -37,58 +42,58 @@ TEN_MINUTES = 600
 
 def validate_volumes(volumes: list[Object], pod_name: str, options: PodOptions, path: str,
                      errors: Errors) -> dict[str, Object]:
-    """The volumes without errors, by name: only those can be mounted. ``pod_name`` is "" in a template."""
-    good: dict[str, Object] = {}
-    made_for = {f"{pod_name}-{one.get('name', '')}" for one in volumes if pod_name and one.get("ephemeral") is not None}
+    """Validate volumes. Returns those without errors, by name: only those can be mounted.
+
+    ``pod_name`` is "" in a template.
+    """
+    valid: dict[str, Object] = {}
+    ephemeral_claims = {f"{pod_name}-{volume.get('name', '')}" for volume in volumes
+                        if pod_name and volume.get("ephemeral") is not None}
     for index, volume in enumerate(volumes):
-        found: Errors = []
-        item_path = f"{path}[{index}]"
-        name = volume.get("name", "")
-        _validate_source(volume, pod_name, options, item_path, found)
+        volume_errors: Errors = []
+        at, name = f"{path}[{index}]", volume.get("name", "")
+        _validate_source(volume, pod_name, options, at, volume_errors)
         if not name:
-            found.append(required(f"{item_path}.name"))
+            volume_errors.append(required(f"{at}.name"))
         else:
-            validate_format(name, dns1123_label(name), f"{item_path}.name", found)
-        if name in good:
-            found.append(duplicate(f"{item_path}.name", name))
-        if not found:
-            good[volume["name"]] = volume
-        errors.extend(found)
+            validate_format(name, dns1123_label(name), f"{at}.name", volume_errors)
+        if name in valid:
+            volume_errors.append(duplicate(f"{at}.name", name))
+        if not volume_errors:
+            valid[volume["name"]] = volume
+        errors.extend(volume_errors)
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        if made_for and claim in made_for:
-            why = "must not reference a PVC that gets created for an ephemeral volume"
-            errors.append(invalid_value(f"{path}[{index}].persistentVolumeClaim.claimName", claim, why))
-    return good
+        if claim in ephemeral_claims:
+            detail = "must not reference a PVC that gets created for an ephemeral volume"
+            errors.append(invalid_value(f"{at}.persistentVolumeClaim.claimName", claim, detail))
+    return valid
 
 
 def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: str, errors: Errors) -> None:
-    found = [kind for kind in SOURCES if volume.get(kind) is not None]
-    if not found:
+    kinds = [kind for kind in SOURCES if volume.get(kind) is not None]
+    if not kinds:
         errors.append(required(path, "must specify a volume type"))
         return
-    kind = found[0]
-    item_path = f"{path}.{SOURCES[kind] or kind}"
-    source = volume[kind]
+    kind = kinds[0]
+    source, source_path = volume[kind], f"{path}.{SOURCES[kind] or kind}"
     match kind:
         case "projected":
-            validate_file_mode(source.get("defaultMode"), f"{item_path}.defaultMode", errors)
+            validate_file_mode(source.get("defaultMode"), f"{source_path}.defaultMode", errors)
             paths: set[str] = set()
             for index, projection in enumerate(source.get("sources") or ()):
-                place = f"{item_path}.sources[{index}]"
-                _validate_projection(projection, options, paths, item_path, place, errors)
-                if len([one for one in projection.values() if one is not None]) > 1:
+                place = f"{source_path}.sources[{index}]"
+                _validate_projection(projection, options, paths, place, errors)
+                if len([entry for entry in projection.values() if entry is not None]) > 1:
                     errors.append(forbidden_field(place, "may not specify more than 1 volume type per source"))
         case "image":
             if options.resource_is_pod and not source.get("reference"):
-                errors.append(required(f"{item_path}.reference"))
-            validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{item_path}.pullPolicy", errors)
+                errors.append(required(f"{source_path}.reference"))
+            validate_choice(source.get("pullPolicy", ""), PULL_POLICIES, f"{source_path}.pullPolicy", errors)
         case _ if kind in _VALIDATORS:
-            _VALIDATORS[kind](source, item_path, errors)
+            _VALIDATORS[kind](source, source_path, errors)
         case _:
-            from kubepy.apiserver.validation.storage_sources import validate_storage_source
-
-            validate_storage_source(kind, source, volume.get("name", ""), item_path, errors)
-    for second in found[1:]:
+            storage_sources.validate_storage_source(kind, source, volume.get("name", ""), source_path, errors)
+    for second in kinds[1:]:
         at = f"{path}.{SECOND_SOURCE_NAMES.get(second, second)}"
         errors.append(forbidden_field(at, "may not specify more than 1 volume type"))
     if kind == "ephemeral" and pod_name and volume.get("name"):
@@ -101,11 +106,9 @@ def _validate_source(volume: Object, pod_name: str, options: PodOptions, path: s
 
 
 def _validate_empty_dir(source: Object, path: str, errors: Errors) -> None:
-    if (limit := source.get("sizeLimit")) is not None:
-        from kubepy.api.values.quantity import Quantity
-
-        if Quantity.parse(limit).nanos < 0:
-            errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+    limit = source.get("sizeLimit")
+    if limit is not None and Quantity.parse(limit).nanos < 0:
+        errors.append(forbidden_field(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
 
 
 def validate_host_path(source: Object, path: str, errors: Errors) -> None:
@@ -153,13 +156,11 @@ def _validate_claim_source(source: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_ephemeral(source: Object, path: str, errors: Errors) -> None:
-    from kubepy.apiserver.validation.claims import validate_claim_template
-
     template = source.get("volumeClaimTemplate")
     if template is None:
         errors.append(required(f"{path}.volumeClaimTemplate"))
     else:
-        validate_claim_template(template, f"{path}.volumeClaimTemplate", errors)
+        claims.validate_claim_template(template, f"{path}.volumeClaimTemplate", errors)
 
 
 # --- downward API and projections ---------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ def _validate_downward_api(source: Object, path: str, errors: Errors) -> None:
 
 
 def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
-    """Upstream names these fields without ``items`` and the index: ``downwardAPI.path``."""
+    """Validate a file; upstream's errors have no ``items`` and no index here: ``downwardAPI.path``."""
     if not item.get("path"):
         errors.append(required(f"{path}.path"))
     validate_local_non_reserved_path(item.get("path", ""), f"{path}.path", errors)
@@ -180,8 +181,8 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
     if of_field is not None:
         validate_field_selector(of_field, VOLUME_FIELDS, f"{path}.fieldRef", errors)
         if of_resource is not None:
-            why = "fieldRef and resourceFieldRef can not be specified simultaneously"
-            errors.append(invalid_value(path, "resource", why))
+            detail = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            errors.append(invalid_value(path, "resource", detail))
     elif of_resource is not None:
         validate_resource_selector(of_resource, f"{path}.resourceFieldRef", errors, volume=True)
     else:
@@ -189,22 +190,25 @@ def _validate_downward_file(item: Object, path: str, errors: Errors) -> None:
     validate_file_mode(item.get("mode"), f"{path}.mode", errors)
 
 
-def _validate_projection(projection: Object, options: PodOptions, paths: set[str], path: str, at: str,
-                         errors: Errors) -> None:
-    """clusterTrustBundle and podCertificate are behind gates that are off in v1.36, and dropped before."""
+def _validate_projection(projection: Object, options: PodOptions, paths: set[str], at: str, errors: Errors) -> None:
+    """Validate a source of a projected volume; ``paths`` collects the paths of its files.
+
+    clusterTrustBundle and podCertificate are dropped earlier: their feature gates are off in v1.36.
+    """
+    path = at.rpartition(".sources[")[0]
     for kind in ("secret", "configMap"):
         if (source := projection.get(kind)) is not None:
             if not source.get("name"):
                 errors.append(required(f"{at}.{kind}.name"))
             for index, entry in enumerate(source.get("items") or ()):
                 _validate_key_to_path(entry, f"{at}.{kind}.items[{index}]", errors)
-                _claim_path(entry.get("path", ""), source.get("name", ""), paths, path, errors)
+                _reserve_path(entry.get("path", ""), source.get("name", ""), paths, path, errors)
     if (source := projection.get("downwardAPI")) is not None:
         for item in source.get("items") or ():
             _validate_downward_file(item, f"{at}.downwardAPI", errors)
-            _claim_path(item.get("path", ""), item.get("path", ""), paths, path, errors)
+            _reserve_path(item.get("path", ""), item.get("path", ""), paths, path, errors)
     if (source := projection.get("serviceAccountToken")) is not None:
-        # Upstream names the token's path without its source: ``projected.path``.
+        # Upstream's error has the token's path without its source: ``projected.path``.
         seconds = source.get("expirationSeconds", 0)
         if seconds < TEN_MINUTES:
             errors.append(invalid_value(f"{at}.serviceAccountToken.expirationSeconds", seconds,
@@ -218,7 +222,7 @@ def _validate_projection(projection: Object, options: PodOptions, paths: set[str
             validate_local_non_reserved_path(source["path"], f"{path}.path", errors)
 
 
-def _claim_path(target: str, shown: str, paths: set[str], path: str, errors: Errors) -> None:
+def _reserve_path(target: str, shown: str, paths: set[str], path: str, errors: Errors) -> None:
     if target and target in paths:
         errors.append(invalid_value(path, shown, "conflicting duplicate paths"))
     paths.add(target)
@@ -234,7 +238,9 @@ _VALIDATORS: dict[str, Any] = {
 # --- overlapping paths (warningsForOverlappingVirtualPaths) ---------------------------------------------------------
 
 
-class _Placed(NamedTuple):
+class _FilePath(NamedTuple):
+    """The path of a file in a volume, and the source that it comes from."""
+
     path: str
     source: str = ""
 
@@ -245,60 +251,40 @@ class _Placed(NamedTuple):
 def overlapping_paths(volumes: list[Object]) -> Iterator[str]:
     for volume in volumes:
         name = volume.get("name", "")
-        for kind, described in _kinds(volume):
-            items = (volume[kind] or {}).get("items") or ()
-            yield from (_warning(name, described, overlap) for overlap in _overlaps(_items(items, "")))
-        if volume.get("projected") is not None:
-            sources = volume["projected"].get("sources") or ()
-            placed: list[_Placed] = []
-            for source in sources:
-                if not any(value is not None for value in source.values()):
-                    yield f"volume {quote(name)} (Projected) has no sources provided"
-                    continue
-                for one in _projected_paths(source):
-                    clean = one._replace(path=one.path.rstrip("/"))
-                    yield from (_warning(name, "Projected", f"{clean} with {other}") for other in _colliding(placed, clean))
-                    placed.append(clean)
+        for kind, shown, name_field in (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName"),
+                                        ("downwardAPI", "DownwardAPI", "")):
+            if (source := volume.get(kind)) is not None:
+                described = f"{shown} {quote(source.get(name_field, ''))}" if name_field else shown
+                yield from _overlaps(_file_paths(source, ""), [], f"volume {quote(name)} ({described})")
+        earlier: list[_FilePath] = []
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if not any(value is not None for value in source.values()):
+                yield f"volume {quote(name)} (Projected) has no sources provided"
+            else:
+                yield from _overlaps(_projected_paths(source), earlier, f"volume {quote(name)} (Projected)")
 
 
-def _kinds(volume: Object) -> Iterator[tuple[str, str]]:
-    if volume.get("configMap") is not None:
-        yield "configMap", f'ConfigMap {quote(volume["configMap"].get("name", ""))}'
-    if volume.get("secret") is not None:
-        yield "secret", f'Secret {quote(volume["secret"].get("secretName", ""))}'
-    if volume.get("downwardAPI") is not None:
-        yield "downwardAPI", "DownwardAPI"
-
-
-def _warning(name: str, described: str, overlap: str) -> str:
-    return f"volume {quote(name)} ({described}): overlapping paths: {overlap}"
-
-
-def _projected_paths(source: Object) -> list[_Placed]:
+def _projected_paths(source: Object) -> list[_FilePath]:
     for kind, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):
-        if (given := source.get(kind)) is not None and given.get("items"):
-            return _items(given["items"], f'{shown} {quote(given.get("name", ""))}')
-    if (given := source.get("downwardAPI")) is not None and given.get("items"):
-        return _items(given["items"], "DownwardAPI")
-    if (given := source.get("serviceAccountToken")) is not None:
-        return [_Placed(given.get("path", ""), "ServiceAccountToken")]
+        if (projection := source.get(kind)) is not None and projection.get("items"):
+            return _file_paths(projection, f'{shown} {quote(projection.get("name", ""))}')
+    if (projection := source.get("downwardAPI")) is not None and projection.get("items"):
+        return _file_paths(projection, "DownwardAPI")
+    if (projection := source.get("serviceAccountToken")) is not None:
+        return [_FilePath(projection.get("path", ""), "ServiceAccountToken")]
     return []
 
 
-def _items(items: Iterable[Object], source: str) -> list[_Placed]:
-    return [_Placed(item.get("path", ""), source) for item in items]
+def _file_paths(source: Object, shown: str) -> list[_FilePath]:
+    return [_FilePath(item.get("path", ""), shown) for item in source.get("items") or ()]
 
 
-def _overlaps(paths: list[_Placed]) -> Iterator[str]:
-    placed: list[_Placed] = []
-    for one in paths:
-        clean = one._replace(path=one.path.rstrip("/"))
-        yield from (f"{clean} with {other}" for other in _colliding(placed, clean))
-        placed.append(clean)
-
-
-def _colliding(placed: list[_Placed], new: _Placed) -> list[_Placed]:
-    if not new.path:
-        return []
-    return [one for one in placed if one.path and (
-        f"{one.path}/".startswith(f"{new.path}/") or f"{new.path}/".startswith(f"{one.path}/"))]
+def _overlaps(paths: list[_FilePath], earlier: list[_FilePath], prefix: str) -> Iterator[str]:
+    """Yield warnings of paths that are equal to earlier ones, above or below them; adds the paths to ``earlier``."""
+    for file in paths:
+        new = file._replace(path=file.path.rstrip("/"))
+        for old in earlier:
+            if new.path and old.path and (
+                    f"{old.path}/".startswith(f"{new.path}/") or f"{new.path}/".startswith(f"{old.path}/")):
+                yield f"{prefix}: overlapping paths: {new} with {old}"
+        earlier.append(new)

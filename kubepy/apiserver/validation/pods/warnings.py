@@ -6,11 +6,17 @@ from collections.abc import Iterator
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.pods import containers_with_paths
-from kubepy.api.values.names import label_value
+from kubepy.api.values.names import dns1123_label, label_value
+from kubepy.api.values.quantity import Quantity
 from kubepy.apiserver.validation.formats import ip_warnings
 from kubepy.apiserver.validation.pods.scheduling import PREFERRED, REQUIRED
 from kubepy.apiserver.validation.pods.spec import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
+from kubepy.apiserver.validation.pods.volumes import overlapping_paths
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.apiserver.validation import claims
 
 DEPRECATED_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
@@ -28,7 +34,7 @@ DEPRECATED_ANNOTATIONS = {
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
-# The field of a volume, how upstream names it here, and what it says.
+# The field of a volume, its name in upstream's warning, and the warning.
 DEPRECATED_VOLUMES = (
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -44,13 +50,11 @@ NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 
 def warnings_for_pod(pod: Object) -> list[str]:
-    from kubepy.api.values.names import dns1123_label
-
     warnings = []
     if complaints := dns1123_label(pod["metadata"].get("name", "")):
-        why = ("this is used in the Pod's hostname, which can result in surprising behavior; "
-               "a DNS label is recommended")
-        warnings.append(f"metadata.name: {why}: [{' '.join(complaints)}]")
+        detail = ("this is used in the Pod's hostname, which can result in surprising behavior; "
+                  "a DNS label is recommended")
+        warnings.append(f"metadata.name: {detail}: [{' '.join(complaints)}]")
     return warnings + list(_warnings(pod["spec"], annotations_of(pod), "", is_template=False))
 
 
@@ -61,31 +65,30 @@ def warnings_for_template(template: Object, path: str) -> list[str]:
 
 def _warnings(spec: Object, annotations: dict[str, str], prefix: str, *, is_template: bool) -> Iterator[str]:
     path = f"{prefix}spec"
-    yield from _of_placement(spec, path)
-    for key, why in DEPRECATED_ANNOTATIONS.items():
+    yield from _scheduling_warnings(spec, path)
+    for key, detail in DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
-            yield f"{prefix}metadata.annotations[{key}]: {why}"
+            yield f"{prefix}metadata.annotations[{key}]: {detail}"
     if spec.get("volumes"):
-        yield from _of_volumes(spec["volumes"], f"{path}.volumes")
-    yield from _of_lists(spec, path)
-    yield from _of_amounts(spec.get("overhead"), f"{path}.overhead")
-    if annotations:
-        if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
-            yield _use_seccomp_field(SECCOMP_POD, prefix)
+        yield from _volume_warnings(spec["volumes"], f"{path}.volumes")
+    yield from _duplicate_warnings(spec, path)
+    yield from _amount_warnings(spec.get("overhead"), f"{path}.overhead")
+    if SECCOMP_POD in annotations and (spec.get("securityContext") or {}).get("seccompProfile") is None:
+        yield _use_seccomp_field(SECCOMP_POD, prefix)
     for container, at in containers_with_paths(spec, path):
         if annotations:
-            yield from _of_profiles(container, spec, annotations, prefix, is_template=is_template)
+            yield from _profile_warnings(container, spec, annotations, prefix, is_template=is_template)
         if resources := container.get("resources"):
             for name in ("memory", "ephemeral-storage"):
                 for field in ("limits", "requests"):
-                    given = resources.get(field) or {}
-                    yield from _of_amounts({name: given[name]} if name in given else None, f"{at}.resources.{field}")
+                    amount = (resources.get(field) or {}).get(name)
+                    yield from _amount_warnings({name: amount}, f"{at}.resources.{field}")
         if len(container.get("env") or ()) > 1:
-            yield from _of_env(container["env"], f"{at}.env")
-    yield from _of_ports(spec, path)
+            yield from _env_warnings(container["env"], f"{at}.env")
+    yield from _port_warnings(spec, path)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        why = "must be >= 0; negative values are invalid and will be treated as 1"
-        yield f"{path}.terminationGracePeriodSeconds: {why}"
+        detail = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{path}.terminationGracePeriodSeconds: {detail}"
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         block = affinity.get(kind) or {}
@@ -104,7 +107,7 @@ def _warnings(spec: Object, annotations: dict[str, str], prefix: str, *, is_temp
 # --- placement ----------------------------------------------------------------------------------------------------
 
 
-def _of_placement(spec: Object, path: str) -> Iterator[str]:
+def _scheduling_warnings(spec: Object, path: str) -> Iterator[str]:
     for key in sorted(spec.get("nodeSelector") or ()):
         if key in DEPRECATED_LABELS:
             yield f"{path}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}"
@@ -130,41 +133,34 @@ def node_term_warnings(term: Object, path: str, *, check_values: bool = False) -
         if key in DEPRECATED_LABELS:
             yield f"{at}.key: {key} is {DEPRECATED_LABELS[key]}"
         for position, value in enumerate(expression.get("values") or () if check_values else ()):
-            yield from (f"{at}.values[{position}]: {value} is invalid, {why}" for why in label_value(value))
+            yield from (f"{at}.values[{position}]: {value} is invalid, {detail}" for detail in label_value(value))
 
 
 # --- lists --------------------------------------------------------------------------------------------------------
 
 
-def _of_lists(spec: Object, path: str) -> Iterator[str]:
-    seen: set[str] = set()
-    for index, alias in enumerate(spec.get("hostAliases") or ()):
-        if alias.get("ip", "") in seen:
-            yield f'{path}.hostAliases[{index}].ip: duplicate ip {quote(alias.get("ip", ""))}'
-        seen.add(alias.get("ip", ""))
-    names: set[str] = set()
-    secrets = spec.get("imagePullSecrets") or ()
-    for index, secret in enumerate(secrets):
-        if secret.get("name", "") in names:
-            yield f'{path}.imagePullSecrets[{index}].name: duplicate name {quote(secret.get("name", ""))}'
-        names.add(secret.get("name", ""))
-    for index, secret in enumerate(secrets):
-        if not secret.get("name"):
+def _duplicate_warnings(spec: Object, path: str) -> Iterator[str]:
+    addresses = [alias.get("ip", "") for alias in spec.get("hostAliases") or ()]
+    for index, address in enumerate(addresses):
+        if address in addresses[:index]:
+            yield f"{path}.hostAliases[{index}].ip: duplicate ip {quote(address)}"
+    names = [secret.get("name", "") for secret in spec.get("imagePullSecrets") or ()]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield f"{path}.imagePullSecrets[{index}].name: duplicate name {quote(name)}"
+    for index, name in enumerate(names):
+        if not name:
             yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
 
 
-def _of_volumes(volumes: list[Object], path: str) -> Iterator[str]:
+def _volume_warnings(volumes: list[Object], path: str) -> Iterator[str]:
     for index, volume in enumerate(volumes):
-        for kind, shown, why in DEPRECATED_VOLUMES:
+        for kind, shown, detail in DEPRECATED_VOLUMES:
             if volume.get(kind) is not None:
-                yield f"{path}[{index}].{shown}: {why}"
+                yield f"{path}[{index}].{shown}: {detail}"
         if (template := (volume.get("ephemeral") or {}).get("volumeClaimTemplate")) is not None:
-            from kubepy.apiserver.validation.claims import claim_spec_warnings
-
             at = f"{path}[{index}].ephemeral.volumeClaimTemplate.spec"
-            yield from claim_spec_warnings(template.get("spec") or {}, at)
-    from kubepy.apiserver.validation.pods.volumes import overlapping_paths
-
+            yield from claims.claim_spec_warnings(template.get("spec") or {}, at)
     yield from overlapping_paths(volumes)
 
 
@@ -175,7 +171,7 @@ def _use_seccomp_field(key: str, prefix: str) -> str:
     return f'{prefix}metadata.annotations[{key}]: non-functional in v1.27+; use the "seccompProfile" field instead'
 
 
-def _of_profiles(container: Object, spec: Object, annotations: dict[str, str], prefix: str, *,
+def _profile_warnings(container: Object, spec: Object, annotations: dict[str, str], prefix: str, *,
                  is_template: bool) -> Iterator[str]:
     context, name = container.get("securityContext") or {}, container.get("name", "")
     if SECCOMP_CONTAINER + name in annotations and context.get("seccompProfile") is None:
@@ -189,7 +185,7 @@ def _of_profiles(container: Object, spec: Object, annotations: dict[str, str], p
 
 
 def _profile_of_annotation(annotation: str) -> Object | None:
-    """``ApparmorFieldForAnnotation``."""
+    """Return the field for an AppArmor annotation, None for an invalid one (``ApparmorFieldForAnnotation``)."""
     if annotation == "unconfined":
         return {"type": "Unconfined"}
     if annotation == "runtime/default":
@@ -198,51 +194,45 @@ def _profile_of_annotation(annotation: str) -> Object | None:
     return {"localhostProfile": local, "type": "Localhost"} if local != annotation and local else None
 
 
-def _of_amounts(amounts: Object | None, path: str) -> Iterator[str]:
-    """Bytes come whole."""
+def _amount_warnings(amounts: Object | None, path: str) -> Iterator[str]:
+    """Warn of amounts that are no whole number of bytes."""
     for name in ("memory", "ephemeral-storage"):
         amount = (amounts or {}).get(name)
-        if amount is not None and amount[-1:] in "mun":
-            from kubepy.api.values.quantity import Quantity
-
-            if Quantity.parse(amount).milli_value() % 1000:
-                yield f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an integer"
+        if amount is not None and amount[-1:] in "mun" and Quantity.parse(amount).milli_value() % 1000:
+            yield f"{path}[{name}]: fractional byte value {quote(amount)} is invalid, must be an integer"
 
 
-def _of_env(variables: list[Object], path: str) -> Iterator[str]:
-    """A second definition is fine only if it refers to the first."""
-    seen: set[str] = set()
+def _env_warnings(variables: list[Object], path: str) -> Iterator[str]:
+    """Warn of a second definition of a variable, unless it refers to the first."""
+    names: set[str] = set()
     for index, variable in enumerate(variables):
         name, value = variable.get("name", ""), variable.get("value", "")
         reference = f"$({name})"
         hides = variable.get("valueFrom") is not None or value == reference or reference not in value
-        if name in seen and hides:
+        if name in names and hides:
             yield f"{path}[{index}]: hides previous definition of {quote(name)}, which may be dropped when using apply"
-        seen.add(name)
+        names.add(name)
 
 
-def _of_ports(spec: Object, path: str) -> Iterator[str]:
+def _port_warnings(spec: Object, path: str) -> Iterator[str]:
     ports = [(port, f"{at}.ports[{index}]") for container, at in containers_with_paths(spec, path)
              for index, port in enumerate(container.get("ports") or ())]
     earlier: dict[tuple[int, str], list[tuple[Object, str]]] = {}
     for port, at in ports:
         if port.get("hostIP") and not port.get("hostPort"):
-            yield f"{at}: hostIP set without hostPort: {_go_port(port)}"
+            shown = (f"{{Name:{port.get('name', '')} HostPort:0 ContainerPort:{port.get('containerPort', 0)} "
+                     f"Protocol:{port.get('protocol', '')} HostIP:{port['hostIP']}}}")
+            yield f"{at}: hostIP set without hostPort: {shown}"
         same = earlier.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
         for other, other_at in same:
-            if how := _conflict(port, other):
-                yield f"{at}: {how} port definition with {other_at}"
+            if conflict := _conflict(port, other):
+                yield f"{at}: {conflict} port definition with {other_at}"
         same.append((port, at))
     names: dict[str, str] = {}
     for port, at in ports:
         if (name := port.get("name", "")) and (other_at := names.setdefault(name, at)) != at:
             yield (f"{at}: duplicate port name {quote(name)} with {other_at}, services and probes that select ports "
                    f"by name will use {other_at}")
-
-
-def _go_port(port: Object) -> str:
-    return (f"{{Name:{port.get('name', '')} HostPort:0 ContainerPort:{port.get('containerPort', 0)} "
-            f"Protocol:{port.get('protocol', '')} HostIP:{port['hostIP']}}}")
 
 
 def _conflict(port: Object, other: Object) -> str:

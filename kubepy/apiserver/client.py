@@ -33,10 +33,10 @@ from kubepy.apiserver.request import (
 from kubepy.apiserver.server import RequestScope, Server
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.lazy import lazy_imports
-from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot, Store
+from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
 if TYPE_CHECKING:
-    from kubepy.storage import Transaction  # which commands that only read do not load
+    from kubepy.storage import Store, Transaction
 
 with lazy_imports():
     from kubepy.apiserver.managedfields import tracking

@@ -13,12 +13,13 @@ from kubepy.api.errors import AlreadyExists
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
+from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.server import Server
-from kubepy.apiserver.strategies import strategy_for
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.strategies import Strategy
 from kubepy.lazy import lazy_imports
-from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
+from kubepy.storage import FolderError, Key, NoClusterError, Problem
 from kubepy.storage.folder.paths import encode, path_of
+from kubepy.storage.folder.store import FolderStore
 
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
@@ -45,7 +46,7 @@ class Cluster:
     """A state folder that is open. Made by :meth:`open`; everything is lazy, so that opening costs next to nothing."""
 
     def __init__(self, folder: Path | str, lock_timeout: float) -> None:
-        self.store = Store(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
+        self.store = FolderStore(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
                            now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
         settings = self.store.settings()
         self.clock = Clock(_fixed_time(settings))
@@ -73,7 +74,7 @@ class Cluster:
     @classmethod
     def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> Cluster:
         """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises FolderError."""
-        Store.initialize(folder, settings)
+        FolderStore.initialize(folder, settings)
         cluster = cls(folder, lock_timeout)
         cluster.bootstrap()
         return cluster
@@ -82,8 +83,8 @@ class Cluster:
     def begin(cls, folder: Path | str) -> None:
         """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`. Raises FolderError."""
         if not os.path.exists(os.path.join(folder, "kubepy.yaml")):
-            Store.initialize(folder, {})
-        store = Store(folder)
+            FolderStore.initialize(folder, {})
+        store = FolderStore(folder)
         store.set_meta(UNFINISHED, "yes")
         store.close()
 
@@ -141,7 +142,7 @@ class Cluster:
         return handwritten.removed(key, obj, now)
 
     def _new_strategy(self, resource: Resource) -> Strategy:
-        return strategy_for(resource, lambda resource: self.client.get(CRDS, resource.key))
+        return new_strategy(resource, lambda resource: self.client.get(CRDS, resource.key))
 
     def _custom_resources(self) -> Iterator[Resource]:
         for definition in self.client.list(CRDS).items:

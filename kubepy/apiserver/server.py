@@ -15,7 +15,7 @@ from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.request import Request
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.storage import Key
 

@@ -60,7 +60,7 @@ class CanIOptions(Options):
 
 
 @command("can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]", CanIOptions, examples="""
-# Whether deployments may be made
+# Check whether deployments may be created
 kubepy auth can-i create deployments
 
 # Everything that is allowed
@@ -71,7 +71,13 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
 
     It always is: nothing here asks for permissions, whatever roles and bindings say."""
     if options.list:
-        _list_allowed(factory, options)
+        if options.args:
+            raise CliError("list option must be specified with no arguments")
+        if options.quiet or options.all_namespaces or options.subresource:
+            raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
+        factory.require_cluster()
+        headers = [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
+        factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
         return
     if len(options.args) != 2:
         raise CliError("you must specify two arguments: verb resource or verb resource/resourceName.\n"
@@ -88,16 +94,6 @@ def can_i(factory: Factory, options: CanIOptions) -> None:
     factory.require_cluster()
     if not options.quiet:
         factory.print("yes")
-
-
-def _list_allowed(factory: Factory, options: CanIOptions) -> None:
-    if options.args:
-        raise CliError("list option must be specified with no arguments")
-    if options.quiet or options.all_namespaces or options.subresource:
-        raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
-    factory.require_cluster()
-    headers = [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
-    factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
 
 
 def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: str) -> None:
@@ -122,7 +118,7 @@ def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: s
 
 
 @command("whoami", PrintFlags, examples="""
-# The user that requests are made by
+# Print the user that requests are made as
 kubepy auth whoami
 
 # As another user
@@ -179,7 +175,7 @@ class ReconcileResult(NamedTuple):
 # Give roles and bindings what a file describes
 kubepy auth reconcile -f rbac.yaml
 
-# And take away what it does not
+# Also remove rules and subjects that the file does not have
 kubepy auth reconcile -f rbac.yaml --remove-extra-permissions --remove-extra-subjects
 """)
 def reconcile(factory: Factory, options: ReconcileOptions) -> None:

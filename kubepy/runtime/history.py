@@ -22,7 +22,7 @@ with lazy_imports():
     from kubepy.api import types
     from kubepy.api.patches import documents
     from kubepy.api.schema import openapi
-    from kubepy.apiserver.defaults import apps as defaults
+    from kubepy.apiserver.defaults import workloads as defaults
 
 if TYPE_CHECKING:
     from kubepy.api.typed import ControllerRevision

@@ -101,6 +101,10 @@ class Informers:
             return [space[name] for name in sorted(space)]
         return [spaces[namespace][name] for namespace in sorted(spaces) for name in sorted(spaces[namespace])]
 
+    def count(self, resource: str) -> int:
+        """Return the number of objects of a resource."""
+        return sum(len(space) for space in self._objects.get(resource, {}).values())
+
     def lister(self, resource: TypedResource[ObjectT]) -> Lister[ObjectT]:
         return Lister(self, resource)
 

@@ -52,7 +52,7 @@ _TYPE_WORDS = frozenset(("bool", "int", "uint", "double", "string", "bytes", "li
                          "optional_type", *TYPE_NAMES.values()))
 
 
-class Resolution(NamedTuple):
+class ResolvedCall(NamedTuple):
     """The function of a call, and its overloads that accept the types of the arguments."""
 
     name: str
@@ -65,7 +65,7 @@ class Checked(NamedTuple):
 
     node: Node
     types: Mapping[int, Type]
-    calls: Mapping[int, Resolution]
+    calls: Mapping[int, ResolvedCall]
 
 
 class Compiled(NamedTuple):
@@ -120,7 +120,7 @@ class _Checker(NodeVisitor[Variables, Type]):
         self.literal_problems: list[tuple[int, str]] = []  # reported if there are no other problems
         self.names: set[str] = set()
         self.types: dict[int, Type] = {}
-        self.calls: dict[int, Resolution] = {}
+        self.calls: dict[int, ResolvedCall] = {}
         self._globals = variables
 
     def _fail(self, at: int, message: str) -> Type:
@@ -217,7 +217,7 @@ class _Checker(NodeVisitor[Variables, Type]):
         fitting = [(overload, result) for overload in OVERLOADS[name]
                    if overload.is_member == is_member and (result := _result(overload, args)) is not None]
         results = [result for _, result in fitting]
-        self.calls[id(node)] = Resolution(name, [overload for overload, _ in fitting], is_member)
+        self.calls[id(node)] = ResolvedCall(name, [overload for overload, _ in fitting], is_member)
         if not results:
             shown = ", ".join(map(str, args[is_member:]))
             applied = f"{args[0]}.({shown})" if is_member else f"({shown})"

@@ -62,17 +62,17 @@ _NOTHING_YET = Range(MAX, 0)  # the union with any range is that range
 _ONE = fixed(1)
 
 
-class Entry(NamedTuple):
+class EntrySizes(NamedTuple):
     """The sizes of the keys (of a list: 1) and of the values in a list or map that an expression makes."""
 
     key: Range
     value: Range
     is_list: bool
 
-    def union(self, other: Entry | None) -> Entry | None:
+    def union(self, other: EntrySizes | None) -> EntrySizes | None:
         if other is None:
             return None
-        return Entry(self.key.union(other.key), self.value.union(other.value), self.is_list)
+        return EntrySizes(self.key.union(other.key), self.value.union(other.value), self.is_list)
 
 
 class Estimate(NamedTuple):
@@ -81,7 +81,7 @@ class Estimate(NamedTuple):
     cost: Range
     size: Range | None
     shape: Shape | None
-    entry: Entry | None
+    entry: EntrySizes | None
     type: Type
     node: Node | None = None
 
@@ -95,7 +95,7 @@ class Local(NamedTuple):
 
     shape: Shape | None
     size: Range | None = None
-    entry: Entry | None = None
+    entry: EntrySizes | None = None
 
 
 Locals = Mapping[str, Local]
@@ -150,7 +150,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
             size = _ONE
         return otherwise if size is None else size
 
-    def _made(self, cost: Range, node: Node, size: Range | None = None, entry: Entry | None = None) -> Estimate:
+    def _made(self, cost: Range, node: Node, size: Range | None = None, entry: EntrySizes | None = None) -> Estimate:
         """Return the estimate of a value that no path leads to."""
         type = self._type(node)
         return Estimate(cost, self._size(None, type) if size is None else size, None, entry, type, node)
@@ -181,13 +181,14 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
 
     def visit_list(self, node: ListLiteral, scope: Locals) -> Estimate:
         items = [self.visit(item, scope) for item in node.items]
-        entry = Entry(_ONE, _union(item.any_size for item in items), is_list=True)
+        entry = EntrySizes(_ONE, _union(item.any_size for item in items), is_list=True)
         return self._made(fixed(LIST_COST).plus(*(item.cost for item in items)), node, fixed(len(items)), entry)
 
     def visit_map(self, node: MapLiteral, scope: Locals) -> Estimate:
         keys = [self.visit(key, scope) for key, _, _ in node.entries]
         values = [self.visit(value, scope) for _, value, _ in node.entries]
-        entry = Entry(_union(key.any_size for key in keys), _union(value.any_size for value in values), is_list=False)
+        entry = EntrySizes(_union(key.any_size for key in keys), _union(value.any_size for value in values),
+                           is_list=False)
         cost = fixed(MAP_COST).plus(*(estimate.cost for estimate in (*keys, *values)))
         return self._made(cost, node, fixed(len(keys)), entry)
 
@@ -278,7 +279,7 @@ class _Estimator(NodeVisitor[Locals, Estimate]):
                 local = inner[node.variables[0]]
                 type = next(iter(self._type(node).params), DYN)
                 size = self._size(local.shape, type, local.size) or ANY_SIZE
-            entry = Entry(_ONE, Range(0, size.most), is_list=True)
+            entry = EntrySizes(_ONE, Range(0, size.most), is_list=True)
         return self._made(cost, node, over.any_size, entry)
 
     def _variables(self, node: Macro, over: Estimate) -> dict[str, Local]:

@@ -25,7 +25,7 @@ RULES = "x-kubernetes-validations"
 ABSENT = object()  # stands for a missing old value
 
 
-class Rule(NamedTuple):
+class ValidationRule(NamedTuple):
     """A compiled rule; ``message`` is its messageExpression."""
 
     source: Object
@@ -66,7 +66,7 @@ class _Stopped(Exception):
         self.errors = errors
 
 
-def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> Rule | RuleProblem:
+def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> ValidationRule | RuleProblem:
     """Compile a rule of a schema and its messageExpression."""
     own = type_of_schema(schema, is_root=is_root) or DYN
     old = optional_of(own) if source.get("optionalOldSelf") else own
@@ -85,7 +85,7 @@ def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> Ru
             return RuleProblem("messageExpression", f"messageExpression compilation failed: {error}")
         if message.type not in (STRING, DYN):
             return RuleProblem("messageExpression", "messageExpression must evaluate to a string")
-    return Rule(source, expression, message)
+    return ValidationRule(source, expression, message)
 
 
 class RuleSet:
@@ -93,7 +93,7 @@ class RuleSet:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._compiled: dict[tuple[int, int, bool], Rule | RuleProblem] = {}
+        self._compiled: dict[tuple[int, int, bool], ValidationRule | RuleProblem] = {}
 
     def validate(self, obj: Object, old: Any = ABSENT) -> list[FieldError]:
         """Return the errors of the rules of the schema and of all its parts. ``old``: the object that is replaced."""
@@ -189,7 +189,7 @@ class RuleSet:
             yield from _refuse(rule, value, scope, at, kind)
 
 
-def _refuse(rule: Rule, value: Any, scope: dict[str, Any], place: Place, kind: str) -> Iterator[FieldError]:
+def _refuse(rule: ValidationRule, value: Any, scope: dict[str, Any], place: Place, kind: str) -> Iterator[FieldError]:
     """Yield the error of a value for which a rule does not hold; none of an unchanged one. Raises _Stopped."""
     is_reported = rule.is_transition or not place.is_unchanged
     detail = rule.text if rule.source.get("message") else f"failed rule: {rule.text}"
@@ -223,7 +223,7 @@ def _key(item: Object, keys: Any) -> tuple[str, ...]:
     return tuple(str(item.get(key)) for key in keys)
 
 
-def _failure(error: CelError, rule: Rule) -> str:
+def _failure(error: CelError, rule: ValidationRule) -> str:
     if str(error).startswith("no such overload"):
         return (f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: "
                 f"{rule.text}")

@@ -15,10 +15,14 @@ from kubepy.api.errors import FieldError, invalid_value
 from kubepy.api.meta import Object, controller_of, labels_of
 from kubepy.api.values.gonumbers import int_or_none
 from kubepy.apiserver.server import Attributes
+from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.api.objects.podsecurity import LevelVersion
+
+with lazy_imports():
+    from kubepy.api.objects import podsecurity
 
 PREFIX = "pod-security.kubernetes.io/"
 MODES = ("enforce", "audit", "warn")
@@ -43,29 +47,26 @@ class Policy(NamedTuple):
 
 def policy_of(labels: Mapping[str, str]) -> Policy:
     """A label that cannot be read enforces the strictest, and warns of nothing; warnings follow what is enforced."""
-    from kubepy.api.objects.podsecurity import LEVELS, LevelVersion
-
     wrong: list[FieldError] = []
     found = {mode: _level_version(labels, mode, wrong) for mode in MODES}
     enforce, warn = found["enforce"], found["warn"]
-    is_enforced = labels.get(f"{PREFIX}enforce") in LEVELS
+    is_enforced = labels.get(f"{PREFIX}enforce") in podsecurity.LEVELS
     if f"{PREFIX}warn" not in labels and is_enforced and enforce.level != "privileged":
-        warn = LevelVersion(enforce.level, warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor)
+        minor = warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor
+        warn = podsecurity.LevelVersion(enforce.level, minor)
     return Policy(enforce, warn, wrong)
 
 
-def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]) -> LevelVersion:
-    from kubepy.api.objects.podsecurity import LEVELS, LevelVersion
-
+def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]) -> podsecurity.LevelVersion:
     level = labels.get(PREFIX + mode, "privileged")
-    if level not in LEVELS:
-        wrong.append(_wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(LEVELS)}"))
+    if level not in podsecurity.LEVELS:
+        wrong.append(_wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(podsecurity.LEVELS)}"))
         level = "restricted" if mode == "enforce" else "privileged"
     version = labels.get(f"{PREFIX}{mode}-version", "latest")
     found = _VERSION.fullmatch(version)
     if found is None and version != "latest":
         wrong.append(_wrong(f"{PREFIX}{mode}-version", version, 'must be "latest" or "v1.x"'))
-    return LevelVersion(level, int_or_none(found[1]) if found else None)
+    return podsecurity.LevelVersion(level, int_or_none(found[1]) if found else None)
 
 
 def _wrong(label: str, value: str, why: str) -> FieldError:
@@ -91,10 +92,8 @@ def check_pod(attributes: Attributes) -> None:
     policy = _policy_around(attributes)
     if policy is None or (attributes.old is not None and not _changes_containers(attributes.obj, attributes.old)):
         return
-    from kubepy.api.objects.podsecurity import violations
-
     metadata, spec = attributes.obj["metadata"], attributes.obj["spec"]
-    if found := violations(policy.enforce, metadata, spec):
+    if found := podsecurity.violations(policy.enforce, metadata, spec):
         raise attributes.forbidden(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, found))}')
     _warn(attributes, policy, metadata, spec)
 
@@ -109,9 +108,7 @@ def _changes_containers(pod: Object, old: Object) -> bool:
 
 
 def _warn(attributes: Attributes, policy: Policy, metadata: Object, spec: Object) -> None:
-    from kubepy.api.objects.podsecurity import violations
-
-    if found := violations(policy.warn, metadata, spec):
+    if found := podsecurity.violations(policy.warn, metadata, spec):
         attributes.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, found))}')
 
 
@@ -141,20 +138,16 @@ def check_namespace(attributes: Attributes) -> None:
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
-    from kubepy.api.objects.podsecurity import LEVELS
-
     if new == old or new.level == "privileged":
         return False
-    return new.minor != old.minor or LEVELS.index(new.level) > LEVELS.index(old.level)
+    return new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(old.level)
 
 
 def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable[str]:
-    from kubepy.api.objects.podsecurity import violations
-
     pods = _one_of_each_controller_first(attributes.transaction.list("pods", attributes.name))
     names: dict[str, list[str]] = {}
     for pod in pods[:MAX_PODS]:
-        found = violations(enforce, pod["metadata"], pod["spec"])
+        found = podsecurity.violations(enforce, pod["metadata"], pod["spec"])
         if found:
             names.setdefault(", ".join(one.reason for one in found), []).append(pod["metadata"]["name"])
     if len(pods) > MAX_PODS:

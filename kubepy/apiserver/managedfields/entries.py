@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 
 from kubepy.api import errors
 from kubepy.apiserver.managedfields.fieldpath import Fields, Path, from_fields_v1, path_text, to_fields_v1
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import goformat
 
 APPLY, UPDATE = "Apply", "Update"
 Entry = dict[str, Any]
@@ -25,11 +29,9 @@ class Manager(NamedTuple):
 
     def __str__(self) -> str:
         """As conflicts name it."""
-        from kubepy.api.values.goformat import quote
-
-        text = quote(self.name)
+        text = goformat.quote(self.name)
         if self.subresource:
-            text += f" with subresource {quote(self.subresource)}"
+            text += f" with subresource {goformat.quote(self.subresource)}"
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 

@@ -35,6 +35,10 @@ from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields
 from kubepy.apiserver.managedfields.stamps import is_stamp, is_whole, stamp, unset
 from kubepy.apiserver.managedfields.typed import TypedError, compare, path_at
 from kubepy.apiserver.managedfields.updater import STRIPPED, Write, update, without
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import types
 
 CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
 STATUS = fields_path("status")
@@ -229,10 +233,8 @@ def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:
 
 def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fields:
     """What an object has beyond an empty one of its kind. Raises TypedError."""
-    from kubepy.api.types import decode as decode_object
-
     kind = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
-    empty = {**kind, "metadata": {}} if resource.custom else decode_object(kind).object
+    empty = {**kind, "metadata": {}} if resource.custom else types.decode(kind).object
     changes = compare(empty, bare(obj), schema)
     ignored = _UNTRACKED if resource.key == "pods" else ()
     return without((changes.added | changes.modified) - STRIPPED, ignored)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, clone
-from kubepy.apiserver import admission
 from kubepy.apiserver.managedfields.stamps import added, stamp
+from kubepy.apiserver.requests import admission
 from kubepy.apiserver.requests.decoding import decode_request, drop_duplicate_owners, match_namespace
 from kubepy.apiserver.server import Attributes, RequestScope
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.validation.metadata import (
     validate_kube_finalizers,
     validate_object_meta,
@@ -55,7 +55,7 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     metadata = new["metadata"]
     for field in _SYSTEM_FIELDS:
         metadata.pop(field, None)
-    admission.admit_creation(Attributes(scope, new))
+    admission.admit(Attributes(scope, new))
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = _generate_name(scope, metadata["generateName"])
     strategy, server = scope.strategy, scope.server
@@ -72,7 +72,7 @@ def create_decoded(scope: RequestScope, new: Object, managed_fields: Callable[[]
     server.warn_all(strategy.warnings_on_create(new))
     scope = scope.with_name(metadata["name"])
     attributes = Attributes(scope, new)
-    admission.validate_creation(attributes)
+    admission.validate(attributes)
     charges = admission.charge_quotas(attributes)
     stored = scope.transaction.create(scope.key, new)
     scope.transaction.charge(charges)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from kubepy.api import errors
 from kubepy.api.clock import format_time, later, parse_time
 from kubepy.api.meta import FOREGROUND, ORPHAN, Object
-from kubepy.apiserver import admission
 from kubepy.apiserver.request import DeleteOptions
+from kubepy.apiserver.requests import admission
 from kubepy.apiserver.server import Attributes, RequestScope
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.strategies import Strategy
 
 POLICIES = ("Foreground", "Background", "Orphan")
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -36,10 +36,10 @@ def delete(scope: RequestScope) -> Object:
     Raises NotFound, Conflict (preconditions), Forbidden, Invalid.
     """
     options, transaction, now = scope.request.delete_options, scope.transaction, scope.server.clock.now()
-    admission.admit_deletion(scope)
+    admission.check_deletion(scope)
     old = transaction.require(scope.key)
     _check_options(scope, old, options)
-    admission.validate_deletion(Attributes(scope, old))
+    admission.check_policies(Attributes(scope, old), "DELETE")
     if scope.resource.key == "namespaces" and (kept := namespace_kept(old, options, now)) is not None:
         return transaction.update(scope.key, kept, old)
     state = _begin_cleanup(old, now) if scope.resource.key == CRDS else old

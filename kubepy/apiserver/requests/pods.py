@@ -11,8 +11,8 @@ from kubepy.api.meta import Object, clone, labels_of
 from kubepy.api.objects.pods import get_condition, is_pod_ready, set_condition
 from kubepy.api.scheme import GroupVersionResource
 from kubepy.api.selectors import SelectorError, from_label_selector
-from kubepy.apiserver.admission import check_namespace
 from kubepy.apiserver.request import Request
+from kubepy.apiserver.requests.admission import check_namespace
 from kubepy.apiserver.requests.deletion import delete
 from kubepy.apiserver.requests.updating import replace
 from kubepy.apiserver.server import Attributes, RequestScope

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kubepy.api import errors
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver import admission
 from kubepy.apiserver.request import CreateOptions
+from kubepy.apiserver.requests import admission
 from kubepy.apiserver.requests.creation import create
 from kubepy.apiserver.requests.decoding import (
     check_subresource,
@@ -16,7 +16,7 @@ from kubepy.apiserver.requests.decoding import (
     match_namespace,
 )
 from kubepy.apiserver.server import Attributes, RequestScope
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.metadata import (
     validate_common,
     validate_kube_finalizers,
@@ -88,7 +88,7 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
         managed_fields = _tracked(scope, new, old)
     _check_version(scope, new, old)
     attributes = Attributes(scope, new, old)
-    admission.admit_update(attributes)
+    admission.admit(attributes)
     if not subresource:
         strategy.begin_update(new, old, scope.transaction.list)
     _prepare(strategy, new, old, subresource)
@@ -96,7 +96,7 @@ def replace(scope: RequestScope, new: Object, old: Object, managed_fields: list[
     if problems := validation_errors(strategy, new, old, subresource):
         raise errors.invalid(strategy.resource.qualified_kind, metadata.get("name", ""), problems)
     server.warn_all(strategy.warnings_on_update(new, old))
-    admission.validate_update(attributes)
+    admission.validate(attributes)
     charges = admission.charge_quotas(attributes)
     restore(metadata, old["metadata"], "managedFields")
     if managed_fields:

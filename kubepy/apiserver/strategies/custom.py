@@ -14,11 +14,15 @@ from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_li
 from kubepy.api.schema.validating import validate
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, decode
-from kubepy.apiserver.strategies.strategy import ListObjects, Strategy
+from kubepy.apiserver.strategies import ListObjects, Strategy
 from kubepy.apiserver.validation.custom import finalizer_warnings, validate_count, validate_embedded, validate_selector
+from kubepy.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from kubepy.api.cel.rules import RuleSet
+    pass
+
+with lazy_imports():
+    from kubepy.api.cel import rules
 
 _BLOCKING = ("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
              "FieldValueTypeInvalid")
@@ -161,13 +165,11 @@ def _content(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key != "metadata"}
 
 
-def _rules_of(schema: Mapping[str, Any]) -> RuleSet | None:
+def _rules_of(schema: Mapping[str, Any]) -> rules.RuleSet | None:
     """The rules of a schema; nearly none has any, and the language is only loaded for those that do."""
     if "x-kubernetes-validations" not in str(schema):
         return None
-    from kubepy.api.cel.rules import RuleSet
-
-    return RuleSet(schema)
+    return rules.RuleSet(schema)
 
 
 def _schema_of(version: Object) -> Mapping[str, Any]:

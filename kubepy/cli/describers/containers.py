@@ -27,7 +27,19 @@ def containers(writer: PrefixWriter, title: str, containers: list[Object], *, in
 
 
 def _container(writer: PrefixWriter, container: Object, status: Object | None, field_value: FieldValue | None) -> None:
-    _image_and_ports(writer, container, status)
+    if status is not None:
+        writer.field(2, "Container ID", status.get("containerID", ""))
+    writer.field(2, "Image", container.get("image", ""))
+    if status is not None:
+        writer.field(2, "Image ID", status.get("imageID", ""))
+    for name, key in (("Port", "containerPort"), ("Host Port", "hostPort")):
+        text = ", ".join(f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
+                         + (f" ({port['name']})" if port.get("name") else "") for port in container.get("ports") or [])
+        writer.field(2, f"{name}s" if "," in text else name, text or "<none>")
+    if profile := container.get("securityContext", {}).get("seccompProfile"):
+        writer.field(2, "SeccompProfile", profile["type"])
+        if profile["type"] == "Localhost":
+            writer.field(3, "LocalhostProfile", profile["localhostProfile"])
     for name, words in (("Command", container.get("command")), ("Args", container.get("args"))):
         if words:
             writer.line(2, f"{name}:")
@@ -45,22 +57,6 @@ def _container(writer: PrefixWriter, container: Object, status: Object | None, f
             writer.field(2, name, probe_text(container[key]))
     _environment(writer, container, field_value)
     _mounts(writer, container)
-
-
-def _image_and_ports(writer: PrefixWriter, container: Object, status: Object | None) -> None:
-    if status is not None:
-        writer.field(2, "Container ID", status.get("containerID", ""))
-    writer.field(2, "Image", container.get("image", ""))
-    if status is not None:
-        writer.field(2, "Image ID", status.get("imageID", ""))
-    for name, key in (("Port", "containerPort"), ("Host Port", "hostPort")):
-        text = ", ".join(f"{port.get(key, 0)}/{port.get('protocol', 'TCP')}"
-                         + (f" ({port['name']})" if port.get("name") else "") for port in container.get("ports") or [])
-        writer.field(2, f"{name}s" if "," in text else name, text or "<none>")
-    if profile := container.get("securityContext", {}).get("seccompProfile"):
-        writer.field(2, "SeccompProfile", profile["type"])
-        if profile["type"] == "Localhost":
-            writer.field(3, "LocalhostProfile", profile["localhostProfile"])
 
 
 def _state(writer: PrefixWriter, name: str, state: Object) -> None:
@@ -94,26 +90,22 @@ def resources(writer: PrefixWriter, requirements: Object | None, level: int) -> 
 
 def probe_text(probe: Object) -> str:
     """Format a probe (``DescribeProbe``)."""
-    attributes = (f"delay={probe.get('initialDelaySeconds', 0)}s timeout={probe.get('timeoutSeconds', 0)}s"
-                  f" period={probe.get('periodSeconds', 0)}s #success={probe.get('successThreshold', 0)}"
-                  f" #failure={probe.get('failureThreshold', 0)}")
-    return f"{_probe_action(probe)} {attributes}"
-
-
-def _probe_action(probe: Object) -> str:
     if "exec" in probe:
-        return f"exec {go_value(probe['exec'].get('command') or [])}"
-    if http := probe.get("httpGet"):
-        host = http.get("host", "")
+        action = f"exec {go_value(probe['exec'].get('command') or [])}"
+    elif http := probe.get("httpGet"):
+        host, path = http.get("host", ""), http.get("path", "")
         host = f"[{host}]" if ":" in host else host
-        path = http.get("path", "")
         slash = "" if path.startswith("/") or not path else "/"
-        return f"http-get {http.get('scheme', '').lower()}://{host}:{http['port']}{slash}{path}"
-    if tcp := probe.get("tcpSocket"):
-        return f"tcp-socket {tcp.get('host', '')}:{tcp['port']}"
-    if grpc := probe.get("grpc"):
-        return f"grpc <pod>:{grpc['port']} {grpc.get('service', '')}"
-    return "unknown"
+        action = f"http-get {http.get('scheme', '').lower()}://{host}:{http['port']}{slash}{path}"
+    elif tcp := probe.get("tcpSocket"):
+        action = f"tcp-socket {tcp.get('host', '')}:{tcp['port']}"
+    elif grpc := probe.get("grpc"):
+        action = f"grpc <pod>:{grpc['port']} {grpc.get('service', '')}"
+    else:
+        action = "unknown"
+    return (f"{action} delay={probe.get('initialDelaySeconds', 0)}s timeout={probe.get('timeoutSeconds', 0)}s"
+            f" period={probe.get('periodSeconds', 0)}s #success={probe.get('successThreshold', 0)}"
+            f" #failure={probe.get('failureThreshold', 0)}")
 
 
 def _environment(writer: PrefixWriter, container: Object, field_value: FieldValue | None) -> None:

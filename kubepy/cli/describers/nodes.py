@@ -135,7 +135,16 @@ def _resources(writer: PrefixWriter, obj: Object, context: DescribeContext) -> N
                   for resource in ("cpu", "memory") for pod_amounts in per_pod]
         age = since(pod["metadata"].get("creationTimestamp"), context.now)
         writer.line(1, "\t".join([namespace_of(pod), name_of(pod), "", *shares, age]))
-    _allocated(writer, requests, limits, allocatable)
+    writer.line(0, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)")
+    writer.line(1, "Resource\tRequests\tLimits")
+    writer.line(1, "--------\t--------\t------")
+    huge_pages = sorted(resource for resource in allocatable if resource.startswith("hugepages-"))
+    for resource in ("cpu", "memory", "ephemeral-storage", *huge_pages):
+        whole = allocatable.get(resource, ZERO)
+        shares = [_share(resource, totals.get(resource, ZERO), whole) for totals in (requests, limits)]
+        writer.line(1, "\t".join([resource, *shares]))
+    for resource in sorted(set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge_pages}):
+        writer.line(1, f"{resource}\t{requests.get(resource, ZERO)}\t{limits.get(resource, ZERO)}")
 
 
 NO_PERCENTAGE = -(1 << 63)  # Go's int64(NaN), the percentage of nothing, on x86
@@ -148,17 +157,3 @@ def _share(resource: str, amount: Quantity, whole: Quantity, none: int = 0) -> s
     """
     part, total = (quantity.milli_value() if resource == "cpu" else quantity.value() for quantity in (amount, whole))
     return f"{amount} ({int(part / total * 100) if total else none}%)"
-
-
-def _allocated(writer: PrefixWriter, requests: dict[str, Quantity], limits: dict[str, Quantity],
-               allocatable: dict[str, Quantity]) -> None:
-    writer.line(0, "Allocated resources:\n  (Total limits may be over 100 percent, i.e., overcommitted.)")
-    writer.line(1, "Resource\tRequests\tLimits")
-    writer.line(1, "--------\t--------\t------")
-    huge_pages = sorted(resource for resource in allocatable if resource.startswith("hugepages-"))
-    for resource in ("cpu", "memory", "ephemeral-storage", *huge_pages):
-        whole = allocatable.get(resource, ZERO)
-        shares = [_share(resource, amounts.get(resource, ZERO), whole) for amounts in (requests, limits)]
-        writer.line(1, "\t".join([resource, *shares]))
-    for resource in sorted(set(allocatable) - {"cpu", "memory", "ephemeral-storage", "pods", *huge_pages}):
-        writer.line(1, f"{resource}\t{requests.get(resource, ZERO)}\t{limits.get(resource, ZERO)}")

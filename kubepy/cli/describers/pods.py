@@ -28,7 +28,16 @@ with lazy_imports():
 def pod(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status", {})
     heading(writer, obj)
-    _placement(writer, obj)
+    if "priority" in spec:
+        writer.field(0, "Priority", spec["priority"])
+    for name, key in (("Priority Class Name", "priorityClassName"), ("Runtime Class Name", "runtimeClassName"),
+                      ("Service Account", "serviceAccountName")):
+        if spec.get(key):
+            writer.field(0, name, spec[key])
+    node = spec.get("nodeName")
+    writer.field(0, "Node", f"{node}/{status.get('hostIP', '')}" if node else "<none>")
+    if "startTime" in status:
+        writer.field(0, "Start Time", format_date(status["startTime"]))
     labels_and_annotations(writer, obj)
     _status(writer, obj, context.now)
     writer.field(0, "IP", status.get("podIP", ""))
@@ -57,20 +66,6 @@ def pod(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     tolerations(writer, spec.get("tolerations"))
     spread_constraints(writer, spec.get("topologySpreadConstraints"))
     events(writer, context)
-
-
-def _placement(writer: PrefixWriter, obj: Object) -> None:
-    spec, status = obj["spec"], obj.get("status", {})
-    if "priority" in spec:
-        writer.field(0, "Priority", spec["priority"])
-    for name, key in (("Priority Class Name", "priorityClassName"), ("Runtime Class Name", "runtimeClassName"),
-                      ("Service Account", "serviceAccountName")):
-        if spec.get(key):
-            writer.field(0, name, spec[key])
-    node = spec.get("nodeName")
-    writer.field(0, "Node", f"{node}/{status.get('hostIP', '')}" if node else "<none>")
-    if "startTime" in status:
-        writer.field(0, "Start Time", format_date(status["startTime"]))
 
 
 def _status(writer: PrefixWriter, obj: Object, now: datetime) -> None:

@@ -35,27 +35,23 @@ def volume(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     if "volumeMode" in spec:
         writer.field(0, "VolumeMode", spec["volumeMode"])
     writer.field(0, "Capacity", (spec.get("capacity") or {}).get("storage", "0"))
-    _node_affinity(writer, spec.get("nodeAffinity"))
+    required = (spec.get("nodeAffinity") or {}).get("required")
+    if required is None:
+        writer.line(0, "Node Affinity:\t<none>")
+    else:
+        terms = required.get("nodeSelectorTerms") or []
+        writer.line(0, "Node Affinity:\t")
+        writer.line(1, "Required Terms:\t" + ("" if terms else "<none>"))
+        for index, term in enumerate(terms):
+            requirements = []
+            for expression in term.get("matchExpressions") or []:
+                values = f" [{', '.join(expression['values'])}]" if expression.get("values") else ""
+                requirements.append(f"{expression['key']} {expression['operator'].lower()}{values}")
+            writer.several(2, f"Term {index}", requirements)
     writer.field(0, "Message", obj.get("status", {}).get("message", ""))
     writer.line(0, "Source:")
     volume_source(writer, spec, persistent=True)
     events(writer, context)
-
-
-def _node_affinity(writer: PrefixWriter, affinity: Object | None) -> None:
-    required = (affinity or {}).get("required")
-    if required is None:
-        writer.line(0, "Node Affinity:\t<none>")
-        return
-    terms = required.get("nodeSelectorTerms") or []
-    writer.line(0, "Node Affinity:\t")
-    writer.line(1, "Required Terms:\t" + ("" if terms else "<none>"))
-    for index, term in enumerate(terms):
-        requirements = []
-        for expression in term.get("matchExpressions") or []:
-            values = f" [{', '.join(expression['values'])}]" if expression.get("values") else ""
-            requirements.append(f"{expression['key']} {expression['operator'].lower()}{values}")
-        writer.several(2, f"Term {index}", requirements)
 
 
 def storage_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:

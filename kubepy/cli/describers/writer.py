@@ -12,7 +12,7 @@ from kubepy.cli.runtime.tables import Layout, align, escaped
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.apiserver.printers import duration
+    from kubepy.apiserver import printers as duration
 
 
 class DescribeContext(NamedTuple):
@@ -152,7 +152,8 @@ def events(writer: PrefixWriter, context: DescribeContext) -> None:
         writer.line(0, "Events:\t<none>")
         return
     writer.line(0, "Events:")
-    in_order = sorted(context.events, key=_last_seen)
+    # Events that have only an eventTime, as the scheduler's, come first.
+    in_order = sorted(context.events, key=lambda event: event.get("lastTimestamp") or "")
     writer.line(1, "Type\tReason\tAge\tFrom\tMessage")
     writer.line(1, "----\t------\t----\t----\t-------")  # kubectl has one dash more than Age has letters
     for event in in_order:
@@ -162,11 +163,6 @@ def events(writer: PrefixWriter, context: DescribeContext) -> None:
             message = f"{field_path}: {message}"
         cells = [event.get("type", ""), event.get("reason", ""), event_age(event, context.now), source, message]
         writer.line(1, "\t".join(cells))
-
-
-def _last_seen(event: Object) -> str:
-    """Return when an event was last seen; "" for those with an eventTime only, as the scheduler's."""
-    return event.get("lastTimestamp") or ""
 
 
 def event_age(event: Object, now: datetime) -> str:

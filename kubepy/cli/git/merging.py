@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.patches.elements import same
-from kubepy.apiserver.threeway.objects import Versions, merge_into_ancestor, merge_objects
-from kubepy.apiserver.threeway.values import Side
+from kubepy.apiserver.threeway import Side, Versions, merge_into_ancestor, merge_objects
 from kubepy.cli.errors import CliError, SilentExit
-from kubepy.cli.git.files import ObjectFile, is_handmade, kind_of, object_file_at, read_object, render
+from kubepy.cli.git.files import StateFile, is_handmade, kind_of, read_object, render, state_file_at
 from kubepy.cli.git.repository import run_git
 from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
@@ -25,7 +24,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.storage.folder.manifest import ContentError, parse
 
 with lazy_imports():
-    from kubepy.apiserver.threeway import managers
+    from kubepy.apiserver import threeway
     from kubepy.storage import yaml
 
 MARKER_SIZE = 7
@@ -81,9 +80,9 @@ def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     markers = _marker_style(size, labels)
     is_clean = _merge_lines(texts, ours, markers)
     try:
-        data, conflicts = merge_texts(texts, object_file_at(path), markers, is_ancestor=options.ancestor)
+        data, conflicts = merge_texts(texts, state_file_at(path), markers, is_ancestor=options.ancestor)
     except ContentError as error:
-        factory.say(f"{path or ours}: merged line by line: {error.line}: {error.why}")
+        factory.say(f"{path or ours}: merged line by line: {error.line}: {error.reason}")
         raise SilentExit(0 if is_clean else 1) from None
     _write(ours, data)
     for field in conflicts:
@@ -112,7 +111,7 @@ def _write(path: str, data: bytes) -> None:
 # --- objects ----------------------------------------------------------------------------------------------------------
 
 
-def merge_texts(texts: Texts, file: ObjectFile | None, markers: MarkerStyle, *,
+def merge_texts(texts: Texts, file: StateFile | None, markers: MarkerStyle, *,
                 is_ancestor: bool = False) -> tuple[bytes, list[str]]:
     """Return the merged content, and the fields in conflict. Raises ContentError for a text that holds no object."""
     if file is not None and file.is_managers:
@@ -182,7 +181,7 @@ def _merge_managers(texts: Texts) -> bytes:
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise ContentError(content.line if content else 0, "has no managedFields")
         sides.append(entries)
-    merged = managers.merge_managers(*sides)
+    merged = threeway.merge_managers(*sides)
     return texts.ours if merged == sides[1] else yaml.dump({"managedFields": merged}).encode()
 
 

@@ -1,5 +1,5 @@
-"""Opening ``.kubepy/index.db``: made anew when it is missing, of another version or damaged; in memory where the
-folder cannot be written."""
+"""Open ``.kubepy/index.db``, made anew when it is missing, of another version or damaged; in memory where the folder
+cannot be written."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def find_damage(database: Database) -> Iterator[str]:
             if not _are(str, entry[1:5]) or not is_named or (entry.type == DELETED) != (entry.json is not None):
                 yield f"an entry of the change log has other types: {entry[:5]}"
         for stamp, problem in database.problems().values():
-            if not _are(int, (*stamp, problem.line)) or not isinstance(problem.why, str):
+            if not _are(int, (*stamp, problem.line)) or not isinstance(problem.reason, str):
                 yield "a problem has other types"
         for table in ("meta", "internal"):
             for (name,) in database.connection.execute(f"SELECT name FROM {table}").fetchall():

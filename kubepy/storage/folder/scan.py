@@ -38,7 +38,7 @@ class ResourceDirectory(NamedTuple):
     path: str
 
 
-class ObjectFile(NamedTuple):
+class ScannedFile(NamedTuple):
     """A file at the place of an object, and the stamp of the file of managers beside it ("" without one)."""
 
     directory: ResourceDirectory
@@ -62,17 +62,17 @@ class Listing(NamedTuple):
     files: dict[str, os.stat_result]
     managers: dict[str, os.stat_result]
 
-    def object_file(self, name: str, status: os.stat_result) -> ObjectFile:
+    def object_file(self, name: str, status: os.stat_result) -> ScannedFile:
         """Return a file of the folder with the stamp of its managers' file."""
         managers = self.managers.get(name)
-        return ObjectFile(self.directory, name, status, str(stamp_of(managers)) if managers else "")
+        return ScannedFile(self.directory, name, status, str(stamp_of(managers)) if managers else "")
 
 
 class Obstacle(NamedTuple):
     """A link or file in the place of a folder, or a folder that cannot be read: its path, and the reason."""
 
     path: str
-    why: str
+    reason: str
 
 
 class Obstacles:
@@ -99,7 +99,7 @@ class Obstacles:
             return []
         places = {(row.resource, row.namespace) for row in rows if row.json is not None}
         hiding = {self.before(*place) for place in places}
-        return [obstacle for obstacle in self._by_path.values() if obstacle.why != NO_FOLDER or obstacle in hiding]
+        return [obstacle for obstacle in self._by_path.values() if obstacle.reason != NO_FOLDER or obstacle in hiding]
 
 
 class FolderScan(NamedTuple):
@@ -214,8 +214,8 @@ class _Scanner:
                     if entry.is_dir(follow_symlinks=False):
                         names.append(name)
                     else:
-                        why = LINK if entry.is_symlink() else NO_FOLDER
-                        self.obstacles.append(Obstacle(f"{path}/{entry.name}", why))
+                        reason = LINK if entry.is_symlink() else NO_FOLDER
+                        self.obstacles.append(Obstacle(f"{path}/{entry.name}", reason))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:

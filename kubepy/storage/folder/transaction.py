@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from kubepy.storage.errors import ConflictError, ExistsError, FolderError, MissingError
 from kubepy.storage.folder.access import Access
-from kubepy.storage.folder.commit_files import Commit, Write
+from kubepy.storage.folder.commit_files import Commit, ObjectWrite
 from kubepy.storage.folder.database import DamagedError, Database, LogEntry, Row
 from kubepy.storage.folder.manifest import Decoder, to_json
 from kubepy.storage.folder.paths import is_folder_path, path_of
@@ -16,7 +16,7 @@ from kubepy.storage.folder.scan import Obstacle, Obstacles
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Change, Key, Object, Objects
 
 Changes = list[Change]
-Writes = list[Write]
+Writes = list[ObjectWrite]
 LogEntries = list[LogEntry]
 
 
@@ -33,7 +33,7 @@ class _Entry:
         self.deleted_at = 0  # the revision at which the object before was deleted, if it was
 
 
-class Transaction:
+class FolderTransaction:
     """Changes that become visible together. Reads see the transaction's own writes.
 
     Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
@@ -52,7 +52,7 @@ class Transaction:
         problems = [problem for _, problem in self._database.problems().values()]
         self._problems = {problem.path: problem for problem in problems}
         self._obstacles = Obstacles(
-            Obstacle(problem.path, problem.why) for problem in problems if is_folder_path(problem.path))
+            Obstacle(problem.path, problem.reason) for problem in problems if is_folder_path(problem.path))
         self._revision = self._database.counter("revision")
         self._entries: dict[Key, _Entry] = {}
         self._tombstones: dict[Key, Row] = {}
@@ -92,8 +92,8 @@ class Transaction:
     # --- reading ---
 
     def changes(self, since: int) -> Changes:
-        """Return changes as :meth:`Store.changes` does, as things stood when the transaction began: its own writes are
-        not among them."""
+        """Return changes as :meth:`FolderStore.changes` does, as things stood when the transaction began: without its
+        own writes."""
         return self._access.run(lambda: read_changes(self.database(), since))
 
     def get(self, key: Key) -> Object | None:
@@ -145,7 +145,7 @@ class Transaction:
         if not self._problems:
             return
         if obstacle := self._obstacles.before(key.resource, key.namespace):
-            raise FolderError(f"{self._folder.absolute(obstacle.path)}: {obstacle.why}")
+            raise FolderError(f"{self._folder.absolute(obstacle.path)}: {obstacle.reason}")
         problem = self._problems.get(path_of(key))
         if problem and not (reading and problem.keeps_object):
             raise FolderError(self._folder.absolute(str(problem)))
@@ -244,7 +244,7 @@ class Transaction:
             seconds = self._volatile.get(key.resource)
             expires = None if seconds is None else self._now + seconds
             before = entry.before or self._tombstones.get(key)
-            writes.append(Write(key, before, entry.json, entry.revision, expires))
+            writes.append(ObjectWrite(key, before, entry.json, entry.revision, expires))
         return writes
 
 

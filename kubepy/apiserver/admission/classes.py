@@ -1,16 +1,34 @@
-"""Claims and volumes: the default class, protection of what is in use, growth.
+"""Default classes of Ingresses and claims; protection of claims and volumes in use; growth of claims.
 
-Upstream: ``plugin/pkg/admission/storage``.
+Upstream: ``plugin/pkg/admission/network/defaultingressclass``, ``plugin/pkg/admission/storage``.
 """
 
 from __future__ import annotations
 
+from kubepy.api.meta import annotations_of
 from kubepy.api.objects.volumes import CLASSES, class_of, default_class, has_class, requested_size
 from kubepy.apiserver.server import Attributes
 from kubepy.storage import Key
 
+INGRESS_CLASSES = "ingressclasses.networking.k8s.io"
+DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
+CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 
-def set_default_class(attributes: Attributes) -> None:
+
+def set_default_ingress_class(attributes: Attributes) -> None:
+    """Give an Ingress that names no class the newest default one."""
+    spec = attributes.obj.setdefault("spec", {})
+    if spec.get("ingressClassName") is not None or CLASS_ANNOTATION in annotations_of(attributes.obj):
+        return
+    marked = [one for one in attributes.transaction.list(INGRESS_CLASSES)
+              if annotations_of(one).get(DEFAULT_CLASS) == "true"]
+    if marked:
+        newest = max(one["metadata"]["creationTimestamp"] for one in marked)
+        spec["ingressClassName"] = next(one["metadata"]["name"] for one in marked
+                                        if one["metadata"]["creationTimestamp"] == newest)
+
+
+def set_default_storage_class(attributes: Attributes) -> None:
     """A claim that names no class gets the default one."""
     spec = attributes.obj.setdefault("spec", {})
     if not has_class(attributes.obj) and (default := default_class(attributes.transaction.list(CLASSES))) is not None:

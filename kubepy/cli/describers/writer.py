@@ -34,7 +34,7 @@ HIDDEN_ANNOTATIONS = {LAST_APPLIED}
 
 
 class PrefixWriter:
-    """Collects lines; ``text`` aligns their cells as kubectl's tab writer does."""
+    """A list of lines; ``text`` aligns their cells as kubectl's tab writer does."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

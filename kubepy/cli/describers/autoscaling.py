@@ -59,7 +59,7 @@ def _metric(metric: AnyObject, status: AnyObject) -> str:
             return f"{name} " + _value(target, current, "averageValue" in target)
         case "Pods":
             return f"{name} on pods:\t{_current(current, 'averageValue')} / {target.get('averageValue', '<nil>')}"
-        case "AnyObject":
+        case "Object":
             described = source.get("describedObject") or {}
             return (f"{name} on {described.get('kind', '')}/{described.get('name', '')} "
                     + _value(target, current, target.get("type") == "AverageValue"))

@@ -44,7 +44,7 @@ def parse_pairs(text: str) -> dict[str, str]:
 def service(wanted: Service, metadata: Object) -> Object:
     """The object, its fields in Go's order; ``metadata`` is its metadata. Raises CliError."""
     if wanted.session_affinity not in ("", "None", "ClientIP"):
-        raise CliError(f"unknown factory affinity: {wanted.session_affinity}")
+        raise CliError(f"unknown session affinity: {wanted.session_affinity}")
     is_load_balancer = wanted.type == "LoadBalancer"
     fields = {
         "ports": service_ports(wanted),

@@ -1,8 +1,8 @@
-"""Texts of others in messages: names, kinds, paths, values.
+"""Quote the texts of others in messages: names, kinds, paths, values.
 
-Whoever chose them may have put in what steers a terminal (escape sequences, line breaks, bidirectional controls). Go's
-``%q`` escapes that, and upstream quotes nearly every such text with it. What upstream prints as it is (``%s``) is
-made printable all the same: nobody needs the raw bytes in a message.
+Such a text may hold characters that steer a terminal (escape sequences, line breaks, bidirectional controls). Go's
+``%q`` escapes them, and upstream quotes nearly every such text with it. The texts that upstream prints as they are
+(``%s``) are made printable all the same: nobody needs the raw bytes in a message.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ _QUOTED = {**_NAMED, '"': r"\"", "\\": r"\\"}
 
 
 def quote(text: str) -> str:
-    """``%q``: a double-quoted Go string (``strconv.Quote``).
+    """Return a text as ``%q`` prints it: a double-quoted Go string (``strconv.Quote``).
 
-    Bytes that are no UTF-8, as names of files have them (``surrogateescape``), are shown as such: ``\\xff``.
+    Bytes that are no UTF-8, as names of files have them (``surrogateescape``), are shown as bytes: ``\\xff``.
     """
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return '"' + "".join(_QUOTED.get(character) or _printable(character) for character in text) + '"'
+    return '"' + "".join(_QUOTED.get(character) or _escape(character) for character in text) + '"'
 
 
 def printable(text: str) -> str:
-    """A text without quotes of which only what cannot be printed is escaped, line breaks too."""
+    """Return a text without quotes in which only the characters that cannot be printed are escaped, line breaks too."""
     if text.isprintable():
         return text
-    return "".join(_NAMED.get(character) or _printable(character) for character in text)
+    return "".join(_NAMED.get(character) or _escape(character) for character in text)
 
 
 def printable_lines(text: str) -> str:
-    """A message of several lines: all is escaped that ``printable`` escapes, but for line breaks and tabs."""
+    """Return a message of several lines, escaped as ``printable`` does, but for its line breaks and tabs."""
     if text.isprintable():
         return text
     return "".join(character if character in "\n\t" else printable(character) for character in text)
 
 
-def _printable(character: str) -> str:
+def _escape(character: str) -> str:
+    """Return a character as it is if it can be printed, else its escape sequence in a Go string."""
     if character.isprintable():
         return character
     code = ord(character)

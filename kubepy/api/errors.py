@@ -24,7 +24,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable, quote
+
+with lazy_imports():
+    from kubepy.api.values import goformat
 
 
 class Cause(NamedTuple):
@@ -184,11 +188,11 @@ def show_value(value: Any) -> str:
 
     Maps are in the order of their keys, structs (Ordered) in that of their fields.
     """
-    from kubepy.api.values.goformat import format_float, in_go_order, quote, to_json
-
     if isinstance(value, str):
-        return quote(value)
-    return format_float(value) if isinstance(value, float) else to_json(in_go_order(value), sort_keys=False)
+        return goformat.quote(value)
+    if isinstance(value, float):
+        return goformat.format_float(value)
+    return goformat.to_json(goformat.in_go_order(value), sort_keys=False)
 
 
 class FieldError(NamedTuple):

@@ -28,27 +28,27 @@ class JSONPathError(Exception):
     """A template that cannot be read or does not fit the object; the message is upstream's."""
 
 
-class Group(NamedTuple):
+class ListNode(NamedTuple):
     """The nodes between ``{`` and ``}``: each works on the values that the one before it has found."""
 
     nodes: list[Node]
 
 
-class Literal(NamedTuple):
+class LiteralNode(NamedTuple):
     value: Any
 
 
-class Field(NamedTuple):
+class FieldNode(NamedTuple):
     name: str
 
 
-class Identifier(NamedTuple):
+class IdentifierNode(NamedTuple):
     """The word ``range`` or ``end``."""
 
     name: str
 
 
-class Array(NamedTuple):
+class ArrayNode(NamedTuple):
     """A slice ``[start:end:step]``. ``single``: an index alone, whose end follows from its start."""
 
     start: int | None
@@ -57,30 +57,31 @@ class Array(NamedTuple):
     single: bool
 
 
-class Filter(NamedTuple):
+class FilterNode(NamedTuple):
     """A filter ``[?(left operator right)]``; the operator ``exists`` has no right side."""
 
-    left: Group
+    left: ListNode
     operator: str
-    right: Group
+    right: ListNode
 
 
-class Wildcard(NamedTuple):
+class WildcardNode(NamedTuple):
     name: str = "*"
 
 
-class Recursive(NamedTuple):
+class RecursiveNode(NamedTuple):
     name: str = ".."
 
 
-class Union(NamedTuple):
-    branches: list[Group]
+class UnionNode(NamedTuple):
+    branches: list[ListNode]
 
 
-Node = Group | Literal | Field | Identifier | Array | Filter | Wildcard | Recursive | Union
+Node = (ListNode | LiteralNode | FieldNode | IdentifierNode | ArrayNode | FilterNode | WildcardNode | RecursiveNode
+        | UnionNode)
 
 
-class Parser:
+class _Parser:
     """Reads one template. ``start`` is where the current token begins, ``at`` the position of the next character."""
 
     def __init__(self, text: str) -> None:
@@ -96,7 +97,7 @@ class Parser:
             brace = self.text.find("{", self.at)
             self.at = len(self.text) if brace < 0 else brace
             if text := self.take():
-                parts.append(Literal(text))
+                parts.append(LiteralNode(text))
             if brace >= 0:
                 parts.append(self.group())
         return parts
@@ -116,7 +117,7 @@ class Parser:
     def follows(self, prefix: str) -> bool:
         return self.text.startswith(prefix, self.at)
 
-    def group(self) -> Group:
+    def group(self) -> ListNode:
         self.at += 1
         self.take()
         self.nodes = []
@@ -124,7 +125,7 @@ class Parser:
             self.node()
         self.at += 1
         self.take()
-        return Group(self.nodes)
+        return ListNode(self.nodes)
 
     def node(self) -> None:
         """Read one node inside the braces."""
@@ -155,14 +156,14 @@ class Parser:
         while self.at < len(self.text) and self.text[self.at] not in _TERMINATORS:
             self.at += 1
         word = self.take()
-        self.nodes.append(Literal(word == "true") if word in ("true", "false") else Identifier(word))
+        self.nodes.append(LiteralNode(word == "true") if word in ("true", "false") else IdentifierNode(word))
 
     def recursive(self) -> None:
-        if self.nodes and isinstance(self.nodes[-1], Recursive):
+        if self.nodes and isinstance(self.nodes[-1], RecursiveNode):
             raise JSONPathError("invalid multiple recursive descent")
         self.at += 2
         self.take()
-        self.nodes.append(Recursive())
+        self.nodes.append(RecursiveNode())
         if _is_word(self.text[self.at:self.at + 1]):
             self.field()
 
@@ -172,7 +173,7 @@ class Parser:
             self.at += 1
         text = self.take()
         if (whole := int_or_none(text)) is not None:
-            self.nodes.append(Literal(whole))
+            self.nodes.append(LiteralNode(whole))
             return
         try:
             value = float(text)
@@ -180,7 +181,7 @@ class Parser:
             value = math.inf
         if math.isinf(value):
             raise JSONPathError(f"cannot parse number {text}")
-        self.nodes.append(Literal(value))
+        self.nodes.append(LiteralNode(value))
 
     def field(self) -> None:
         self.take()
@@ -188,7 +189,7 @@ class Parser:
             self.at += 2 if self.text[self.at] == "\\" else 1
         self.at = min(self.at, len(self.text))
         name = self.take()
-        self.nodes.append(Wildcard() if name == "*" else Field(name.replace("\\", "")))
+        self.nodes.append(WildcardNode() if name == "*" else FieldNode(name.replace("\\", "")))
 
     def quoted(self, end: str) -> None:
         while True:
@@ -197,7 +198,7 @@ class Parser:
                 raise JSONPathError("unterminated quoted string")
             if character == end and self.text[self.at - 2] != "\\":
                 break
-        self.nodes.append(Literal(_unquote(self.take())))
+        self.nodes.append(LiteralNode(_unquote(self.take())))
 
     def array(self) -> None:
         """Read an index, a slice, a union or a quoted key, up to the closing bracket."""
@@ -206,7 +207,7 @@ class Parser:
                 raise JSONPathError("unterminated array")
         text = self.take()[1:-1]
         if "," in text:
-            self.nodes.append(Union([_action(f"[{branch.strip(' ')}]") for branch in text.split(",")]))
+            self.nodes.append(UnionNode([_action(f"[{branch.strip(' ')}]") for branch in text.split(",")]))
             return
         if key := _DICT_KEY.fullmatch(text):
             self.nodes += _action(f".{key[1]}").nodes
@@ -217,9 +218,9 @@ class Parser:
             raise JSONPathError(f"invalid array index {text}")
         start, end, step = (_index(part) for part in found.groups(default=""))
         if found[2] is None:
-            self.nodes.append(Array(start, (start or 0) + 1, step, True))
+            self.nodes.append(ArrayNode(start, (start or 0) + 1, step, True))
         else:
-            self.nodes.append(Array(start, end, step, False))
+            self.nodes.append(ArrayNode(start, end, step, False))
 
     def filter(self) -> None:
         self.at += len("[?(")
@@ -229,9 +230,9 @@ class Parser:
             raise JSONPathError("unclosed array expect ]")
         text = self.take()[:-2]
         if found := _COMPARISON.fullmatch(text):
-            self.nodes.append(Filter(_action(found[1]), found[2], _action(found[3])))
+            self.nodes.append(FilterNode(_action(found[1]), found[2], _action(found[3])))
         else:
-            self.nodes.append(Filter(_action(text), "exists", Group([])))
+            self.nodes.append(FilterNode(_action(text), "exists", ListNode([])))
 
     def skip_filter(self) -> None:
         """Skip to the bracket that ends a filter: one that is not in quotes."""
@@ -252,10 +253,10 @@ def _is_word(character: str) -> bool:
     return character == "_" or character.isalpha() or character.isdecimal()
 
 
-def _action(text: str) -> Group:
+def _action(text: str) -> ListNode:
     """Parse a piece of a path by itself."""
-    first = Parser("{" + text + "}").parse()[0]
-    assert isinstance(first, Group)  # it begins with a brace
+    first = _Parser("{" + text + "}").parse()[0]
+    assert isinstance(first, ListNode)  # it begins with a brace
     return first
 
 
@@ -294,7 +295,7 @@ _RELAXED = re.compile(r"\{\.?([^{}]+)\}|\.?([^{}]+)")
 @cache
 def parse(template: str, allow_missing_keys: bool = False) -> JSONPath:
     """Parse a template. Raises JSONPathError. ``allow_missing_keys``: a missing field is not an error."""
-    return JSONPath(template, Parser(template).parse(), allow_missing_keys)
+    return JSONPath(template, _Parser(template).parse(), allow_missing_keys)
 
 
 def relaxed(expression: str) -> str:
@@ -401,28 +402,28 @@ class _Evaluation:
 
     def walk(self, values: Values, node: Node) -> Values:
         match node:
-            case Group():
+            case ListNode():
                 for inner in node.nodes:
                     values = self.walk(values, inner)
                 return values
-            case Literal():
+            case LiteralNode():
                 return [node.value] if isinstance(node.value, str) else [node.value for _ in values]
-            case Field():
+            case FieldNode():
                 return self.field(values, node.name)
-            case Wildcard():
+            case WildcardNode():
                 return [child for value in values for child in _children(value)]
-            case Array():
+            case ArrayNode():
                 return self.slices(values, node)
-            case Union():
+            case UnionNode():
                 return self.union(values, node)
-            case Recursive():
+            case RecursiveNode():
                 return _descend(values)
-            case Filter():
+            case FilterNode():
                 return [item for value in values for item in self.filter(value, node, values)]
-            case Identifier():
+            case IdentifierNode():
                 return self.identifier(values, node.name)
 
-    def slices(self, values: Values, node: Array) -> Values:
+    def slices(self, values: Values, node: ArrayNode) -> Values:
         """Return the slice of each list. As upstream, the first empty slice ends it: lists that follow are left out."""
         found: Values = []
         for value in (value for value in values if value is not None):
@@ -462,18 +463,18 @@ class _Evaluation:
             raise _Failure(f"{name} is not found", found)
         return found
 
-    def union(self, values: Values, node: Union) -> Values:
+    def union(self, values: Values, node: UnionNode) -> Values:
         try:
             return [value for branch in node.branches for value in self.walk(values, branch)]
         except _Failure as failure:
             raise _Failure(str(failure), values) from failure
 
-    def filter(self, value: Any, node: Filter, values: Values) -> Values:
+    def filter(self, value: Any, node: FilterNode, values: Values) -> Values:
         if not isinstance(value, list):
             raise _Failure(f"{format_value(value)} is not array or slice and cannot be filtered", values)
         return [item for item in value if self.passes(item, node, values)]
 
-    def passes(self, value: Any, node: Filter, values: Values) -> bool:
+    def passes(self, value: Any, node: FilterNode, values: Values) -> bool:
         if node.operator == "exists":
             try:
                 return bool(self.walk([value], node.left))
@@ -541,11 +542,11 @@ def may_print(path: JSONPath, hidden: Sequence[str]) -> bool:
 
     Only the template is looked at; in doubt the answer is yes.
     """
-    for nodes in (part.nodes for part in path.parts if isinstance(part, Group)):
+    for nodes in (part.nodes for part in path.parts if isinstance(part, ListNode)):
         match nodes:
-            case [Identifier(name="range"), *path_nodes]:  # prints nothing itself, and the paths in it begin anew
+            case [IdentifierNode(name="range"), *path_nodes]:  # prints nothing itself, and the paths in it begin anew
                 harmless = _place(path_nodes, hidden) in (0, _ITEMS, _ELSEWHERE)
-            case [Literal() | Identifier(), *_]:
+            case [LiteralNode() | IdentifierNode(), *_]:
                 harmless = True
             case _:
                 harmless = _place(nodes, hidden) == _ELSEWHERE
@@ -560,17 +561,17 @@ def _place(nodes: Iterable[Any], hidden: Sequence[str], place: int = 0) -> int:
         if place in (_ELSEWHERE, _ANYWHERE) or place == len(hidden):
             break
         match node:
-            case Field() if place == 0 and node.name == "items":
+            case FieldNode() if place == 0 and node.name == "items":
                 place = _ITEMS
-            case Field():
+            case FieldNode():
                 place = place + 1 if place >= 0 and node.name == hidden[place] else _ELSEWHERE
-            case Array() | Filter():
+            case ArrayNode() | FilterNode():
                 place = 0 if place == _ITEMS else place
-            case Union():
+            case UnionNode():
                 ends = {_place(branch.nodes, hidden, place) for branch in node.branches}
                 place = ends.pop() if len(ends) == 1 else _ANYWHERE
-            case Wildcard():
+            case WildcardNode():
                 place = 0 if place == _ITEMS else _ANYWHERE
-            case Recursive():
+            case RecursiveNode():
                 place = _ANYWHERE
     return place

@@ -1,4 +1,4 @@
-"""Which resources there are: names, groups, versions, scope, short names, categories, subresources.
+"""The resources of the API: names, groups, versions, scope, short names, categories, subresources.
 
 Built in are the resources that a v1.36 API server serves and kubectl knows; CustomResourceDefinitions add more.
 """
@@ -9,6 +9,25 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+class GroupVersionResource(NamedTuple):
+    """A resource as a request names it. Without a version it is the one that discovery prefers."""
+
+    group: str
+    version: str
+    resource: str
+
+    @classmethod
+    def parse(cls, group_resource: str) -> GroupVersionResource:
+        """Return what ``daemonsets.apps`` or ``pods`` names, without a version."""
+        resource, _, group = group_resource.partition(".")
+        return cls(group, "", resource)
+
+    @property
+    def group_resource(self) -> str:
+        """``daemonsets.apps``, ``pods``: the key of the resource in storage and in the Scheme."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
 class PrinterColumn(NamedTuple):
@@ -35,31 +54,31 @@ class Resource(NamedTuple):
     verbs: tuple[str, ...] = ALL_VERBS
     other_versions: tuple[str, ...] = ()
     custom: bool = False
-    # Where a custom resource keeps what its scale shows: replicas, status replicas, selector (as paths).
+    # The paths of replicas, status replicas and selector in a custom resource that has a scale.
     scale_paths: tuple[tuple[str, ...], ...] = ()
     printer_columns: tuple[PrinterColumn, ...] = ()
-    deprecation: str = ""  # what every request for it is warned of
-    is_older: bool = False  # whether ``version`` is another than the one that discovery prefers and storage keeps
+    deprecation: str = ""  # the warning that every request for it gets
+    is_older: bool = False  # ``version`` is not the one that discovery prefers and storage keeps
 
     @property
     def key(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
-    def address(self) -> str:
-        """How a request names it: by its key, and by the version in which it wants to see objects if that is older."""
-        return f"{self.key}/{self.version}" if self.is_older else self.key
+    def gvr(self) -> GroupVersionResource:
+        """The GroupVersionResource by which a request names it, in this version."""
+        return GroupVersionResource(self.group, self.version, self.plural)
 
     @property
     def full_name(self) -> str:
-        """The word that names it and nothing else: ``crons.v1beta1.example.org``, ``daemonsets.apps``."""
+        """The unambiguous word for it on a command line: ``crons.v1beta1.example.org``, ``daemonsets.apps``."""
         return f"{self.plural}.{self.version}.{self.group}" if self.is_older else self.key
 
     def at(self, version: str) -> Resource:
-        """The same resource in one of its other versions."""
+        """Return the same resource in one of its versions."""
         if version == self.version:
             return self
-        others = tuple(one for one in (self.version, *self.other_versions) if one != version)
+        others = tuple(other for other in (self.version, *self.other_versions) if other != version)
         return self._replace(version=version, other_versions=others, is_older=True, deprecation="")
 
     @property
@@ -68,7 +87,7 @@ class Resource(NamedTuple):
 
     @property
     def is_core_api(self) -> bool:
-        """Whether kube-apiserver serves it itself: not custom, nor of the servers for extensions within it."""
+        """Tell whether kube-apiserver itself serves it, not one of the extension servers within it."""
         return not self.custom and self.group not in ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
     @property
@@ -77,7 +96,7 @@ class Resource(NamedTuple):
 
     @property
     def printed_name(self) -> str:
-        """How kubectl names one in its messages: ``daemonset.apps``, ``pod``."""
+        """The resource in kubectl's messages about one object: ``daemonset.apps``, ``pod``."""
         return f"{self.singular_name}.{self.group}" if self.group else self.singular_name
 
     @property
@@ -86,101 +105,100 @@ class Resource(NamedTuple):
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
-def _r(plural: str, kind: str, *short: str, group: str = "", version: str = "v1", cluster: bool = False,
-       all_category: bool = False, sub: tuple[str, ...] = (), versions: tuple[str, ...] = (),
-       categories: tuple[str, ...] = (), verbs: tuple[str, ...] | None = None, deprecation: str = "") -> Resource:
-    return Resource(plural, kind, group, version, not cluster, kind.lower(), short,
-                    (("all", *categories) if all_category else categories), sub, verbs or ALL_VERBS, versions,
-                    deprecation=deprecation)
-
-
 CREATE_ONLY = ("create",)
 
+# What a v1.36 API server serves, in the order of discovery. What it does with each kind: `kubepy.apiserver.kinds`.
 BUILT_IN: tuple[Resource, ...] = (
-    _r("bindings", "Binding", verbs=CREATE_ONLY),
-    _r("componentstatuses", "ComponentStatus", "cs", cluster=True, verbs=("get", "list"),
-       deprecation="v1 ComponentStatus is deprecated in v1.19+"),
-    _r("configmaps", "ConfigMap", "cm"),
-    _r("endpoints", "Endpoints", "ep",
-       deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
-    _r("events", "Event", "ev"),
-    _r("limitranges", "LimitRange", "limits"),
-    _r("namespaces", "Namespace", "ns", cluster=True, sub=("finalize", "status"),
-       verbs=("create", "delete", "get", "list", "patch", "update", "watch")),
-    _r("nodes", "Node", "no", cluster=True, sub=("status",)),
-    _r("persistentvolumeclaims", "PersistentVolumeClaim", "pvc", sub=("status",)),
-    _r("persistentvolumes", "PersistentVolume", "pv", cluster=True, sub=("status",)),
-    _r("pods", "Pod", "po", all_category=True,
-       sub=("binding", "ephemeralcontainers", "eviction", "resize", "status")),
-    _r("podtemplates", "PodTemplate"),
-    _r("replicationcontrollers", "ReplicationController", "rc", all_category=True, sub=("scale", "status")),
-    _r("resourcequotas", "ResourceQuota", "quota", sub=("status",)),
-    _r("secrets", "Secret"),
-    _r("serviceaccounts", "ServiceAccount", "sa", sub=("token",)),
-    _r("services", "Service", "svc", all_category=True, sub=("status",)),
-    _r("mutatingadmissionpolicies", "MutatingAdmissionPolicy", group="admissionregistration.k8s.io", cluster=True,
-       categories=("api-extensions",)),
-    _r("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", group="admissionregistration.k8s.io",
-       cluster=True, categories=("api-extensions",)),
-    _r("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", group="admissionregistration.k8s.io",
-       cluster=True, categories=("api-extensions",)),
-    _r("validatingadmissionpolicies", "ValidatingAdmissionPolicy", group="admissionregistration.k8s.io",
-       cluster=True, sub=("status",), categories=("api-extensions",)),
-    _r("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", group="admissionregistration.k8s.io",
-       cluster=True, categories=("api-extensions",)),
-    _r("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", group="admissionregistration.k8s.io",
-       cluster=True, categories=("api-extensions",)),
-    _r("customresourcedefinitions", "CustomResourceDefinition", "crd", "crds", group="apiextensions.k8s.io",
-       cluster=True, sub=("status",), categories=("api-extensions",)),
-    _r("apiservices", "APIService", group="apiregistration.k8s.io", cluster=True, sub=("status",),
-       categories=("api-extensions",)),
-    _r("controllerrevisions", "ControllerRevision", group="apps"),
-    _r("daemonsets", "DaemonSet", "ds", group="apps", all_category=True, sub=("status",)),
-    _r("deployments", "Deployment", "deploy", group="apps", all_category=True, sub=("scale", "status")),
-    _r("replicasets", "ReplicaSet", "rs", group="apps", all_category=True, sub=("scale", "status")),
-    _r("statefulsets", "StatefulSet", "sts", group="apps", all_category=True, sub=("scale", "status")),
-    _r("selfsubjectreviews", "SelfSubjectReview", group="authentication.k8s.io", cluster=True, verbs=CREATE_ONLY),
-    _r("tokenreviews", "TokenReview", group="authentication.k8s.io", cluster=True, verbs=CREATE_ONLY),
-    _r("localsubjectaccessreviews", "LocalSubjectAccessReview", group="authorization.k8s.io", verbs=CREATE_ONLY),
-    _r("selfsubjectaccessreviews", "SelfSubjectAccessReview", group="authorization.k8s.io", cluster=True,
-       verbs=CREATE_ONLY),
-    _r("selfsubjectrulesreviews", "SelfSubjectRulesReview", group="authorization.k8s.io", cluster=True,
-       verbs=CREATE_ONLY),
-    _r("subjectaccessreviews", "SubjectAccessReview", group="authorization.k8s.io", cluster=True, verbs=CREATE_ONLY),
-    _r("horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa", group="autoscaling", version="v2",
-       versions=("v1",), all_category=True, sub=("status",)),
-    _r("cronjobs", "CronJob", "cj", group="batch", all_category=True, sub=("status",)),
-    _r("jobs", "Job", group="batch", all_category=True, sub=("status",)),
-    _r("certificatesigningrequests", "CertificateSigningRequest", "csr", group="certificates.k8s.io", cluster=True,
-       sub=("approval", "status")),
-    _r("leases", "Lease", group="coordination.k8s.io"),
-    _r("endpointslices", "EndpointSlice", group="discovery.k8s.io"),
-    _r("events", "Event", "ev", group="events.k8s.io"),
-    _r("flowschemas", "FlowSchema", group="flowcontrol.apiserver.k8s.io", cluster=True, sub=("status",)),
-    _r("prioritylevelconfigurations", "PriorityLevelConfiguration", group="flowcontrol.apiserver.k8s.io",
-       cluster=True, sub=("status",)),
-    _r("ingressclasses", "IngressClass", group="networking.k8s.io", cluster=True),
-    _r("ingresses", "Ingress", "ing", group="networking.k8s.io", sub=("status",)),
-    _r("ipaddresses", "IPAddress", "ip", group="networking.k8s.io", cluster=True),
-    _r("networkpolicies", "NetworkPolicy", "netpol", group="networking.k8s.io"),
-    _r("servicecidrs", "ServiceCIDR", group="networking.k8s.io", cluster=True, sub=("status",)),
-    _r("runtimeclasses", "RuntimeClass", group="node.k8s.io", cluster=True),
-    _r("poddisruptionbudgets", "PodDisruptionBudget", "pdb", group="policy", sub=("status",)),
-    _r("clusterrolebindings", "ClusterRoleBinding", group="rbac.authorization.k8s.io", cluster=True),
-    _r("clusterroles", "ClusterRole", group="rbac.authorization.k8s.io", cluster=True),
-    _r("rolebindings", "RoleBinding", group="rbac.authorization.k8s.io"),
-    _r("roles", "Role", group="rbac.authorization.k8s.io"),
-    _r("deviceclasses", "DeviceClass", group="resource.k8s.io", cluster=True),
-    _r("resourceclaims", "ResourceClaim", group="resource.k8s.io", sub=("status",)),
-    _r("resourceclaimtemplates", "ResourceClaimTemplate", group="resource.k8s.io"),
-    _r("resourceslices", "ResourceSlice", group="resource.k8s.io", cluster=True),
-    _r("priorityclasses", "PriorityClass", "pc", group="scheduling.k8s.io", cluster=True),
-    _r("csidrivers", "CSIDriver", group="storage.k8s.io", cluster=True),
-    _r("csinodes", "CSINode", group="storage.k8s.io", cluster=True),
-    _r("csistoragecapacities", "CSIStorageCapacity", group="storage.k8s.io"),
-    _r("storageclasses", "StorageClass", "sc", group="storage.k8s.io", cluster=True),
-    _r("volumeattachments", "VolumeAttachment", group="storage.k8s.io", cluster=True, sub=("status",)),
-    _r("volumeattributesclasses", "VolumeAttributesClass", "vac", group="storage.k8s.io", cluster=True),
+    Resource("bindings", "Binding", verbs=CREATE_ONLY),
+    Resource("componentstatuses", "ComponentStatus", namespaced=False, short_names=("cs",), verbs=("get", "list"),
+             deprecation="v1 ComponentStatus is deprecated in v1.19+"),
+    Resource("configmaps", "ConfigMap", short_names=("cm",)),
+    Resource("endpoints", "Endpoints", short_names=("ep",),
+             deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+    Resource("events", "Event", short_names=("ev",)),
+    Resource("limitranges", "LimitRange", short_names=("limits",)),
+    Resource("namespaces", "Namespace", namespaced=False, short_names=("ns",), subresources=("finalize", "status"),
+             verbs=("create", "delete", "get", "list", "patch", "update", "watch")),
+    Resource("nodes", "Node", namespaced=False, short_names=("no",), subresources=("status",)),
+    Resource("persistentvolumeclaims", "PersistentVolumeClaim", short_names=("pvc",), subresources=("status",)),
+    Resource("persistentvolumes", "PersistentVolume", namespaced=False, short_names=("pv",), subresources=("status",)),
+    Resource("pods", "Pod", short_names=("po",), categories=("all",),
+             subresources=("binding", "ephemeralcontainers", "eviction", "resize", "status")),
+    Resource("podtemplates", "PodTemplate"),
+    Resource("replicationcontrollers", "ReplicationController", short_names=("rc",), categories=("all",),
+             subresources=("scale", "status")),
+    Resource("resourcequotas", "ResourceQuota", short_names=("quota",), subresources=("status",)),
+    Resource("secrets", "Secret"),
+    Resource("serviceaccounts", "ServiceAccount", short_names=("sa",), subresources=("token",)),
+    Resource("services", "Service", short_names=("svc",), categories=("all",), subresources=("status",)),
+    Resource("mutatingadmissionpolicies", "MutatingAdmissionPolicy", "admissionregistration.k8s.io", namespaced=False,
+             categories=("api-extensions",)),
+    Resource("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",)),
+    Resource("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",)),
+    Resource("validatingadmissionpolicies", "ValidatingAdmissionPolicy", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",), subresources=("status",)),
+    Resource("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",)),
+    Resource("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "admissionregistration.k8s.io",
+             namespaced=False, categories=("api-extensions",)),
+    Resource("customresourcedefinitions", "CustomResourceDefinition", "apiextensions.k8s.io", namespaced=False,
+             short_names=("crd", "crds"), categories=("api-extensions",), subresources=("status",)),
+    Resource("apiservices", "APIService", "apiregistration.k8s.io", namespaced=False, categories=("api-extensions",),
+             subresources=("status",)),
+    Resource("controllerrevisions", "ControllerRevision", "apps"),
+    Resource("daemonsets", "DaemonSet", "apps", short_names=("ds",), categories=("all",), subresources=("status",)),
+    Resource("deployments", "Deployment", "apps", short_names=("deploy",), categories=("all",),
+             subresources=("scale", "status")),
+    Resource("replicasets", "ReplicaSet", "apps", short_names=("rs",), categories=("all",),
+             subresources=("scale", "status")),
+    Resource("statefulsets", "StatefulSet", "apps", short_names=("sts",), categories=("all",),
+             subresources=("scale", "status")),
+    Resource("selfsubjectreviews", "SelfSubjectReview", "authentication.k8s.io", namespaced=False, verbs=CREATE_ONLY),
+    Resource("tokenreviews", "TokenReview", "authentication.k8s.io", namespaced=False, verbs=CREATE_ONLY),
+    Resource("localsubjectaccessreviews", "LocalSubjectAccessReview", "authorization.k8s.io", verbs=CREATE_ONLY),
+    Resource("selfsubjectaccessreviews", "SelfSubjectAccessReview", "authorization.k8s.io", namespaced=False,
+             verbs=CREATE_ONLY),
+    Resource("selfsubjectrulesreviews", "SelfSubjectRulesReview", "authorization.k8s.io", namespaced=False,
+             verbs=CREATE_ONLY),
+    Resource("subjectaccessreviews", "SubjectAccessReview", "authorization.k8s.io", namespaced=False,
+             verbs=CREATE_ONLY),
+    Resource("horizontalpodautoscalers", "HorizontalPodAutoscaler", "autoscaling", "v2", short_names=("hpa",),
+             categories=("all",), subresources=("status",), other_versions=("v1",)),
+    Resource("cronjobs", "CronJob", "batch", short_names=("cj",), categories=("all",), subresources=("status",)),
+    Resource("jobs", "Job", "batch", categories=("all",), subresources=("status",)),
+    Resource("certificatesigningrequests", "CertificateSigningRequest", "certificates.k8s.io", namespaced=False,
+             short_names=("csr",), subresources=("approval", "status")),
+    Resource("leases", "Lease", "coordination.k8s.io"),
+    Resource("endpointslices", "EndpointSlice", "discovery.k8s.io"),
+    Resource("events", "Event", "events.k8s.io", short_names=("ev",)),
+    Resource("flowschemas", "FlowSchema", "flowcontrol.apiserver.k8s.io", namespaced=False, subresources=("status",)),
+    Resource("prioritylevelconfigurations", "PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io",
+             namespaced=False, subresources=("status",)),
+    Resource("ingressclasses", "IngressClass", "networking.k8s.io", namespaced=False),
+    Resource("ingresses", "Ingress", "networking.k8s.io", short_names=("ing",), subresources=("status",)),
+    Resource("ipaddresses", "IPAddress", "networking.k8s.io", namespaced=False, short_names=("ip",)),
+    Resource("networkpolicies", "NetworkPolicy", "networking.k8s.io", short_names=("netpol",)),
+    Resource("servicecidrs", "ServiceCIDR", "networking.k8s.io", namespaced=False, subresources=("status",)),
+    Resource("runtimeclasses", "RuntimeClass", "node.k8s.io", namespaced=False),
+    Resource("poddisruptionbudgets", "PodDisruptionBudget", "policy", short_names=("pdb",), subresources=("status",)),
+    Resource("clusterrolebindings", "ClusterRoleBinding", "rbac.authorization.k8s.io", namespaced=False),
+    Resource("clusterroles", "ClusterRole", "rbac.authorization.k8s.io", namespaced=False),
+    Resource("rolebindings", "RoleBinding", "rbac.authorization.k8s.io"),
+    Resource("roles", "Role", "rbac.authorization.k8s.io"),
+    Resource("deviceclasses", "DeviceClass", "resource.k8s.io", namespaced=False),
+    Resource("resourceclaims", "ResourceClaim", "resource.k8s.io", subresources=("status",)),
+    Resource("resourceclaimtemplates", "ResourceClaimTemplate", "resource.k8s.io"),
+    Resource("resourceslices", "ResourceSlice", "resource.k8s.io", namespaced=False),
+    Resource("priorityclasses", "PriorityClass", "scheduling.k8s.io", namespaced=False, short_names=("pc",)),
+    Resource("csidrivers", "CSIDriver", "storage.k8s.io", namespaced=False),
+    Resource("csinodes", "CSINode", "storage.k8s.io", namespaced=False),
+    Resource("csistoragecapacities", "CSIStorageCapacity", "storage.k8s.io"),
+    Resource("storageclasses", "StorageClass", "storage.k8s.io", namespaced=False, short_names=("sc",)),
+    Resource("volumeattachments", "VolumeAttachment", "storage.k8s.io", namespaced=False, subresources=("status",)),
+    Resource("volumeattributesclasses", "VolumeAttributesClass", "storage.k8s.io", namespaced=False,
+             short_names=("vac",)),
 )
 
 
@@ -191,8 +209,8 @@ _WHOLE_NAMES = {name for resource in BUILT_IN for name in (resource.plural, reso
 class Scheme:
     """The resources of one cluster: the built-in ones and those of its CustomResourceDefinitions.
 
-    ``custom`` reads the latter. It is asked only when a name is not built in or all resources are wanted, and then
-    remembered until ``forget_custom``, or until a name is asked for that was not among them.
+    :param custom: reads the latter. It is called when a name is not built in or all resources are needed, and its
+        answer is kept until :meth:`forget_custom`, or until a name is looked up that is not among them.
     """
 
     def __init__(self, custom: Callable[[], Iterable[Resource]] = tuple) -> None:
@@ -200,93 +218,99 @@ class Scheme:
         self._custom: tuple[Resource, ...] | None = None
 
     def __iter__(self) -> Iterator[Resource]:
-        return iter((*BUILT_IN, *self._customs()))
+        return iter((*BUILT_IN, *self._custom_resources()))
 
     def forget_custom(self) -> None:
-        """A CustomResourceDefinition has changed."""
+        """Read the custom resources again when they are next needed: a CustomResourceDefinition has changed."""
         self._custom = None
 
-    def _customs(self) -> tuple[Resource, ...]:
+    def _custom_resources(self) -> tuple[Resource, ...]:
         if self._custom is None:
             self._custom = tuple(self._read_custom())
         return self._custom
 
     def _first(self, choose: Callable[[Iterable[Resource]], Resource | None]) -> Resource | None:
-        """The built-in resource chosen, or a custom one; one that is not known yet may have been defined since."""
-        found = choose(BUILT_IN)
-        if found is None and self._custom is not None:
-            found = choose(self._custom)
-        if found is None:
+        """Choose a built-in resource, or else a custom one, which may have been defined since they were read."""
+        chosen = choose(BUILT_IN)
+        if chosen is None and self._custom is not None:
+            chosen = choose(self._custom)
+        if chosen is None:
             self.forget_custom()
-            found = choose(self._customs())
-        return found
+            chosen = choose(self._custom_resources())
+        return chosen
 
     def built_in(self, key: str) -> Resource | None:
         return _BY_KEY.get(key)
 
     def get(self, key: str) -> Resource | None:
-        """The resource of a storage key's first part; None for one whose CustomResourceDefinition is gone."""
-        if (found := _BY_KEY.get(key)) is not None:
-            return found
-        return self._first(lambda resources: next((one for one in resources if one.key == key), None))
+        """Return the resource of a key such as ``daemonsets.apps``; None if it is not served (any more)."""
+        if (resource := _BY_KEY.get(key)) is not None:
+            return resource
+        return self._first(lambda resources: next((resource for resource in resources if resource.key == key), None))
 
     def by_key(self, key: str) -> Resource:
-        """A resource that is known to be there: a built-in one. Raises KeyError for any other that is not served."""
-        found = self.get(key)
-        if found is None:
+        """Return the resource of a key that is known to be served. Raises KeyError."""
+        resource = self.get(key)
+        if resource is None:
             raise KeyError(key)
-        return found
+        return resource
 
     def is_served(self, key: str) -> bool:
         return self.get(key) is not None
 
     def for_kind(self, api_version: str, kind: str) -> Resource | None:
-        """What a manifest's ``apiVersion`` and ``kind`` name, older served versions included."""
+        """Return the resource of a manifest's ``apiVersion``, in any of its served versions, and ``kind``."""
         group, _, version = api_version.rpartition("/")
-
-        def choose(resources: Iterable[Resource]) -> Resource | None:
-            named = (one for one in resources if one.group == group and one.kind == kind)
-            return next((one for one in named if version in (one.version, *one.other_versions)), None)
-
-        return self._first(choose)
+        return self._first(lambda resources: next(
+            (resource for resource in resources if resource.kind == kind and _is_served_in(resource, group, version)),
+            None))
 
     def for_lowercase_kind(self, api_version: str, kind: str) -> Resource | None:
-        """What ``configmap`` in the place of a kind would name."""
-        return next((one for one in self if one.kind.lower() == kind and one.api_version == api_version), None)
+        """Return the resource that a manifest means which writes ``configmap`` for its kind."""
+        return next((resource for resource in self
+                     if resource.kind.lower() == kind and resource.api_version == api_version), None)
 
     def serves(self, api_version: str) -> bool:
-        """Whether there is anything in a group and version."""
+        """Tell whether there is any resource in a group and version."""
         group, _, version = api_version.rpartition("/")
-        return any(one.group == group and version in (one.version, *one.other_versions) for one in self)
+        return any(_is_served_in(resource, group, version) for resource in self)
 
     def find(self, word: str) -> Resource | None:
-        """What a user means by ``ds``, ``daemonsets``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``."""
+        """Return what a user means by ``ds``, ``DaemonSet``, ``daemonsets.apps`` or ``daemonsets.v1.apps``."""
         name, _, group = word.partition(".")
         return self._first(lambda resources: _find(resources, name, group))
 
     def also_short_named(self, word: str) -> list[Resource]:
-        """The resources that have a short name too, behind the one that it means; [] for what is a whole name."""
+        """Return the resources that share a short name with the one that it means; [] for a whole name."""
         if word in _WHOLE_NAMES:
             return []
-        return [one for one in self if word in one.short_names][1:]
+        return [resource for resource in self if word in resource.short_names][1:]
 
     def in_category(self, category: str) -> list[Resource]:
-        """The resources of a category (``all``), in discovery order."""
-        return [one for one in self if category in one.categories]
+        """Return the resources of a category (``all``), in discovery order."""
+        return [resource for resource in self if category in resource.categories]
+
+
+def _is_served_in(resource: Resource, group: str, version: str) -> bool:
+    return resource.group == group and version in (resource.version, *resource.other_versions)
 
 
 def _find(resources: Iterable[Resource], name: str, group: str) -> Resource | None:
-    """Short names are taken as they are written, other names in any case. A kind stands back behind all of them."""
+    """Find a resource by its plural, singular or short name, or else by its kind.
+
+    Short names must match as they are written, plural and singular in any case.
+    """
     resources = tuple(resources)
-    matches = [one for one in resources
-               if name.lower() in (one.plural, one.singular_name) or name in one.short_names]
-    matches += [one for one in resources if name in (one.kind, one.kind.lower()) and one not in matches]
+    matches = [resource for resource in resources
+               if name.lower() in (resource.plural, resource.singular_name) or name in resource.short_names]
+    matches += [resource for resource in resources
+                if name in (resource.kind, resource.kind.lower()) and resource not in matches]
     if not group:
         return matches[0] if matches else None
-    for one in matches:
-        if group == one.group:
-            return one
-        for version in (one.version, *one.other_versions):
-            if group == f"{version}.{one.group}":
-                return one.at(version)
-    return next((one for one in matches if one.group.startswith(group)), None)
+    for resource in matches:
+        if group == resource.group:
+            return resource
+        for version in (resource.version, *resource.other_versions):
+            if group == f"{version}.{resource.group}":
+                return resource.at(version)
+    return next((resource for resource in matches if resource.group.startswith(group)), None)

@@ -1,11 +1,12 @@
 """The one Client that everything above the API machinery uses.
 
-Resources are named by key (``pods``, ``daemonsets.apps``). Everything takes and gives dicts; what comes out is shared
-and read-only. Errors are :class:`kubepy.api.errors.Status`. Warnings that the server would send go to
-``client.warn`` (a callable; the CLI prints them, controllers drop them).
+:meth:`Client.do` takes a whole :class:`~kubepy.apiserver.request.Request`; ``get``, ``create`` and the others make one
+of a resource, a name and options. A resource is a GroupVersionResource, or a string such as ``daemonsets.apps`` for its
+preferred version. Objects are dicts; those that come out are shared and read-only. Errors are
+:class:`kubepy.api.errors.Status`. Warnings that a server would send go to ``client.warn`` (the CLI prints them,
+controllers drop them).
 
-A request is its own transaction, or one of many in a :meth:`Client.batch`. What it does is in ``creation``,
-``updating``, ``patching``, ``deletion``, ``scaling``, ``eviction`` and ``binding``.
+A request is its own transaction, or one of many in a :meth:`Client.batch`. ``kubepy.apiserver.requests`` does the work.
 """
 
 from __future__ import annotations
@@ -17,31 +18,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kubepy.api import errors
 from kubepy.api.clock import Clock, Ids
 from kubepy.api.meta import Object
+from kubepy.api.scheme import GroupVersionResource, Resource
 from kubepy.api.watch import WatchEvent, split_replacement
-from kubepy.apiserver.requests.options import (
-    APPLY_PATCH,
-    JSON_PATCH,
-    MERGE_PATCH,
-    STRATEGIC_MERGE_PATCH,
+from kubepy.apiserver.request import (
+    CollectionOptions,
+    CreateOptions,
     DeleteOptions,
+    ListOptions,
+    Patch,
+    PatchOptions,
+    Request,
+    UpdateOptions,
 )
-from kubepy.apiserver.requests.server import Server, Target
-from kubepy.apiserver.requests.sessions import Session
-from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot, Store
+from kubepy.apiserver.server import RequestScope, Server
+from kubepy.apiserver.transaction import RequestTransaction
+from kubepy.lazy import lazy_imports
+from kubepy.storage import Change, CompactedError, ConflictError, Key, Problem, Snapshot
 
 if TYPE_CHECKING:
-    from kubepy.storage import Transaction  # which commands that only read do not load
+    from kubepy.storage import Store, Transaction
 
-__all__ = [
-    "APPLY_PATCH",
-    "JSON_PATCH",
-    "MERGE_PATCH",
-    "STRATEGIC_MERGE_PATCH",
-    "Batch",
-    "Client",
-    "DeleteOptions",
-    "ObjectList",
-]
+with lazy_imports():
+    from kubepy.apiserver.managedfields import tracking
+    from kubepy.apiserver.requests import creation, deletion, patching, pods, scaling, updating
 
 # Aliases, because the method ``Client.list`` hides the builtin inside its class.
 Objects = list[Object]
@@ -50,9 +49,10 @@ Events = list[WatchEvent]
 Observed = Callable[[Key], Object | None]
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+PODS = GroupVersionResource.parse("pods")
 IDS_POSITION = "ids.position"
 REBUILT = 10**9  # revisions of an index that began with its cluster do not come so far
-NO_OPTIONS = DeleteOptions()
+_CREATE, _UPDATE, _PATCH, _DELETE = CreateOptions(), UpdateOptions(), PatchOptions(), DeleteOptions()
 
 
 class ObjectList(NamedTuple):
@@ -74,9 +74,11 @@ class Batch:
         self.events = events
 
     def drain(self) -> Events:
-        """What changed since the last call, in order: edits from outside and other processes' writes when the batch
-        began, and the batch's own writes."""
-        drained = [one for event in self.events for one in split_replacement(event)]
+        """Return the changes since the last call, in order.
+
+        These are edits from outside and other processes' writes up to the beginning of the batch, and its own writes.
+        """
+        drained = [change for event in self.events for change in split_replacement(event)]
         self.events.clear()
         return drained
 
@@ -100,7 +102,7 @@ class Client:
 
     @property
     def requester(self) -> Object:
-        """Who asks, as a UserInfo (``authentication.k8s.io``)."""
+        """The user who makes the requests, as a UserInfo (``authentication.k8s.io``)."""
         return self._server.requester
 
     @requester.setter
@@ -115,62 +117,223 @@ class Client:
     def warn(self, warn: Callable[[str], None]) -> None:
         self._server.warn = warn
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------------------------
 
-    def get(self, resource: str, name: str, *, namespace: str = "") -> Object:
-        """Raises NotFound."""
-        resource, _, version = resource.partition("/")
-        target = self._server.target(resource, namespace, name, version)
+    def do(self, request: Request, body: Any = None) -> Object | ObjectList | Objects:
+        """Carry out any request.
+
+        :param body: the object of a creation or update; the Patch of a patch; for ``pods/binding`` a Binding.
+        :return: the object, or the Status of an eviction or binding; an ObjectList for ``list``; the objects that
+            ``deletecollection`` deleted.
+
+        Raises Status, MethodNotAllowed for a verb that there is not.
+        """
+        match request.verb:
+            case "get":
+                return self._get(request)
+            case "list":
+                return self._list(request)
+            case "create":
+                return self._create(request, body)
+            case "update":
+                return self._update(request, body)
+            case "patch":
+                return self._patch(request, body)
+            case "delete":
+                return self._delete(request)
+            case "deletecollection":
+                return self._delete_collection(request)
+        raise errors.method_not_allowed()
+
+    def get(self, resource: str | GroupVersionResource, name: str, *, namespace: str = "",
+            subresource: str = "") -> Object:
+        """Return an object or its ``scale``. Raises NotFound."""
+        return self._get(Request("get", _named(resource), namespace, name, subresource))
+
+    def list(self, resource: str | GroupVersionResource, *, namespace: str | None = None, label_selector: str = "",
+             field_selector: str = "") -> ObjectList:
+        """Return the objects of a namespace, or of all (None) that the selectors choose.
+
+        Raises BadRequest for a selector that cannot be read, or a field that the kind is not selected by.
+        """
+        options = ListOptions(label_selector, field_selector)
+        return self._list(Request("list", _named(resource), namespace or "", options=options))
+
+    def create(self, resource: str | GroupVersionResource, obj: Object, *, namespace: str = "",
+               options: CreateOptions = _CREATE) -> Object:
+        """Create an object; returns it as stored.
+
+        Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no such namespace).
+        """
+        return self._create(Request("create", _named(resource), namespace, options=options), obj)
+
+    def update(self, resource: str | GroupVersionResource, obj: Object, *, namespace: str = "", subresource: str = "",
+               options: UpdateOptions = _UPDATE) -> Object:
+        """Replace an object, its ``status`` or its ``scale``. With metadata.resourceVersion: only that version.
+
+        Raises NotFound, Conflict, Invalid, BadRequest.
+        """
+        metadata = obj.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        return self._update(Request("update", _named(resource), namespace, name, subresource, options), obj)
+
+    def patch(self, resource: str | GroupVersionResource, name: str, patch: Patch, *, namespace: str = "",
+              subresource: str = "", options: PatchOptions = _PATCH) -> Object:
+        """Change an object, its ``status`` or its ``scale``, by a patch.
+
+        Raises NotFound, Conflict, Invalid, BadRequest, UnsupportedMediaType.
+        """
+        return self._patch(Request("patch", _named(resource), namespace, name, subresource, options), patch)
+
+    def delete(self, resource: str | GroupVersionResource, name: str, *, namespace: str = "",
+               options: DeleteOptions = _DELETE) -> Object:
+        """Delete an object: at once, or by setting deletionTimestamp where a grace period or finalizers hold it.
+
+        Returns the last state, or the state with its deletionTimestamp.
+        """
+        return self._delete(Request("delete", _named(resource), namespace, name, options=options))
+
+    def delete_collection(self, resource: str | GroupVersionResource, *, namespace: str = "",
+                          options: CollectionOptions) -> Objects:
+        """Delete all objects of a namespace that the selectors choose; returns them as ``delete`` does."""
+        return self._delete_collection(Request("deletecollection", _named(resource), namespace, options=options))
+
+    def evict(self, name: str, *, namespace: str, options: DeleteOptions = _DELETE) -> None:
+        """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""
+        self._create(Request("create", PODS, namespace, name, "eviction", options), None)
+
+    def bind(self, name: str, node: str, *, namespace: str) -> None:
+        """Assign a pod to a node (the ``binding`` subresource); sets PodScheduled."""
+        self._create(Request("create", PODS, namespace, name, "binding"), {"target": {"name": node}})
+
+    # --- what the requests do ---------------------------------------------------------------------------------------
+
+    def _get(self, request: Request) -> Object:
+        resource, request = self._resolve(request)
+        if request.subresource and request.subresource not in resource.subresources:
+            raise errors.no_such_resource()
+        key = Key(resource.key, request.namespace, request.name)
         if self._batch:
-            found = self._batch.transaction.get(target.key)
+            obj = self._batch.transaction.get(key)
         else:
-            found, problem = self._store.find(target.key)
+            obj, problem = self._store.find(key)
             if problem:
                 self.warn(self._store.describe(problem))
-        if found is None:
-            raise errors.not_found(resource, name)
-        return self._seen_in(target, version, found) if version else found
+        if obj is None:
+            raise errors.not_found(resource.key, request.name)
+        if request.subresource == "scale":
+            return scaling.read_scale(resource, obj)
+        return self._in_version(request, resource, obj)
 
-    def _seen_in(self, target: Target, version: str, obj: Object) -> Object:
-        """An object as a request for another version sees it."""
-        api_version = target.resource.at(version).api_version
-        return self._server.strategy(target.resource).in_version(obj, api_version)
-
-    def list(self, resource: str, *, namespace: str | None = None, label_selector: str = "",
-             field_selector: str = "") -> ObjectList:
-        """``namespace`` None: all. Raises BadRequest for a selector that cannot be read or a field not selectable."""
-        resource, _, version = resource.partition("/")
-        target = self._server.target(resource, namespace or "", version=version)
-        within = target.namespace if namespace is not None and target.resource.namespaced else None
-        revision, objects, problems = self._snapshot(resource, within)
+    def _list(self, request: Request) -> ObjectList:
+        resource, request = self._resolve(request)
+        namespace = request.namespace or None
+        if self._batch:
+            transaction = self._batch.transaction
+            snapshot = Snapshot(transaction.revision, transaction.list(resource.key, namespace))
+        else:
+            snapshot = self._store.list(resource.key, namespace)
+        revision, objects, problems = snapshot
         for problem in problems:
             self.warn(self._store.describe(problem))
-        if label_selector or field_selector:
-            from kubepy.apiserver.requests.selection import select
-
-            objects = select(self._server.strategy(target.resource), objects, label_selector, field_selector)
-        if version:
-            objects = [self._seen_in(target, version, obj) for obj in objects]
+        selectors = request.list_options
+        if selectors.label_selector or selectors.field_selector:
+            strategy = self._server.strategy(resource)
+            objects = strategy.select(objects, selectors.label_selector, selectors.field_selector)
+        if request.resource.version not in ("", resource.version):
+            objects = [self._in_version(request, resource, obj) for obj in objects]
         return ObjectList(objects, str(revision), problems)
 
-    def _snapshot(self, resource: str, namespace: str | None) -> Snapshot:
-        if self._batch is None:
-            return self._store.list(resource, namespace)
-        transaction = self._batch.transaction
-        return Snapshot(transaction.revision, transaction.list(resource, namespace))
+    def _create(self, request: Request, obj: Any) -> Object:
+        if request.subresource:
+            return self._create_subresource(request, obj)
+        with self._scope(_in_namespace_of(request, obj)) as scope:
+            created = creation.create(scope, obj)
+        return self._in_version(request, scope.resource, created)
+
+    def _create_subresource(self, request: Request, body: Any) -> Object:
+        """Bind or evict a pod. Raises NotFound, MethodNotAllowed for other subresources."""
+        with self._scope(request) as scope:
+            if request.subresource not in scope.resource.subresources:
+                raise errors.no_such_resource()
+            if request.subresource == "eviction":
+                pods.evict(scope)
+            elif request.subresource == "binding":
+                pods.bind(scope, (body.get("target") or {}).get("name", ""))
+            else:
+                raise errors.method_not_allowed()
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+    def _update(self, request: Request, obj: Object) -> Object:
+        with self._scope(_in_namespace_of(request, obj)) as scope:
+            if request.subresource == "scale":
+                return scaling.replace_scale(scope, obj)
+            stored = updating.update(scope, obj)
+        return self._in_version(request, scope.resource, stored)
+
+    def _patch(self, request: Request, patch: Patch) -> Object:
+        with self._scope(request) as scope:
+            patched = patching.patch_object(scope, patch)
+        if request.subresource == "scale":
+            return patched
+        return self._in_version(request, scope.resource, patched)
+
+    def _delete(self, request: Request) -> Object:
+        with self._scope(request) as scope:
+            return deletion.delete(scope)
+
+    def _delete_collection(self, request: Request) -> Objects:
+        options = request.options if isinstance(request.options, CollectionOptions) else CollectionOptions()
+        resource = self._server.scheme.get(request.resource.group_resource)
+        if resource is not None and resource.namespaced and not request.namespace:
+            raise errors.method_not_allowed()
+        with self.joined():
+            chosen = self._list(request._replace(verb="list", options=options.list)).items
+            return [self._delete(request._replace(verb="delete", name=obj["metadata"]["name"], options=options.delete))
+                    for obj in chosen]
+
+    def _resolve(self, request: Request) -> tuple[Resource, Request]:
+        """Return the resource of a request, and the request without a namespace if the resource has none."""
+        resource = self._server.resource_of(request)
+        if request.namespace and not resource.namespaced:
+            request = request._replace(namespace="")
+        return resource, request
+
+    @contextmanager
+    def _scope(self, request: Request) -> Iterator[RequestScope]:
+        """Open a transaction for a request that writes."""
+        resource, request = self._resolve(request)
+        options = request.options
+        dry_run = isinstance(options, (CreateOptions, UpdateOptions, PatchOptions, DeleteOptions)) and options.dry_run
+        with self.transaction(dry_run) as transaction:
+            yield RequestScope(self._server, transaction, request, resource)
+
+    def _in_version(self, request: Request, resource: Resource, obj: Object) -> Object:
+        """Return an object in the version that the request is made in."""
+        version = request.resource.version
+        if not version or version == resource.version:
+            return obj
+        return self._server.strategy(resource).in_version(obj, resource.at(version).api_version)
+
+    def with_managed_fields(self, obj: Object) -> Object:
+        """Return an object with its managedFields as the API shows them; storage keeps less of them."""
+        resource = self._server.scheme.for_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+        return tracking.shown(resource, self._server.strategy(resource).field_schema(), obj) if resource else obj
+
+    # --- changes ----------------------------------------------------------------------------------------------------
 
     def changes(self, since: int) -> tuple[int, Events]:
-        """What changed after a revision, and the revision reached. ``old`` is always None here. Raises Gone (410)."""
-        found = self._read_changes(self._batch.transaction if self._batch else self._store, since)
-        reached = max((change.revision for change in found), default=since)
-        return reached, [_event(change, None) for change in found]
+        """Return the newest revision, and the changes after another one; ``old`` is always None. Raises Expired."""
+        changes = self._read_changes(self._batch.transaction if self._batch else self._store, since)
+        newest = max((change.revision for change in changes), default=since)
+        return newest, [_event(change, None) for change in changes]
 
     def revision(self) -> int:
-        """The newest revision."""
+        """Return the newest revision."""
         return self._batch.transaction.revision if self._batch else self._store.revision()
 
     def _read_changes(self, reader: Store | Transaction, since: int) -> Changes:
-        """The changes after a revision; if a CustomResourceDefinition is among them, custom kinds are read anew."""
+        """Read the changes after a revision; custom kinds are read anew after that of a definition."""
         try:
             changes = reader.changes(since)
         except CompactedError:
@@ -179,164 +342,42 @@ class Client:
             self._forget_custom_kinds()
         return changes
 
-    # --- writing ----------------------------------------------------------------------------------------------------
-
-    def create(self, resource: str, obj: Object, *, namespace: str = "", dry_run: bool = False,
-               field_manager: str = "", field_validation: str = "Ignore") -> Object:
-        """Create an object; returns it as stored. ``field_validation``: Strict, Warn or Ignore (unknown fields).
-
-        ``field_manager``: the client that does it, here and in other requests; controllers name none, and so their
-        writes cost nothing to track.
-
-        Raises AlreadyExists, Invalid, BadRequest, Forbidden (namespace terminating), NotFound (no such namespace).
-        """
-        from kubepy.apiserver.requests.creation import create
-
-        resource, _, version = resource.partition("/")
-        target = self._target_of(resource, namespace, obj)
-        with self.session(dry_run) as session:
-            made = create(self._server, session, target._replace(name=""), obj, field_validation, field_manager)
-        return self._seen_in(target, version, made) if version else made
-
-    def update(self, resource: str, obj: Object, *, namespace: str = "", subresource: str = "", dry_run: bool = False,
-               field_manager: str = "", field_validation: str = "Ignore") -> Object:
-        """Replace an object, its ``status`` or its ``scale``. With metadata.resourceVersion: only that version.
-
-        Raises NotFound, Conflict, Invalid, BadRequest.
-        """
-        from kubepy.apiserver.requests.updating import update
-
-        resource, _, version = resource.partition("/")
-        if subresource == "scale":
-            return self.update_scale(resource, obj, namespace=namespace, dry_run=dry_run, field_manager=field_manager,
-                                     field_validation=field_validation)
-        target = self._target_of(resource, namespace, obj)
-        with self.session(dry_run) as session:
-            stored = update(self._server, session, target, obj, subresource, field_validation, field_manager)
-        return self._seen_in(target, version, stored) if version else stored
-
-    def _target_of(self, resource: str, namespace: str, obj: Object) -> Target:
-        """The object that a request carries; without a namespace of its own it is in that of the object."""
-        metadata = obj.get("metadata")
-        if not isinstance(metadata, dict):
-            metadata = {}
-        return self._server.target(resource, namespace or metadata.get("namespace", ""), metadata.get("name", ""))
-
-    def patch(self, resource: str, name: str, patch: Any, patch_type: str, *, namespace: str = "",
-              subresource: str = "", dry_run: bool = False, field_manager: str = "",
-              field_validation: str = "Ignore", force: bool = False) -> Object:
-        """Apply a patch (parsed JSON). ``force`` is server-side apply's."""
-        from kubepy.apiserver.requests.patching import patch_object
-
-        resource, _, version = resource.partition("/")
-        target = self._server.target(resource, namespace, name, version)
-        with self.session(dry_run) as session:
-            patched = patch_object(self._server, session, target, patch, patch_type, subresource, field_validation,
-                                   field_manager, force, version)
-        return self._seen_in(target, version, patched) if version else patched
-
-    def delete(self, resource: str, name: str, *, namespace: str = "",
-               options: DeleteOptions = NO_OPTIONS) -> Object:
-        """Delete an object: at once, or by setting deletionTimestamp where a grace period or finalizers hold it.
-
-        Returns the last state, or the state with its deletionTimestamp.
-        """
-        from kubepy.apiserver.requests.deletion import delete
-
-        with self.session(options.dry_run) as session:
-            return delete(self._server, session, self._server.target(resource, namespace, name), options)
-
-    def delete_collection(self, resource: str, *, namespace: str = "", label_selector: str = "",
-                          field_selector: str = "", options: DeleteOptions = NO_OPTIONS) -> Objects:
-        """Delete all that the selectors choose; returns them as ``delete`` does."""
-        from kubepy.apiserver.requests.deletion import delete
-
-        with self.joined():
-            chosen = self.list(resource, namespace=namespace, label_selector=label_selector,
-                               field_selector=field_selector).items
-            with self.session(options.dry_run) as session:
-                server = self._server
-                return [delete(server, session, server.target(resource, namespace, one["metadata"]["name"]), options)
-                        for one in chosen]
-
-    # --- managers ---------------------------------------------------------------------------------------------------
-
-    def with_managed_fields(self, obj: Object) -> Object:
-        """An object with its managedFields as the API shows them; storage keeps less of them."""
-        from kubepy.apiserver.managedfields.tracking import shown
-        from kubepy.apiserver.requests.field_schemas import field_schema
-
-        resource = self._server.scheme.for_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
-        return shown(resource, field_schema(self._server, resource), obj) if resource else obj
-
-    # --- subresources -----------------------------------------------------------------------------------------------
-
-    def get_scale(self, resource: str, name: str, *, namespace: str = "") -> Object:
-        """The ``autoscaling/v1 Scale`` of an object. Raises the "could not find the requested resource" NotFound."""
-        from kubepy.apiserver.requests.scaling import read_scale, scale_paths
-
-        served = self._server.resource(resource)
-        scale_paths(served)
-        return read_scale(served, self.get(resource, name, namespace=namespace))
-
-    def update_scale(self, resource: str, scale: Object, *, namespace: str = "", dry_run: bool = False,
-                     field_manager: str = "", field_validation: str = "Ignore") -> Object:
-        """Set the replicas of an object through its scale. Raises as get_scale, Conflict, Invalid."""
-        from kubepy.apiserver.requests.scaling import replace_scale
-
-        with self.session(dry_run) as session:
-            return replace_scale(self._server, session, self._target_of(resource, namespace, scale), scale,
-                                 field_validation, field_manager)
-
-    def evict(self, name: str, *, namespace: str, options: DeleteOptions = NO_OPTIONS) -> None:
-        """Delete a pod unless a PodDisruptionBudget forbids it. Raises TooManyRequests."""
-        from kubepy.apiserver.requests.eviction import evict
-
-        with self.session(options.dry_run) as session:
-            evict(self._server, session, self._server.target("pods", namespace, name), options)
-
-    def bind(self, name: str, node: str, *, namespace: str) -> None:
-        """Assign a pod to a node (the ``binding`` subresource); sets PodScheduled."""
-        from kubepy.apiserver.requests.binding import bind
-
-        with self.session(dry_run=False) as session:
-            bind(self._server, session, self._server.target("pods", namespace, name), node)
+    def _forget_custom_kinds(self) -> None:
+        self._server.scheme.forget_custom()
+        self._server.forget_strategies()
 
     # --- transactions -----------------------------------------------------------------------------------------------
 
     def observe_from(self, revision: int) -> None:
-        """The next batch's ``drain`` begins after this revision, at which the caller has listed what it knows."""
+        """Let the next batch's ``drain`` begin after this revision, at which the caller has listed all it knows."""
         self._since = revision
 
     @contextmanager
     def batch(self, observed: Observed | None = None) -> Iterator[Batch]:
-        """One transaction for all requests of this Client inside the block; an exception undoes them all.
+        """Run all requests of this Client inside the block in one transaction; an exception undoes them all.
 
-        ``observed`` tells how the caller last saw an object; what came from outside gets its ``old`` from it, and is
-        left out if the caller has seen that very version.
+        :param observed: returns an object as the caller last saw it. Changes from outside get their ``old`` from it,
+            and are left out if the caller has seen that very version.
         """
-        with self._transaction() as transaction:
+        with self._storage_transaction() as transaction:
             since = transaction.revision if self._since is None else self._since
-            batch = self._batch = Batch(transaction, self._outside_changes(transaction, since, observed))
+            events: Events = []
+            if since < transaction.revision:
+                events = [_event(change, observed) for change in self._read_changes(transaction, since)]
+            batch = self._batch = Batch(transaction, [event for event in events if not _is_known(event)])
             try:
                 yield batch
             finally:
                 self._batch = None
         self._since = transaction.revision
 
-    def _outside_changes(self, transaction: Transaction, since: int, observed: Observed | None) -> Events:
-        if since >= transaction.revision:
-            return []
-        events = [_event(change, observed) for change in self._read_changes(transaction, since)]
-        return [event for event in events if event.old is not event.new and not _seen(event)]
-
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """All requests inside the block in one transaction: the batch that is open, or one of their own."""
+        """Run all requests inside the block in one transaction: the batch that is open, or one of their own."""
         if self._batch:
             yield
             return
-        with self._transaction() as transaction:
+        with self._storage_transaction() as transaction:
             self._batch = Batch(transaction, [])
             try:
                 yield
@@ -344,21 +385,21 @@ class Client:
                 self._batch = None
 
     @contextmanager
-    def session(self, dry_run: bool = False) -> Iterator[Session]:
-        """The transaction of one request. For the request pipeline and for events, which go around it."""
+    def transaction(self, dry_run: bool = False) -> Iterator[RequestTransaction]:
+        """Open the transaction of one request; the Client's own requests and the recorders of events use it."""
         if self._batch:
-            events, before = self._batch.events, len(self._batch.events)
-            yield Session(self._batch.transaction, events, dry_run=dry_run)
+            events, first = self._batch.events, len(self._batch.events)
+            yield RequestTransaction(self._batch.transaction, events, dry_run=dry_run)
         else:
-            events, before = [], 0
-            with self._transaction() as transaction:
-                yield Session(transaction, events, dry_run=dry_run)
-        if any(events[index].key.resource == CRDS for index in range(before, len(events))):
+            events, first = [], 0
+            with self._storage_transaction() as transaction:
+                yield RequestTransaction(transaction, events, dry_run=dry_run)
+        if any(events[index].key.resource == CRDS for index in range(first, len(events))):
             self._forget_custom_kinds()
 
     @contextmanager
-    def _transaction(self) -> Iterator[Transaction]:
-        """A transaction of storage, and in it the ids go on from where the last one left them."""
+    def _storage_transaction(self) -> Iterator[Transaction]:
+        """Open a transaction of storage in which the ids go on from where the last one left them."""
         ids = self._server.ids
         try:
             with self._store.transaction() as transaction:
@@ -370,26 +411,40 @@ class Client:
             raise errors.Conflict(f"Operation cannot be fulfilled: {error}") from None
 
     def _ids_position(self, transaction: Transaction) -> int:
-        """The position of the sequence of ids. It was lost with an index that was made anew, whose revisions count from
-        milliseconds on: then it goes on from there, so that no id comes a second time."""
+        """Return the position of the sequence of ids.
+
+        If it was lost with an index that was made anew, whose revisions count from milliseconds on, the sequence goes
+        on from there, so that no id comes a second time.
+        """
         if position := self._store.meta(IDS_POSITION):
             return int(position)
         return transaction.revision if transaction.revision > REBUILT else 0
 
-    def _forget_custom_kinds(self) -> None:
-        self._server.scheme.forget_custom()
-        self._server.forget_strategies()
+
+def _named(resource: str | GroupVersionResource) -> GroupVersionResource:
+    return GroupVersionResource.parse(resource) if isinstance(resource, str) else resource
+
+
+def _in_namespace_of(request: Request, obj: Object) -> Request:
+    """Return the request, in the namespace of its object if it names none."""
+    metadata = obj.get("metadata")
+    if request.namespace or not isinstance(metadata, dict):
+        return request
+    return request._replace(namespace=metadata.get("namespace", ""))
 
 
 def _event(change: Change, observed: Observed | None) -> WatchEvent:
-    """``old`` as the caller knows it; a deletion has its last state there."""
+    """Make the event of a change. ``old`` is as the caller saw the object; after a deletion, else its last state."""
     old = observed(change.key) if observed else None
     if change.type == "DELETED":
         return WatchEvent(change.key, old or change.object, None)
     return WatchEvent(change.key, old, change.object, is_update=change.type == "MODIFIED")
 
 
-def _seen(event: WatchEvent) -> bool:
+def _is_known(event: WatchEvent) -> bool:
+    """Tell whether the caller has seen the version that a change led to."""
+    if event.old is event.new:
+        return True
     if event.old is None or event.new is None:
         return False
     return bool(event.old["metadata"]["resourceVersion"] == event.new["metadata"]["resourceVersion"])

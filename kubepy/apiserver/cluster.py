@@ -1,39 +1,58 @@
-"""A cluster: a state folder opened, with its scheme, clock, ids and Client."""
+"""A cluster: a state folder opened, with its scheme, clock, ids and Client, and the objects that a new one has."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from kubepy.api.clock import Clock, Ids, parse_time
+from kubepy.api.errors import AlreadyExists
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource, Scheme
 from kubepy.apiserver.client import CRDS, Client
-from kubepy.apiserver.requests.server import Server
-from kubepy.storage import FolderError, Key, NoClusterError, Problem, Store
+from kubepy.apiserver.kinds import new_strategy
+from kubepy.apiserver.server import Server
+from kubepy.apiserver.strategies import Strategy
+from kubepy.lazy import lazy_imports
+from kubepy.storage import FolderError, Key, NoClusterError, Problem
 from kubepy.storage.folder.paths import encode, path_of
+from kubepy.storage.folder.store import FolderStore
 
 if TYPE_CHECKING:
     from pathlib import Path  # three milliseconds that opening a cluster does not need
 
+with lazy_imports():
+    from kubepy.api.schema import customresources
+    from kubepy.api.values import goformat
+    from kubepy.apiserver.requests import handwritten
+
 UNFINISHED = "unfinished"  # in the store's meta values: the cluster is being made
 CLOCK_YEARS = range(1678, 2262)  # those of which 64 bits hold all nanoseconds from 1970, as Go counts them
 EVENTS_LAST = 3600.0  # seconds of cluster time that an event is kept
+# Every cluster has these (``pkg/controlplane/controller/systemnamespaces``, ``registry/scheduling``).
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+PRIORITY_CLASSES = (
+    ("system-cluster-critical", 2000000000, "Used for system critical pods that must run in the cluster, but can be "
+                                            "moved to another node if necessary."),
+    ("system-node-critical", 2000001000, "Used for system critical pods that must not be moved from their current "
+                                         "node."),
+)
 
 
 class Cluster:
-    """Open with :meth:`open`; everything is lazy, so that opening costs next to nothing."""
+    """A state folder that is open. Made by :meth:`open`; everything is lazy, so that opening costs next to nothing."""
 
     def __init__(self, folder: Path | str, lock_timeout: float) -> None:
-        self.store = Store(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
+        self.store = FolderStore(folder, admit=self._admit, removal=self._removed, volatile={"events": EVENTS_LAST},
                            now=self._now, lock_timeout=lock_timeout)  # for fsck and the composition root only
         settings = self.store.settings()
         self.clock = Clock(_fixed_time(settings))
         self.ids = Ids(_seed(settings))
         self.scheme = Scheme(self._custom_resources)
-        self._server = Server(self.scheme, self.clock, self.ids, self._definition_of)
+        self._server = Server(self.scheme, self.clock, self.ids, self._new_strategy)
         self.client = Client(self.store, self._server)
 
     @classmethod
@@ -54,8 +73,8 @@ class Cluster:
 
     @classmethod
     def make(cls, folder: Path | str, settings: dict[str, Any], *, lock_timeout: float = 30.0) -> Cluster:
-        """A new cluster with these settings (``clock``, ``seed``) and what every cluster has. Raises FolderError."""
-        Store.initialize(folder, settings)
+        """Make a cluster with these settings (``clock``, ``seed``) and its first objects. Raises FolderError."""
+        FolderStore.initialize(folder, settings)
         cluster = cls(folder, lock_timeout)
         cluster.bootstrap()
         return cluster
@@ -64,8 +83,8 @@ class Cluster:
     def begin(cls, folder: Path | str) -> None:
         """Make a cluster, or go on with one that is not yet :meth:`finished <finish>`. Raises FolderError."""
         if not os.path.exists(os.path.join(folder, "kubepy.yaml")):
-            Store.initialize(folder, {})
-        store = Store(folder)
+            FolderStore.initialize(folder, {})
+        store = FolderStore(folder)
         store.set_meta(UNFINISHED, "yes")
         store.close()
 
@@ -77,26 +96,30 @@ class Cluster:
         self.store.set_meta(UNFINISHED, None)
 
     def is_bare(self) -> bool:
-        """Whether the folder has nothing but settings so far."""
+        """Tell whether the folder has nothing but settings so far."""
         try:
             return self.store.get(Key("namespaces", "", "default")) is None and not self.store.resources()
         except FolderError:  # something is there, though it can't be read
             return False
 
     def bootstrap(self) -> None:
-        """Make what every cluster has."""
-        from kubepy.apiserver.bootstrap import bootstrap
-
-        bootstrap(self.client)
+        """Create the objects that every cluster has, in one transaction, but for those that are there."""
+        objects: list[tuple[str, Object]] = [("namespaces", {"metadata": {"name": name}}) for name in NAMESPACES]
+        objects += [("priorityclasses.scheduling.k8s.io",
+                     {"description": description, "metadata": {"name": name}, "value": value})
+                    for name, value, description in PRIORITY_CLASSES]
+        with self.client.joined():
+            for resource, obj in objects:
+                with suppress(AlreadyExists):
+                    self.client.create(resource, obj)
 
     def problems(self) -> list[Problem]:
-        """Files that cannot be objects."""
+        """Return the files that cannot be objects."""
         return self.store.problems()
 
     def folders_without_namespace(self) -> list[Problem]:
-        """Folders of objects whose namespace is not there, as a clone or a merge can leave them."""
-        from kubepy.api.values.goformat import quote
-
+        """Return the folders of objects whose namespace is missing, as a clone or a merge can leave them."""
+        quote = goformat.quote
         listed = self.store.list("namespaces")
         unreadable = {problem.path for problem in listed.problems}
         known = {namespace["metadata"]["name"] for namespace in listed.objects}
@@ -113,24 +136,17 @@ class Cluster:
         return self.clock.now().timestamp()
 
     def _admit(self, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
-        from kubepy.apiserver.requests.handwritten import complete
-
-        return complete(self._server, key, obj, modified, old)
+        return handwritten.complete(self._server, key, obj, modified, old)
 
     def _removed(self, key: Key, obj: Object, now: float) -> Object | None:
-        from kubepy.apiserver.requests.handwritten import removed
+        return handwritten.removed(key, obj, now)
 
-        return removed(key, obj, now)
-
-    def _definition_of(self, resource: Resource) -> Object:
-        return self.client.get(CRDS, resource.key)
+    def _new_strategy(self, resource: Resource) -> Strategy:
+        return new_strategy(resource, lambda resource: self.client.get(CRDS, resource.key))
 
     def _custom_resources(self) -> Iterator[Resource]:
-        if definitions := self.client.list(CRDS).items:
-            from kubepy.api.schema.customresources import resources_of
-
-            for definition in definitions:
-                yield from resources_of(definition)
+        for definition in self.client.list(CRDS).items:
+            yield from customresources.resources_of(definition)
 
 
 def _seed(settings: Object) -> Any:

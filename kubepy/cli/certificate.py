@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import UpdateOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import show_help
 from kubepy.cli.runtime.factory import Factory
@@ -108,7 +109,8 @@ def judged(factory: Factory, info: Info, verdict: Verdict, *, force: bool) -> Ob
         if verdict.condition not in said:
             conditions = [*conditions, _condition(factory, verdict)]
         changed = {**request, "status": {**(request.get("status") or {}), "conditions": conditions}}
-        return factory.client.update(RESOURCE, changed, subresource="approval", field_manager=UNNAMED)
+        return factory.client.update(RESOURCE, changed, subresource="approval",
+                                     options=UpdateOptions(field_manager=UNNAMED))
 
 
 def _condition(factory: Factory, verdict: Verdict) -> Object:

@@ -13,13 +13,17 @@ with lazy_imports():
     from kubepy.cli import (
         annotate,
         api_resources,
+        auth,
         autoscale,
         certificate,
         cluster_info,
+        completion,
+        config,
         controller,
         delete,
         describe,
         diff,
+        drain,
         edit,
         events,
         explain,
@@ -30,23 +34,17 @@ with lazy_imports():
         kustomize,
         label,
         patch,
+        plugins,
         replace,
         run,
         scale,
+        taint,
         version,
         wait,
     )
     from kubepy.cli import help as help_commands
     from kubepy.cli.apply import command as apply_command
     from kubepy.cli.apply import last_applied as apply_last_applied
-    from kubepy.cli.auth import access as auth_access
-    from kubepy.cli.auth import reconcile as auth_reconcile
-    from kubepy.cli.completion import candidates as completion_candidates
-    from kubepy.cli.completion import scripts as completion_scripts
-    from kubepy.cli.config import contexts as config_contexts
-    from kubepy.cli.config import entries as config_entries
-    from kubepy.cli.config import properties as config_properties
-    from kubepy.cli.config import view as config_view
     from kubepy.cli.create import command as create_command
     from kubepy.cli.create import configmap as create_configmap
     from kubepy.cli.create import generators as create_generators
@@ -58,19 +56,13 @@ with lazy_imports():
     from kubepy.cli.git import resolve as git_resolve
     from kubepy.cli.git import setup as git_setup
     from kubepy.cli.git import text as git_text
-    from kubepy.cli.nodes import cordon as nodes_cordon
-    from kubepy.cli.nodes import drain as nodes_drain
-    from kubepy.cli.nodes import taint as nodes_taint
-    from kubepy.cli.plugins import command as plugins_command
     from kubepy.cli.rollout import history as rollout_history
     from kubepy.cli.rollout import restart as rollout_restart
     from kubepy.cli.rollout import status as rollout_status
     from kubepy.cli.rollout import undo as rollout_undo
     from kubepy.cli.set import env as set_env
-    from kubepy.cli.set import image as set_image
-    from kubepy.cli.set import resources as set_resources
+    from kubepy.cli.set import pod_template as set_pod_template
     from kubepy.cli.set import selector as set_selector
-    from kubepy.cli.set import serviceaccount as set_serviceaccount
     from kubepy.cli.set import subject as set_subject
 
 NO_METRICS = "nothing uses cpu or memory here, since pods are simulated"
@@ -189,11 +181,11 @@ ROLLOUT: dict[str, Entry] = {
 }
 
 SET: dict[str, Entry] = {
-    "image": Entry(lambda: set_image.image, "Update the image of a pod template"),
-    "resources": Entry(lambda: set_resources.resources, "Update resource requests/limits on pod templates"),
+    "image": Entry(lambda: set_pod_template.image, "Update the image of a pod template"),
+    "resources": Entry(lambda: set_pod_template.resources, "Update resource requests/limits on pod templates"),
     "selector": Entry(lambda: set_selector.selector, "Set the selector on a resource"),
     "subject": Entry(lambda: set_subject.subject, "Update who is bound to a role"),
-    "serviceaccount": Entry(lambda: set_serviceaccount.serviceaccount, "Update the service account of a resource",
+    "serviceaccount": Entry(lambda: set_pod_template.serviceaccount, "Update the service account of a resource",
                             ("sa",)),
     "env": Entry(lambda: set_env.env, "Update environment variables on a pod template"),
 }
@@ -206,28 +198,28 @@ APPLY: dict[str, Entry] = {
 }
 
 CONFIG: dict[str, Entry] = {
-    "current-context": Entry(lambda: config_contexts.current_context, "Display the current-context"),
-    "delete-cluster": Entry(lambda: config_entries.delete_cluster, "Delete a cluster, the name of a state folder"),
-    "delete-context": Entry(lambda: config_contexts.delete_context, "Delete a context"),
-    "delete-user": Entry(lambda: config_entries.delete_user, "Delete a user"),
-    "get-clusters": Entry(lambda: config_entries.get_clusters, "Display the clusters that contexts may name"),
-    "get-contexts": Entry(lambda: config_contexts.get_contexts, "Describe one or many contexts"),
-    "get-users": Entry(lambda: config_entries.get_users, "Display the users that contexts may name"),
-    "rename-context": Entry(lambda: config_contexts.rename_context, "Rename a context"),
-    "set": Entry(lambda: config_properties.set_, "Set an individual value"),
-    "set-cluster": Entry(lambda: config_entries.set_cluster, "Set a cluster: a name for a state folder"),
-    "set-context": Entry(lambda: config_contexts.set_context, "Set the state folder and the namespace of a context"),
-    "set-credentials": Entry(lambda: config_entries.set_credentials, "Set a user"),
-    "unset": Entry(lambda: config_properties.unset, "Unset an individual value"),
-    "use-context": Entry(lambda: config_contexts.use_context, "Set the current-context", ("use",)),
-    "view": Entry(lambda: config_view.view, "Display contexts, clusters and users in the form of a kubeconfig"),
+    "current-context": Entry(lambda: config.current_context, "Display the current-context"),
+    "delete-cluster": Entry(lambda: config.delete_cluster, "Delete a cluster, the name of a state folder"),
+    "delete-context": Entry(lambda: config.delete_context, "Delete a context"),
+    "delete-user": Entry(lambda: config.delete_user, "Delete a user"),
+    "get-clusters": Entry(lambda: config.get_clusters, "Display the clusters that contexts may name"),
+    "get-contexts": Entry(lambda: config.get_contexts, "Describe one or many contexts"),
+    "get-users": Entry(lambda: config.get_users, "Display the users that contexts may name"),
+    "rename-context": Entry(lambda: config.rename_context, "Rename a context"),
+    "set": Entry(lambda: config.set_, "Set an individual value"),
+    "set-cluster": Entry(lambda: config.set_cluster, "Set a cluster: a name for a state folder"),
+    "set-context": Entry(lambda: config.set_context, "Set the state folder and the namespace of a context"),
+    "set-credentials": Entry(lambda: config.set_credentials, "Set a user"),
+    "unset": Entry(lambda: config.unset, "Unset an individual value"),
+    "use-context": Entry(lambda: config.use_context, "Set the current-context", ("use",)),
+    "view": Entry(lambda: config.view, "Display contexts, clusters and users in the form of a kubeconfig"),
 }
 
 
 AUTH: dict[str, Entry] = {
-    "can-i": Entry(lambda: auth_access.can_i, "Check whether an action is allowed"),
-    "reconcile": Entry(lambda: auth_reconcile.reconcile, "Give roles and bindings what files describe"),
-    "whoami": Entry(lambda: auth_access.whoami, "Check self subject attributes"),
+    "can-i": Entry(lambda: auth.can_i, "Check whether an action is allowed"),
+    "reconcile": Entry(lambda: auth.reconcile, "Give roles and bindings what files describe"),
+    "whoami": Entry(lambda: auth.whoami, "Check self subject attributes"),
 }
 GIT: dict[str, Entry] = {
     "setup": Entry(lambda: git_setup.setup, "Set up the git repository that the state folder lies in"),
@@ -239,7 +231,7 @@ GIT: dict[str, Entry] = {
     "filter": Entry(lambda: git_intent.filter_, "Leave out what the system writes (git's filter process)"),
 }
 PLUGIN: dict[str, Entry] = {
-    "list": Entry(lambda: plugins_command.list_, "List the programs on the PATH that are plugins"),
+    "list": Entry(lambda: plugins.list_, "List the programs on the PATH that are plugins"),
 }
 
 
@@ -265,10 +257,10 @@ COMMANDS: dict[str, Entry] = {
     }),
     "top": _unsupported("top", NO_METRICS),
     "events": Entry(lambda: events.events, "List events"),
-    "cordon": Entry(lambda: nodes_cordon.cordon, "Mark node as unschedulable"),
-    "uncordon": Entry(lambda: nodes_cordon.uncordon, "Mark node as schedulable"),
-    "drain": Entry(lambda: nodes_drain.drain, "Drain node in preparation for maintenance"),
-    "taint": Entry(lambda: nodes_taint.taint, "Update the taints on one or more nodes"),
+    "cordon": Entry(lambda: drain.cordon, "Mark node as unschedulable"),
+    "uncordon": Entry(lambda: drain.uncordon, "Mark node as schedulable"),
+    "drain": Entry(lambda: drain.drain, "Drain node in preparation for maintenance"),
+    "taint": Entry(lambda: taint.taint, "Update the taints on one or more nodes"),
     "describe": Entry(lambda: describe.describe, "Show details of a specific resource or group of resources"),
     "logs": _unsupported("logs", NO_CONTAINERS),
     "attach": _unsupported("attach", NO_CONTAINERS),
@@ -287,7 +279,7 @@ COMMANDS: dict[str, Entry] = {
     "kustomize": Entry(lambda: kustomize.kustomize, "Build a kustomization target from a directory"),
     "label": Entry(lambda: label.label, "Update the labels on a resource"),
     "annotate": Entry(lambda: annotate.annotate, "Update the annotations on a resource"),
-    "completion": Entry(lambda: completion_scripts.completion, "Output shell completion code (bash, zsh, fish)"),
+    "completion": Entry(lambda: completion.completion, "Output shell completion code (bash, zsh, fish)"),
     "config": Entry(None, "Choose the state folder and the namespace that commands use", (), CONFIG,
                     examples=_CONFIG_EXAMPLES),
     "version": Entry(lambda: version.version, "Print the client and server version information"),
@@ -303,7 +295,7 @@ COMMANDS: dict[str, Entry] = {
     "fsck": Entry(lambda: fsck.fsck, "Check the state folder"),
     "git": Entry(None, "Keep the state folder in a git repository", (), GIT, help_on_stdout=True,
                  examples=_GIT_EXAMPLES),
-    "__complete": Entry(lambda: completion_candidates.complete, ""),
+    "__complete": Entry(lambda: completion.complete, ""),
 }
 
 GROUPS: dict[str, tuple[str, ...]] = {

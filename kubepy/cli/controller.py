@@ -14,7 +14,7 @@ from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag as boolean
 from kubepy.cli.runtime.flags import duration_flag as duration
 from kubepy.cli.runtime.verbs import Invocation, verb
-from kubepy.controlplane.composition import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
+from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.quoting import printable
@@ -146,7 +146,7 @@ def _report(factory: Factory, given: Invocation, summary: Summary) -> None:
         factory.stdout.flush()
     if factory.options.v or given.changed("v"):
         for failure in summary.failures:
-            factory.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.why}")
+            factory.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.error}")
 
 
 def _warn_of_problems(factory: Factory) -> None:
@@ -158,7 +158,7 @@ def _warn_of_problems(factory: Factory) -> None:
 def _say_due(factory: Factory, remaining: Iterable[Due], failures: Iterable[SyncFailure] = ()) -> None:
     """What is to be looked at again, and when; with what went wrong the last time, if that is why."""
     now = factory.cluster.clock.now()
-    why = {(one.reconciler, one.key): f"since {one.why}" for one in failures}
+    why = {(one.reconciler, one.key): f"since {one.error}" for one in failures}
     rows = [(f"due at {format_time(one.time)}", f"in {max((one.time - now).total_seconds(), 0.0):.0f}s",
              one.reconciler, _where(one.key), why.get((one.reconciler, one.key), "")) for one in remaining]
     if rows:

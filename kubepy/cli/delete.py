@@ -182,7 +182,7 @@ def delete_all(factory: Factory, result: Result, options: Options, *, warn_clust
 
 def delete_object(factory: Factory, info: Info, options: Options) -> None:
     """Ask for one deletion; the answer becomes the Info's object."""
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     if not info.name:
         raise with_source(CliError("resource name may not be empty"), "deleting", info.source)
@@ -220,7 +220,7 @@ def is_gone(factory: Factory, info: Info, timeout: float, about: str = "") -> bo
 
 
 def _is_gone(factory: Factory, info: Info) -> bool:
-    found = unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+    found = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
     return found is None or found["metadata"].get("uid") != info.content["metadata"].get("uid")
 
 

@@ -13,7 +13,7 @@ import subprocess
 from typing import Any
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import NO_OPTIONS
+from kubepy.apiserver.request import CreateOptions, DeleteOptions, Patch, PatchOptions
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.errors import CliError, SilentExit, guarded, unless_missing
@@ -123,9 +123,9 @@ def would_be(factory: Factory, given: Invocation, info: Info, manifest: Object) 
     if given.server_side:
         return _applied_on_server(factory, given, info, manifest, manager)
     if info.object is None:
-        return factory.client.create(info.resource.address, manifest, namespace=info.namespace, dry_run=True,
-                                     field_validation="Warn")
-    options = Options(SERVER, "Warn", manager, True, False, NO_OPTIONS, 0)
+        return factory.client.create(info.resource.gvr, manifest, namespace=info.namespace,
+                                     options=CreateOptions(dry_run=True, field_validation="Warn"))
+    options = Options(SERVER, "Warn", manager, True, False, DeleteOptions(), 0)
     return patch_to(factory, info, info.content, _of_any_version(without_annotation(manifest)), options).object
 
 
@@ -136,11 +136,13 @@ def _of_any_version(manifest: Object) -> Object:
 
 
 def _applied_on_server(factory: Factory, given: Invocation, info: Info, manifest: Object, manager: str) -> Object:
-    from kubepy.apiserver.client import APPLY_PATCH
+    from kubepy.apiserver.request import APPLY_PATCH
 
     try:
-        return factory.client.patch(info.resource.address, info.name, manifest, APPLY_PATCH, namespace=info.namespace,
-                                    dry_run=True, field_manager=manager, force=given.force_conflicts)
+        return factory.client.patch(info.resource.gvr, info.name, Patch(APPLY_PATCH, manifest),
+                                    namespace=info.namespace,
+                                    options=PatchOptions(dry_run=True, field_manager=manager,
+                                                         force=given.force_conflicts))
     except Exception as error:
         if isinstance(error, api_errors.Conflict):  # kubectl takes it for somebody else's write, and tries again
             version = info.resource.api_version if info.resource.group else f"/{info.resource.version}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object, uid_of
 from kubepy.api.values.goformat import go_syntax, to_json
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.editing import Editing, Round, place
 from kubepy.cli.runtime.factory import Factory
@@ -107,9 +108,9 @@ def _patch(factory: Factory, given: Invocation, original: Info, info: Info, curr
     if given.output_patch:
         factory.print(f"Patch: {to_json(patch)}")
     try:
-        obj = factory.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
-                                   subresource=given.subresource, field_manager=given.field_manager,
-                                   field_validation=validation)
+        obj = factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
+                                   subresource=given.subresource,
+                                   options=PatchOptions(field_manager=given.field_manager, field_validation=validation))
     except api_errors.Status as error:
         factory.say(current.add_error(error, info))
         return

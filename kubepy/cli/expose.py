@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object, labels_of
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata
 from kubepy.cli.create.service_objects import DNS1035_LENGTH, Service, parse_pairs, service
 from kubepy.cli.errors import CliError
@@ -78,8 +79,9 @@ def expose(factory: Factory, given: Invocation) -> None:
             record(obj, given)
         if strategy != CLIENT:
             save_last_applied(obj, create=given.save_config)
-            obj = factory.client.create("services", obj, namespace=factory.namespace, dry_run=strategy == SERVER,
-                                        field_manager=given.field_manager)
+            obj = factory.client.create("services", obj, namespace=factory.namespace,
+                                        options=CreateOptions(dry_run=strategy == SERVER,
+                                                              field_manager=given.field_manager))
         printer(obj)
 
     find(factory, given, selector="", retrieve=False).visit(expose_one)

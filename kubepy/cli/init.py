@@ -9,7 +9,7 @@ from kubepy.cli.runtime.driver import REMEDY, settle
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import int_flag as integer
 from kubepy.cli.runtime.verbs import Invocation, verb
-from kubepy.controlplane.composition import build_manager, manager_lock
+from kubepy.controlplane import build_manager, manager_lock
 from kubepy.quoting import printable, quote
 
 FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]

@@ -17,7 +17,7 @@ from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
 with lazy_imports():
-    from kubepy.cli.plugins import lookup as plugins
+    from kubepy.cli import plugins
     from kubepy.cli.runtime import help as help_texts
 
 PROGRAM = "kubepy"

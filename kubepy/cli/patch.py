@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.values.goformat import printable
-from kubepy.apiserver.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
 from kubepy.cli.runtime.factory import Factory
@@ -181,9 +181,10 @@ def send(factory: Factory, given: Invocation, info: Info, content: Content, *, d
     for path in content.repeated:
         factory.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field {quote(path)}')
     try:
-        return factory.client.patch(info.resource.address, info.name, content.value, content.type,
-                                    namespace=info.namespace, subresource=given.subresource, dry_run=dry_run,
-                                    field_manager=given.field_manager, field_validation="Warn")
+        return factory.client.patch(info.resource.gvr, info.name, Patch(content.type, content.value),
+                                    namespace=info.namespace, subresource=given.subresource,
+                                    options=PatchOptions(dry_run=dry_run, field_manager=given.field_manager,
+                                                         field_validation="Warn"))
     except api_errors.UnsupportedMediaType as error:
         kind = f"{info.resource.api_version}, Kind={info.resource.kind}"
         raise CliError(f"{content.type} is not supported by {kind}: {error}") from None
@@ -191,8 +192,9 @@ def send(factory: Factory, given: Invocation, info: Info, content: Content, *, d
 
 def _recorded(factory: Factory, given: Invocation, info: Info, patched: Object, *, dry_run: bool) -> Object:
     """The object with the command line as its change cause, which is a patch of its own."""
-    return factory.client.patch(info.resource.address, info.name, cause(given), MERGE_PATCH, namespace=info.namespace,
-                                subresource=given.subresource, dry_run=dry_run, field_manager=given.field_manager)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause(given)),
+                                namespace=info.namespace, subresource=given.subresource,
+                                options=PatchOptions(dry_run=dry_run, field_manager=given.field_manager))
 
 
 def patched_locally(info: Info, content: Content) -> Object:

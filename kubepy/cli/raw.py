@@ -169,17 +169,17 @@ def _read(factory: Factory, target: Target, url: SplitResult) -> str:
     if not target.name:
         return _list(factory, target, parse_qs(url.query))
     if target.subresource == "scale":
-        return body_of(shown(factory, factory.client.get_scale(target.resource.key, target.name,
-                                                              namespace=target.namespace or "")))
+        return body_of(shown(factory, factory.client.get(target.resource.key, target.name,
+                                                         namespace=target.namespace or "", subresource="scale")))
     if target.subresource and target.subresource not in target.resource.subresources:
         raise no_such_resource()
-    return body_of(shown(factory, factory.client.get(target.resource.address, target.name,
+    return body_of(shown(factory, factory.client.get(target.resource.gvr, target.name,
                                                     namespace=target.namespace or "")))
 
 
 def _list(factory: Factory, target: Target, query: dict[str, list[str]]) -> str:
     resource = target.resource
-    found = factory.client.list(resource.address, namespace=target.namespace,
+    found = factory.client.list(resource.gvr, namespace=target.namespace,
                                 label_selector=query.get("labelSelector", [""])[-1],
                                 field_selector=query.get("fieldSelector", [""])[-1])
     items = [shown(factory, obj) for obj in found.items]

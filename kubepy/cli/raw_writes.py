@@ -12,7 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from kubepy.api.errors import BadRequest, method_not_allowed, no_such_resource
 from kubepy.api.meta import Object
-from kubepy.apiserver.requests.options import DeleteOptions
+from kubepy.apiserver.request import (
+    CollectionOptions,
+    CreateOptions,
+    DeleteOptions,
+    ListOptions,
+    UpdateOptions,
+)
 from kubepy.cli.errors import CliError
 from kubepy.cli.raw import Target, body_of, check_path, shown, target_of
 from kubepy.cli.runtime.factory import Factory
@@ -112,8 +118,8 @@ def _post(factory: Factory, target: Target, body: Any, query: Query) -> Object:
         return _post_to_subresource(factory, target, body, query)
     if target.name:
         raise method_not_allowed()
-    return _shown(factory, factory.client.create(target.resource.address, body, namespace=target.namespace or "",
-                                                 **_write_options(query)))
+    return _shown(factory, factory.client.create(target.resource.gvr, body, namespace=target.namespace or "",
+                                                 options=CreateOptions(*_write_options(query))))
 
 
 def _post_to_subresource(factory: Factory, target: Target, body: Any, query: Query) -> Object:
@@ -143,8 +149,9 @@ def _put(factory: Factory, target: Target, body: Any, query: Query) -> Object:
         raise method_not_allowed()
     named = {**body, "metadata": {"name": target.name, **(body.get("metadata") or {})}}
     _expect_name(target, named)
-    return _shown(factory, factory.client.update(target.resource.address, named, namespace=target.namespace or "",
-                                                 subresource=target.subresource, **_write_options(query)))
+    return _shown(factory, factory.client.update(target.resource.gvr, named, namespace=target.namespace or "",
+                                                 subresource=target.subresource,
+                                                 options=UpdateOptions(*_write_options(query))))
 
 
 def _expect_name(target: Target, obj: Object) -> None:
@@ -179,9 +186,9 @@ def _is_held(obj: Object) -> bool:
 def _deleted_all(factory: Factory, target: Target, options: DeleteOptions, query: Query) -> Object:
     if target.resource.namespaced and not target.namespace:
         raise method_not_allowed()
-    gone = factory.client.delete_collection(
-        target.resource.key, namespace=target.namespace or "", label_selector=query.get("labelSelector", ""),
-        field_selector=query.get("fieldSelector", ""), options=options)
+    selectors = ListOptions(query.get("labelSelector", ""), query.get("fieldSelector", ""))
+    gone = factory.client.delete_collection(target.resource.gvr, namespace=target.namespace or "",
+                                            options=CollectionOptions(selectors, options))
     items = [_shown(factory, obj) for obj in gone]
     return {"kind": f"{target.resource.kind}List", "apiVersion": target.resource.api_version,
             "metadata": {"resourceVersion": str(factory.client.revision())}, "items": items}
@@ -196,9 +203,9 @@ def _success(**more: Any) -> Object:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", **more}
 
 
-def _write_options(query: Query) -> dict[str, Any]:
-    return {"field_manager": query.get("fieldManager", MANAGER), "dry_run": query.get("dryRun") == "All",
-            "field_validation": query.get("fieldValidation", "Warn")}
+def _write_options(query: Query) -> tuple[bool, str, str]:
+    """Return the parameters of a CreateOptions or UpdateOptions."""
+    return query.get("dryRun") == "All", query.get("fieldManager", MANAGER), query.get("fieldValidation", "Warn")
 
 
 def _delete_options(body: Any, query: Query) -> DeleteOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import CreateOptions, UpdateOptions
 from kubepy.cli.delete import complete as delete_options
 from kubepy.cli.delete import delete_all, deletion_flags, wait_until_gone, warn_of_force
 from kubepy.cli.errors import CliError, raise_all, unless_missing, with_source
@@ -87,9 +88,11 @@ def replaced(factory: Factory, given: Invocation, info: Info, strategy: str, val
         return info.content
     try:
         _take_version(factory, given, info)
-        obj = factory.client.update(info.resource.address, info.content, namespace=info.namespace,
-                                    subresource=given.subresource, dry_run=strategy == SERVER,
-                                    field_manager=given.field_manager, field_validation=validation)
+        obj = factory.client.update(info.resource.gvr, info.content, namespace=info.namespace,
+                                    subresource=given.subresource,
+                                    options=UpdateOptions(dry_run=strategy == SERVER,
+                                                          field_manager=given.field_manager,
+                                                          field_validation=validation))
     except Exception as error:
         raise with_source(error, "replacing", info.source) from None
     info.refresh(obj)
@@ -102,7 +105,7 @@ def _take_version(factory: Factory, given: Invocation, info: Info) -> None:
         raise CliError("resource name may not be empty")
     if info.content["metadata"].get("resourceVersion"):
         return
-    current = unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+    current = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
     if current is not None:
         info.content["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
 
@@ -120,8 +123,9 @@ def _replace_by_force(factory: Factory, given: Invocation, printer: Printer) -> 
     for info in infos:
         save_last_applied(info.content, create=given.save_config)
         try:
-            printer(factory.client.create(info.resource.address, info.content, namespace=info.namespace,
-                                          field_manager=given.field_manager, field_validation=field_validation(given)))
+            printer(factory.client.create(info.resource.gvr, info.content, namespace=info.namespace,
+                                          options=CreateOptions(field_manager=given.field_manager,
+                                                                field_validation=field_validation(given))))
         except api_errors.Status as error:
             errors.append(error)
     raise_all(errors)

@@ -6,6 +6,7 @@ import re
 
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, atoi
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.create.objects import metadata, save_config
 from kubepy.cli.create.service_objects import Service, parse_pairs, service
 from kubepy.cli.delete import deletion_flags, propagation_policy
@@ -216,4 +217,4 @@ def _created(factory: Factory, given: Invocation, obj: Object, strategy: str) ->
     if given.save_config:
         save_config(obj)
     return factory.client.create(f"{obj['kind'].lower()}s", obj, namespace=factory.namespace,
-                                 dry_run=strategy == SERVER, field_manager=given.field_manager)
+                                 options=CreateOptions(dry_run=strategy == SERVER, field_manager=given.field_manager))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import MERGE_PATCH
+from kubepy.apiserver.request import MERGE_PATCH, Patch, PatchOptions, UpdateOptions
 from kubepy.cli.errors import CliError, raise_all
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag as boolean
@@ -82,8 +82,8 @@ def scaled(factory: Factory, given: Invocation, info: Info, strategy: str) -> Ob
         record(obj, given)
     if given.record and strategy == NONE:
         cause = {"metadata": {"annotations": {CHANGE_CAUSE: obj["metadata"]["annotations"][CHANGE_CAUSE]}}}
-        factory.client.patch(info.resource.address, info.name, cause, MERGE_PATCH, namespace=info.namespace,
-                             field_manager=UNNAMED)
+        factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause), namespace=info.namespace,
+                             options=PatchOptions(field_manager=UNNAMED))
     return obj
 
 
@@ -98,15 +98,16 @@ def scale_one(factory: Factory, given: Invocation, info: Info, *, dry_run: bool)
     """Set the size; returns what it is then. With preconditions the scale is read, checked and written together."""
     client, key = factory.client, info.resource.key
     if given.current_replicas == -1 and not given.resource_version:
-        answer = client.patch(key, info.name, {"spec": {"replicas": given.replicas}}, MERGE_PATCH,
-                              namespace=info.namespace, subresource="scale", dry_run=dry_run, field_manager=UNNAMED)
+        answer = client.patch(key, info.name, Patch(MERGE_PATCH, {"spec": {"replicas": given.replicas}}),
+                              namespace=info.namespace, subresource="scale",
+                              options=PatchOptions(dry_run=dry_run, field_manager=UNNAMED))
         return _replicas(answer)
     with client.joined():
-        current = client.get_scale(key, info.name, namespace=info.namespace)
+        current = client.get(key, info.name, namespace=info.namespace, subresource="scale")
         _check(given, current)
         wanted = {**current, "spec": {**current.get("spec", {}), "replicas": given.replicas}}
-        return _replicas(client.update_scale(key, wanted, namespace=info.namespace, dry_run=dry_run,
-                                             field_manager=UNNAMED))
+        return _replicas(client.update(key, wanted, namespace=info.namespace, subresource="scale",
+                                       options=UpdateOptions(dry_run=dry_run, field_manager=UNNAMED)))
 
 
 def _replicas(scale: Object) -> int:
@@ -125,7 +126,7 @@ def _check(given: Invocation, current: Object) -> None:
 
 def _wait(factory: Factory, info: Info, replicas: int, timeout: float) -> None:
     def is_scaled() -> bool:
-        current = factory.client.get_scale(info.resource.key, info.name, namespace=info.namespace)
+        current = factory.client.get(info.resource.key, info.name, namespace=info.namespace, subresource="scale")
         return bool(current.get("status", {}).get("replicas", 0) == replicas)
 
     if not is_scaled() and not factory.driver.wait_until(is_scaled, timeout):

@@ -155,7 +155,7 @@ def wait_for_deletion(factory: Factory, info: Info, deadline: _Deadline) -> Obje
 
 
 def _read(factory: Factory, info: Info) -> Object | None:
-    return unless_missing(factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+    return unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------

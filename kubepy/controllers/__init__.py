@@ -3,7 +3,7 @@
 A controller is a :class:`~kubepy.runtime.reconcile.Reconciler`: handlers turn changes into keys, ``sync`` converges the
 object of one key. It reads from the informers, decides with pure functions what to create, update and delete, and
 writes through the Client. The :class:`~kubepy.controlplane.manager.Manager` feeds the controllers from the change log,
-in the order of ``kubepy.controlplane.composition``, many syncs in one transaction.
+in the order of ``kubepy.controlplane``, many syncs in one transaction.
 
 - workloads: ``daemonset``, ``statefulset``, ``deployment``, ``replicaset`` (and replication controllers), ``job``,
   ``cronjob``; shared by them are ``pod_control``, ``ref_manager``, ``expectations``, ``ownership``, ``conditions``

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kubepy.api.meta import Object, labels_of, name_of
 from kubepy.api.selectors import from_label_selector
-from kubepy.apiserver.client import APPLY_PATCH
+from kubepy.apiserver.request import APPLY_PATCH, Patch, PatchOptions
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 CLUSTER_ROLES = "clusterroles.rbac.authorization.k8s.io"
@@ -39,7 +39,8 @@ class ClusterRoleAggregationController:
         if rules != (role.get("rules") or []):
             config = {"apiVersion": role["apiVersion"], "kind": role["kind"], "metadata": {"name": key.name},
                       "rules": rules}
-            self._client.patch(CLUSTER_ROLES, key.name, config, APPLY_PATCH, field_manager=self.name, force=True)
+            self._client.patch(CLUSTER_ROLES, key.name, Patch(APPLY_PATCH, config),
+                               options=PatchOptions(field_manager=self.name, force=True))
 
 
 def aggregated_rules(role: Object, roles: list[Object]) -> list[Object]:

@@ -200,7 +200,7 @@ class DisruptionController:
             scale_of_deployment = self._scale_of(deployment, namespace)
             if scale_of_deployment is not None:
                 return scale_of_deployment
-        scale = self._client.get_scale(resource.key, name_of(owner), namespace=namespace)
+        scale = self._client.get(resource.key, name_of(owner), namespace=namespace, subresource="scale")
         return uid_of(owner), scale["spec"].get("replicas", 0)
 
     # --- disrupted pods

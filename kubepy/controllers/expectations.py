@@ -1,4 +1,4 @@
-"""What a controller has asked for and not seen yet (upstream: ``pkg/controller/controller_utils.go``).
+"""Creations and deletions that a controller asked for and has not observed (``pkg/controller/controller_utils.go``).
 
 A sync that creates or deletes sets its expectations; the handlers count them down as the informers observe. Until they
 are met a sync must not create or delete again, or it would do the same work twice.
@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
-TIMEOUT = timedelta(minutes=5)  # ExpectationsTimeout: what was not seen by then never will be
+TIMEOUT = timedelta(minutes=5)  # ExpectationsTimeout: events that have not come by then are not waited for
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Expectations(Generic[K]):
         self._expected: dict[K, _Expected] = {}
 
     def expect(self, key: K, creations: int = 0, deletions: int = 0) -> None:
-        """Set what a sync is about to do; what was expected before is forgotten (``SetExpectations``)."""
+        """Set the writes that a sync is about to do; earlier expectations are forgotten (``SetExpectations``)."""
         self._expected[key] = _Expected(creations, deletions, self._now())
 
     def expect_deletions(self, key: K, uids: Iterable[str]) -> None:
@@ -49,7 +49,7 @@ class Expectations(Generic[K]):
         self.lower(key, creations=1)
 
     def deletion_observed(self, key: K, uid: str | None = None) -> None:
-        """One deletion less; with a uid only if just that pod's deletion is still expected."""
+        """Expect one deletion less; with a uid only if just that pod's deletion is still expected."""
         if uid is None:
             self.lower(key, deletions=1)
             return
@@ -59,12 +59,12 @@ class Expectations(Generic[K]):
             expected.deletions -= 1
 
     def are_satisfied(self, key: K) -> bool:
-        """Whether everything has been observed, or was expected too long ago."""
+        """Return whether everything has been observed, or was expected too long ago (``SatisfiedExpectations``)."""
         expected = self._expected.get(key)
         if expected is None or (expected.creations <= 0 and expected.deletions <= 0):
             return True
         return self._now() - expected.since > TIMEOUT
 
     def forget(self, key: K) -> None:
-        """The owner is gone: one of the same name starts clean."""
+        """Drop the expectations of an owner that is gone: one of the same name starts clean."""
         self._expected.pop(key, None)

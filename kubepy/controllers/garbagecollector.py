@@ -26,7 +26,7 @@ from kubepy.api.meta import (
     without_finalizer,
 )
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.ref_manager import with_owner_references
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent

@@ -19,7 +19,7 @@ from kubepy.api.errors import Status
 from kubepy.api.meta import Object, is_being_deleted, name_of
 from kubepy.api.objects.pods import is_pod_terminal
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import CollectionOptions, DeleteOptions
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Key, WatchEvent
 
 RESOURCE = "namespaces"
@@ -133,7 +133,7 @@ class NamespaceController:
         estimate = self._pod_grace_seconds(namespace) if resource.key == "pods" else 0
         try:
             self._client.delete_collection(resource.key, namespace=name,
-                                           options=DeleteOptions(propagation_policy="Background"))
+                                           options=CollectionOptions(delete=DeleteOptions(propagation_policy="Background")))
         except Status as error:
             content.errors.append(str(error))
             return

@@ -1,4 +1,4 @@
-"""Which owners of one kind an object belongs to, and waking them: the handlers that controllers have in common.
+"""Owners of one kind and waking them: the event handlers that workload controllers have in common.
 
 A controller reference wakes its owner, and one that changed the old owner as well; an orphan wakes every owner whose
 selector fits, again when its labels change (``addPod``, ``updatePod``, ``deletePod`` of the workload controllers).
@@ -7,10 +7,11 @@ selector fits, again when its labels change (``addPod``, ``updatePod``, ``delete
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
 from kubepy.api.meta import (
-    Object,
+    AnyObject,
+    ObjectT,
     controller_of,
     is_being_deleted,
     labels_of,
@@ -19,75 +20,94 @@ from kubepy.api.meta import (
     uid_of,
 )
 from kubepy.api.selectors import LabelSelector, SelectorError, from_label_selector
-from kubepy.runtime.reconcile import Informers, Key, WatchEvent
+from kubepy.runtime.informers import Index, Informers, TypedResource
+from kubepy.runtime.reconcile import Key, WatchEvent
 from kubepy.runtime.workqueue import WorkQueue
 
-# What a controller does about its owner's expectations when an object is seen to come or go.
-Observed = Callable[[Key, Object], None]
+# Called with the owner's key and the object when an object is seen to come or go.
+Observed = Callable[[Key, AnyObject], None]
 
 
-class Ownership:
+def _nothing(owner: Key, obj: AnyObject) -> None:
+    """Do nothing: the controller keeps no expectations."""
+
+
+class Ownership(Generic[ObjectT]):
     """The owners of one resource (``replicasets.apps``) and kind, and the queue that wakes them.
 
-    ``read_selector``: how their ``spec.selector`` is to be read.
+    :param read_selector: reads their ``spec.selector``.
     """
 
-    def __init__(self, informers: Informers, resource: str, kind: str, queue: WorkQueue[Key],
+    def __init__(self, informers: Informers, resource: TypedResource[ObjectT], kind: str, queue: WorkQueue[Key],
                  read_selector: Callable[[Any], LabelSelector] = from_label_selector) -> None:
         self._informers = informers
+        self._owners = informers.lister(resource)
         self._resource = resource
         self._kind = kind
         self._queue = queue
         self._read_selector = read_selector
-        self._selectors: dict[str, tuple[Any, LabelSelector]] = {}  # uid → what it was read from, and the selector
+        self._selectors = informers.add_index(resource, self._index_selector)
 
-    def key_of(self, owner: Object) -> Key:
+    def _index_selector(self, owner: ObjectT) -> tuple[str, LabelSelector] | None:
+        try:
+            return "", self._read_selector(owner["spec"].get("selector"))
+        except SelectorError:
+            return None
+
+    def key_of(self, owner: AnyObject) -> Key:
         return Key(self._resource, namespace_of(owner), name_of(owner))
 
-    def owner_of(self, obj: Object | None) -> Object | None:
-        """The owner that controls an object, if it is there (``resolveControllerRef``)."""
+    def owner_of(self, obj: AnyObject | None) -> ObjectT | None:
+        """Return the owner that controls an object, if it is there (``resolveControllerRef``)."""
         reference = controller_of(obj) if obj is not None else None
         if obj is None or reference is None or reference["kind"] != self._kind:
             return None
-        owner = self._informers.get(self._resource, namespace_of(obj), reference["name"])
+        owner = self._owners.get(namespace_of(obj), reference["name"])
         return owner if owner is not None and uid_of(owner) == reference["uid"] else None
 
-    def wake(self, owner: Object | None) -> None:
+    def selector_of(self, owner: AnyObject) -> LabelSelector | None:
+        """Return the selector of an observed owner; None when it cannot be read."""
+        return self._selectors.get(self.key_of(owner))
+
+    def index_group(self, obj: AnyObject, uid: str, *, matches: bool = True) -> str:
+        """Return the group of an object that the owner with this uid controls, in an index of the informers.
+
+        It is the uid, or the group of those that are still :meth:`to_claim`: their labels do not match the owner's
+        selector, or not all else ``matches``, or the owner has not been observed yet. A selector never changes.
+        """
+        owner = self.owner_of(obj) if matches else None
+        selector = self.selector_of(owner) if owner is not None else None
+        return uid if selector is not None and selector.matches(labels_of(obj)) else f"{uid} to claim"
+
+    def to_claim(self, resource: str, owner: AnyObject, index: Index[Any, Any]) -> list[Key]:
+        """Return the keys of dependents that are to be released perhaps, and of orphans, in key order."""
+        dependents = index.group(f"{uid_of(owner)} to claim")
+        orphans = self._informers.orphans(resource, namespace_of(owner))
+        return sorted({*dependents, *orphans}) if dependents else orphans
+
+    def wake(self, owner: AnyObject | None) -> None:
         if owner is not None:
             self._queue.add(self.key_of(owner))
 
-    def wake_matching(self, orphan: Object) -> None:
+    def wake_matching(self, orphan: AnyObject) -> None:
         """Wake every owner that an orphan fits: one of them may adopt it."""
         labels = labels_of(orphan)
-        for owner in self._informers.list(self._resource, namespace_of(orphan)) if labels else ():
+        for owner in self._owners.list(namespace_of(orphan)) if labels else ():
             selector = self.selector_of(owner)
             if selector is not None and not selector.is_empty() and selector.matches(labels):
                 self.wake(owner)
 
-    def selector_of(self, owner: Object) -> LabelSelector | None:
-        """The owner's selector, read once; None when it cannot be read."""
-        source = owner["spec"].get("selector")
-        known = self._selectors.get(uid_of(owner))
-        if known is not None and known[0] == source:
-            return known[1]
-        try:
-            selector = self._read_selector(source)
-        except SelectorError:
-            return None
-        self._selectors[uid_of(owner)] = (source, selector)
-        return selector
-
-    def forget(self, owner: Object) -> None:
-        self._selectors.pop(uid_of(owner), None)
-
-    def changed(self, event: WatchEvent, created: Observed, deleted: Observed) -> Object | None:
-        """Wake whoever an object's change concerns; returns the owner that has it now.
+    def changed(self, event: WatchEvent, created: Observed = _nothing, deleted: Observed = _nothing) -> ObjectT | None:
+        """Wake the owners that an object's change concerns; return the owner that has it now.
 
         An object counts as deleted from its deletionTimestamp on. ``created`` and ``deleted`` get the owner's key.
         """
         old, new = event.old, event.new
         if new is None or is_being_deleted(new):
-            self._deleted(new or old, deleted)
+            obj = new or old
+            if obj is not None and (owner := self.owner_of(obj)) is not None:
+                deleted(self.key_of(owner), obj)
+                self.wake(owner)
             return None
         reference = controller_of(new)
         if reference is not None and reference["kind"] != self._kind and (
@@ -104,8 +124,3 @@ class Ownership:
         elif old is None or labels_of(old) != labels_of(new) or controller_of(old) is not None:
             self.wake_matching(new)
         return owner
-
-    def _deleted(self, obj: Object | None, deleted: Observed) -> None:
-        if obj is not None and (owner := self.owner_of(obj)) is not None:
-            deleted(self.key_of(owner), obj)
-            self.wake(owner)

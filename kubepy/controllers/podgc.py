@@ -16,12 +16,11 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
 from kubepy.api.objects.nodes import is_node_ready, taints_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, phase_of
-from kubepy.apiserver.client import DeleteOptions
-from kubepy.controllers import disruption_target
+from kubepy.apiserver.request import DeleteOptions
+from kubepy.controllers.pod_control import add_disruption_target
+from kubepy.runtime.informers import NODES, PODS
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
-NODES = "nodes"
-PODS = "pods"
 QUARANTINE = timedelta(seconds=40)  # the node may be created again
 TERMINATED_POD_THRESHOLD = 12500
 ALL_TERMINATED = Key(PODS, "", "")  # stands for all pods that have ended
@@ -39,7 +38,7 @@ class PodGarbageCollector:
         self._informers = context.informers
         self._clock = context.clock
         self._missing: dict[str, datetime] = {}  # nodes that pods name and that don't exist: since when
-        self._ended: set[Key] | None = None  # counted once one ends
+        self._terminated = context.informers.add_index(PODS, lambda pod: ("", None) if is_pod_terminal(pod) else None)
         self.queue = context.new_queue()
 
     def remember(self) -> Any:
@@ -62,9 +61,10 @@ class PodGarbageCollector:
 
     def _pod_changed(self, event: WatchEvent) -> None:
         pod = event.new
-        self._count(event.key, is_ended=pod is not None and is_pod_terminal(pod))
         if pod is None:
             return
+        if is_pod_terminal(pod) and len(self._terminated.group("")) > TERMINATED_POD_THRESHOLD:
+            self.queue.add(ALL_TERMINATED)
         name = node_name(pod)
         node = self._informers.get(NODES, "", name) if name else None
         if name and node is None:
@@ -72,22 +72,11 @@ class PodGarbageCollector:
         elif is_being_deleted(pod) and (node is None or is_out_of_service(node)):
             self.queue.add(event.key)
 
-    def _count(self, key: Key, *, is_ended: bool) -> None:
-        if not is_ended:
-            if self._ended is not None:
-                self._ended.discard(key)
-            return
-        if self._ended is None:
-            self._ended = {key_of(pod) for pod in self._informers.list(PODS) if is_pod_terminal(pod)}
-        self._ended.add(key)
-        if len(self._ended) > TERMINATED_POD_THRESHOLD:
-            self.queue.add(ALL_TERMINATED)
-
     # --- sync
 
     def sync(self, key: Key) -> None:
         if key == ALL_TERMINATED:
-            terminated = [pod for key in self._ended or () if (pod := self._informers.get(*key)) is not None]
+            terminated = [pod for key in self._terminated.group("") if (pod := self._informers.get(*key)) is not None]
             for pod in surplus(terminated, TERMINATED_POD_THRESHOLD):
                 self._delete(pod)
         elif key.resource == PODS:
@@ -137,16 +126,12 @@ class PodGarbageCollector:
         with suppress(NotFound):
             if not is_pod_terminal(pod):
                 if message:
-                    disruption_target.mark(self._client, pod, "DeletionByPodGC", message, self._clock.now(),
-                                           phase="Failed")
+                    add_disruption_target(self._client, pod, "DeletionByPodGC", message, self._clock.now(),
+                                          phase="Failed")
                 else:
                     status = {**(pod.get("status") or {}), "phase": "Failed"}
                     self._client.update(PODS, {**pod, "status": status}, namespace=namespace, subresource="status")
             self._client.delete(PODS, name_of(pod), namespace=namespace, options=AT_ONCE)
-
-
-def key_of(pod: Object) -> Key:
-    return Key(PODS, namespace_of(pod), name_of(pod))
 
 
 def surplus(ended: list[Object], kept: int) -> list[Object]:

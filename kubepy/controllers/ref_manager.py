@@ -1,14 +1,15 @@
-"""Who owns what: adopting orphans that match, releasing what no longer does (``controller_ref_manager.go``)."""
+"""Adopting orphans that match an owner's selector, releasing what no longer does (``controller_ref_manager.go``)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from typing import Literal
+from typing import Any, Generic, Literal
 
 from kubepy.api.errors import NotFound, Status
 from kubepy.api.meta import (
+    AnyObject,
     Object,
+    ObjectT,
     controller_of,
     is_being_deleted,
     labels_of,
@@ -20,26 +21,18 @@ from kubepy.api.meta import (
 )
 from kubepy.api.selectors import LabelSelector
 from kubepy.apiserver.client import Client
-from kubepy.runtime.reconcile import Informers
+from kubepy.runtime.informers import ResourceClient, TypedResource
+from kubepy.runtime.reconcile import raise_all
 
-Decision = Literal["keep", "adopt", "release", "ignore"]
+ClaimDecision = Literal["keep", "adopt", "release", "ignore"]
 
 
 class AdoptionError(Exception):
     """The owner is gone, or is being deleted: nothing may be adopted for it."""
 
 
-def candidates(informers: Informers, resource: str, owner: Object) -> list[Object]:
-    """What the owner controls, and the orphans of its namespace, in key order (``FilterPodsByOwner``)."""
-    namespace = namespace_of(owner)
-    keys = [key for key in informers.dependents(uid_of(owner), resource) if key.namespace == namespace]
-    if orphans := informers.orphans(resource, namespace):
-        keys = sorted({*keys, *orphans})
-    return [obj for key in keys if (obj := informers.get(*key)) is not None]
-
-
-def decide(owner: Object, obj: Object, matches: bool) -> Decision:
-    """What to do with an object of the owner's namespace (``ClaimObject``)."""
+def claim_decision(owner: AnyObject, obj: AnyObject, matches: bool) -> ClaimDecision:
+    """Decide about an object of the owner's namespace (``ClaimObject``)."""
     controller = controller_of(obj)
     if controller is not None:
         if controller["uid"] != uid_of(owner):
@@ -52,89 +45,82 @@ def decide(owner: Object, obj: Object, matches: bool) -> Decision:
     return "adopt"
 
 
-class RefManager:
+class RefManager(Generic[ObjectT]):
     """Claims objects of one resource for one owner.
 
-    ``owner_resource``: the owner's resource key, to read it again before the first adoption: an owner that was
-    deleted, or replaced by another of the same name, must not adopt. ``finalizers`` come and go with the ownership.
+    :param owner_resource: the owner's resource, to read it again before the first adoption: an owner that was deleted,
+        or replaced by another of the same name, must not adopt.
+    :param finalizers: come and go with the ownership.
     """
 
-    def __init__(self, client: Client, resource: str, owner_resource: str, owner: Object,
-                 finalizers: Sequence[str] = ()) -> None:
-        self._client = client
-        self._resource = resource
-        self._owner_resource = owner_resource
+    def __init__(self, client: Client, resource: TypedResource[ObjectT], owner_resource: TypedResource[Any],
+                 owner: AnyObject, finalizers: Sequence[str] = ()) -> None:
+        self._objects = ResourceClient(client, resource)
+        self._owners = ResourceClient(client, owner_resource)
         self._owner = owner
         self._finalizers = finalizers
         self._may_adopt = False
 
-    def claim(self, objects: Iterable[Object], selector: LabelSelector,
-              accept: Callable[[Object], bool] = lambda _: True) -> tuple[list[Object], list[Exception]]:
-        """The objects that the owner controls afterwards, and what went wrong with others.
+    def claim(self, objects: Iterable[ObjectT], selector: LabelSelector,
+              accept: Callable[[ObjectT], bool] = lambda _: True) -> list[ObjectT]:
+        """Return the objects that the owner controls afterwards. Raises Status, AdoptionError after the last object.
 
-        ``accept`` narrows what matches beyond the selector (a StatefulSet's pods by name).
+        ``accept`` narrows the selector's matches (a StatefulSet's pods by name). An object that is gone is no error.
         """
-        claimed: list[Object] = []
+        claimed: list[ObjectT] = []
         errors: list[Exception] = []
         for obj in objects:
-            decision = decide(self._owner, obj, selector.matches(labels_of(obj)) and accept(obj))
             try:
-                kept = self._carry_out(decision, obj)
+                match claim_decision(self._owner, obj, selector.matches(labels_of(obj)) and accept(obj)):
+                    case "keep":
+                        claimed.append(obj)
+                    case "adopt":
+                        claimed.append(self.adopt(obj))
+                    case "release":
+                        self.release(obj)
+            except NotFound:
+                continue
             except (Status, AdoptionError) as error:
                 errors.append(error)
-                continue
-            if kept is not None:
-                claimed.append(kept)
-        return claimed, errors
+        raise_all(errors)
+        return claimed
 
-    def _carry_out(self, decision: Decision, obj: Object) -> Object | None:
-        """Do as decided; the object if the owner controls it now. One that is gone by now is no error."""
-        with suppress(NotFound):
-            match decision:
-                case "keep":
-                    return obj
-                case "adopt":
-                    return self.adopt(obj)
-                case "release":
-                    self.release(obj)
-        return None
-
-    def adopt(self, obj: Object) -> Object:
+    def adopt(self, obj: ObjectT) -> ObjectT:
         """Make the owner the object's controller. Raises Status, AdoptionError."""
         self._check_owner()
         references = [*owner_references(obj), new_controller_ref(self._owner)]
-        present = obj["metadata"].get("finalizers") or []
-        return self._write(obj, references, [*present, *(one for one in self._finalizers if one not in present)])
+        finalizers = obj["metadata"].get("finalizers") or []
+        return self._write(obj, references, [*finalizers, *(one for one in self._finalizers if one not in finalizers)])
 
-    def release(self, obj: Object) -> Object:
+    def release(self, obj: ObjectT) -> ObjectT:
         """Take the owner off the object's references. Raises Status."""
-        references = [one for one in owner_references(obj) if one["uid"] != uid_of(self._owner)]
-        present = obj["metadata"].get("finalizers") or []
-        return self._write(obj, references, [one for one in present if one not in self._finalizers])
+        references = [owner for owner in owner_references(obj) if owner["uid"] != uid_of(self._owner)]
+        finalizers = obj["metadata"].get("finalizers") or []
+        return self._write(obj, references, [one for one in finalizers if one not in self._finalizers])
 
     def _check_owner(self) -> None:
-        """``RecheckDeletionTimestamp``, once."""
+        """Read the owner again, once (``RecheckDeletionTimestamp``). Raises Status, AdoptionError."""
         if self._may_adopt:
             return
-        name, uid = name_of(self._owner), uid_of(self._owner)
-        fresh = self._client.get(self._owner_resource, name, namespace=namespace_of(self._owner))
+        namespace, name, uid = namespace_of(self._owner), name_of(self._owner), uid_of(self._owner)
+        fresh = self._owners.get(namespace, name)
         if uid_of(fresh) != uid:
-            raise AdoptionError(f"original {self._owner['kind']} {namespace_of(self._owner)}/{name} is gone: "
+            raise AdoptionError(f"original {self._owner['kind']} {namespace}/{name} is gone: "
                                 f"got uid {uid_of(fresh)}, wanted {uid}")
         if is_being_deleted(fresh):
-            raise AdoptionError(f"{namespace_of(self._owner)}/{name} has just been deleted at "
+            raise AdoptionError(f"{namespace}/{name} has just been deleted at "
                                 f"{fresh['metadata']['deletionTimestamp']}")
         self._may_adopt = True
 
-    def _write(self, obj: Object, references: list[Object], finalizers: list[str]) -> Object:
+    def _write(self, obj: ObjectT, references: list[Object], finalizers: list[str]) -> ObjectT:
         changed = with_owner_references(obj, references)
         if self._finalizers:
             changed["metadata"]["finalizers"] = finalizers
-        return self._client.update(self._resource, changed, namespace=namespace_of(obj))
+        return self._objects.update(changed)
 
 
-def with_owner_references(obj: Object, references: list[Object]) -> Object:
-    """A copy of the object with these owner references (none at all: without the field)."""
+def with_owner_references(obj: AnyObject, references: Sequence[AnyObject]) -> Object:
+    """Copy the object with these owner references (none at all: without the field)."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "ownerReferences"}
     if references:
         metadata["ownerReferences"] = references

@@ -15,7 +15,7 @@ from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, name_of, namespace_of
 from kubepy.api.objects.nodes import NO_EXECUTE, taints_of, tolerates
 from kubepy.api.objects.pods import node_name
-from kubepy.controllers import disruption_target
+from kubepy.controllers.pod_control import add_disruption_target
 from kubepy.runtime.events import Recorder
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
@@ -115,7 +115,7 @@ class TaintEvictionController:
         message = f"Marking for deletion Pod {namespace_of(pod)}/{name_of(pod)}"
         self._recorder.event(pod, "Normal", "TaintManagerEviction", message)
         with suppress(NotFound):
-            disruption_target.mark(self._client, pod, "DeletionByTaintManager",
+            add_disruption_target(self._client, pod, "DeletionByTaintManager",
                                    "Taint manager: deleting due to NoExecute taint", now)
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod))
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kubepy.api.meta import annotations_of, name_of
+from kubepy.api.meta import annotations_of
+from kubepy.runtime.informers import NODES
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
-NODES = "nodes"
 ANNOTATION = "node.alpha.kubernetes.io/ttl"
 STEPS = ((100, 0), (500, 15), (1000, 30), (2000, 60))  # number of nodes up to which, seconds
 LARGEST = 300
@@ -30,17 +30,12 @@ class TTLController:
         self.queue = context.new_queue()
         self._client = context.client
         self._informers = context.informers
-        self._names: set[str] | None = None
 
     def handlers(self) -> Mapping[str, Handler]:
         return {NODES: self._node_changed}
 
     def _node_changed(self, event: WatchEvent) -> None:
-        if event.new is None:
-            self._known().discard(event.key.name)
-            return
-        self._known().add(event.key.name)
-        if annotations_of(event.new).get(ANNOTATION) != self._ttl():
+        if event.new is not None and annotations_of(event.new).get(ANNOTATION) != self._ttl():
             self.queue.add(event.key)
 
     def sync(self, key: Key) -> None:
@@ -51,9 +46,4 @@ class TTLController:
         self._client.update(NODES, {**node, "metadata": {**node["metadata"], "annotations": annotations}})
 
     def _ttl(self) -> str:
-        return str(ttl_seconds(len(self._known())))
-
-    def _known(self) -> set[str]:
-        if self._names is None:
-            self._names = {name_of(node) for node in self._informers.list(NODES)}
-        return self._names
+        return str(ttl_seconds(self._informers.count(NODES)))

@@ -9,7 +9,7 @@ from datetime import datetime
 from kubepy.api.clock import later, parse_time
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, is_being_deleted, uid_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 JOBS = "jobs.batch"

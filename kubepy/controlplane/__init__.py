@@ -1,4 +1,147 @@
-"""A running cluster: the list of reconcilers, the manager that runs them, its checkpoints.
+"""A running cluster: the list of reconcilers, the manager that runs them, its lock and its checkpoint.
 
-Upstream: ``cmd/kube-controller-manager``, the manager of ``sigs.k8s.io/controller-runtime``.
+``manager`` feeds the reconcilers from the change log, ``summary`` reports the changes of a run, and ``checkpoint``
+keeps the manager's position from process to process. This module puts them together for a cluster. Upstream:
+``cmd/kube-controller-manager/app/controllermanager.go``, the manager of ``sigs.k8s.io/controller-runtime``.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from kubepy.api.errors import Expired
+from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, latest, parse
+from kubepy.controlplane.manager import UNWATCHED, Manager
+from kubepy.lazy import lazy_imports
+from kubepy.runtime.reconcile import Context, Informers, Reconciler
+from kubepy.storage import LockTimeoutError
+
+with lazy_imports():
+    from kubepy import kubelet, scheduler
+    from kubepy.controllers import (
+        clusterroles,
+        cronjob,
+        customresources,
+        daemonset,
+        deployment,
+        disruption,
+        endpoint,
+        endpointslice,
+        endpointslicemirroring,
+        ephemeralvolume,
+        garbagecollector,
+        job,
+        namespace,
+        nodelifecycle,
+        persistentvolume,
+        podgc,
+        replicaset,
+        resourcequota,
+        statefulset,
+        tainteviction,
+        ttl,
+        ttlafterfinished,
+        volumeprotection,
+    )
+
+if TYPE_CHECKING:
+    from kubepy.apiserver.cluster import Cluster
+
+MANAGER_LOCK = "manager.lock"
+CHECKPOINT = "manager.checkpoint"
+
+# All reconcilers, in the order in which they take turns: first those that make nodes ready and clear the ground, then
+# those that create pods, last the scheduler, so that one round brings up a new workload's pods. ReplicaSets come before
+# Deployments, which go by their status. The manager ends its batches after the first reconciler's turn.
+# The names alone identify a checkpoint, without importing any controller.
+RECONCILERS: tuple[tuple[str, Callable[[Context], Reconciler]], ...] = (
+    ("kubelet", lambda context: kubelet.Kubelet(context)),
+    ("node-lifecycle-controller", lambda context: nodelifecycle.NodeLifecycleController(context)),
+    ("ttl-controller", lambda context: ttl.TTLController(context)),
+    ("taint-eviction-controller", lambda context: tainteviction.TaintEvictionController(context)),
+    ("pod-garbage-collector-controller", lambda context: podgc.PodGarbageCollector(context)),
+    ("garbage-collector-controller", lambda context: garbagecollector.GarbageCollector(context)),
+    ("namespace-controller", lambda context: namespace.NamespaceController(context)),
+    ("resourcequota-controller", lambda context: resourcequota.ResourceQuotaController(context)),
+    ("clusterrole-aggregation-controller", lambda context: clusterroles.ClusterRoleAggregationController(context)),
+    ("crd-finalizer", lambda context: customresources.CustomResourceFinalizer(context)),
+    ("daemonset-controller", lambda context: daemonset.DaemonSetController(context)),
+    ("replicaset-controller", lambda context: replicaset.ReplicaSetController(context)),
+    ("replication-controller", lambda context: replicaset.ReplicationManager(context)),
+    ("deployment-controller", lambda context: deployment.DeploymentController(context)),
+    ("statefulset-controller", lambda context: statefulset.StatefulSetController(context)),
+    ("ephemeral-volume-controller", lambda context: ephemeralvolume.EphemeralVolumeController(context)),
+    ("persistentvolume-binder-controller", lambda context: persistentvolume.VolumeController(context)),
+    ("persistentvolumeclaim-binder-controller", lambda context: persistentvolume.ClaimController(context)),
+    ("kubepy.dev/simulated", lambda context: persistentvolume.SimulatedProvisioner(context)),
+    ("persistentvolume-expander-controller", lambda context: persistentvolume.ExpandController(context)),
+    ("external-resizer simulated.kubepy.dev", lambda context: persistentvolume.SimulatedResizer(context)),
+    ("pv-protection-controller", lambda context: volumeprotection.PVProtectionController(context)),
+    ("pvc-protection-controller", lambda context: volumeprotection.PVCProtectionController(context)),
+    ("job-controller", lambda context: job.JobController(context)),
+    ("cronjob-controller", lambda context: cronjob.CronJobController(context)),
+    ("ttl-after-finished-controller", lambda context: ttlafterfinished.TTLAfterFinishedController(context)),
+    ("disruption-controller", lambda context: disruption.DisruptionController(context)),
+    ("endpoint-slice-controller", lambda context: endpointslice.EndpointSliceController(context)),
+    ("endpoint-controller", lambda context: endpoint.EndpointsController(context)),
+    ("endpoint-slice-mirroring-controller",
+     lambda context: endpointslicemirroring.EndpointSliceMirroringController(context)),
+    ("default-scheduler", lambda context: scheduler.Scheduler(context)),
+)
+NAMES = tuple(name for name, _ in RECONCILERS)
+
+
+def new_reconcilers(context: Context) -> list[Reconciler]:
+    """Build all reconcilers, in their order."""
+    return [new_reconciler(context) for _, new_reconciler in RECONCILERS]
+
+
+def build_manager(cluster: Cluster) -> Manager:
+    """Build the manager of a cluster. It must only work while its lock is held (:func:`manager_lock`)."""
+    store, scheme = cluster.store, cluster.scheme
+    context = Context(cluster.client, Informers(), cluster.clock, scheme)
+
+    def served_resources() -> list[str]:
+        """List the resources that have objects; files of a kind that nothing defines any more are left alone."""
+        return [resource for resource in store.resources() if scheme.is_served(resource)]
+
+    checkpoints = CheckpointStore(lambda: store.meta(CHECKPOINT), lambda text: store.set_meta(CHECKPOINT, text))
+    return Manager(cluster.client, context.informers, cluster.clock, new_reconcilers(context),
+                   resources=served_resources, checkpoints=checkpoints)
+
+
+def settled_checkpoint(cluster: Cluster, within: float, *, of_this_version: bool = True) -> Checkpoint | None:
+    """Return the last checkpoint if nothing has changed since and nothing falls due within so many seconds.
+
+    Without ``of_this_version`` whatever another version of kubepy wrote counts as well.
+    """
+    text = cluster.store.meta(CHECKPOINT)
+    checkpoint = parse(text, NAMES) if of_this_version else latest(text)
+    if checkpoint is None or not checkpoint.is_settled(cluster.clock.now(), within):
+        return None
+    try:
+        _, changes = cluster.client.changes(checkpoint.revision)
+    except Expired:
+        return None  # the index was made anew
+    return checkpoint if all(change.key.resource in UNWATCHED for change in changes) else None
+
+
+@contextmanager
+def manager_lock(cluster: Cluster) -> Iterator[Callable[[], bool] | None]:
+    """Hold the right to run the controllers of this folder.
+
+    The block gets a function that tells whether the lock was lost, or None when another process holds it. Warnings of
+    the API are silenced meanwhile: they are for the author of a manifest, not for controllers.
+    """
+    client, warn = cluster.client, cluster.client.warn
+    with ExitStack() as stack:
+        try:
+            is_lost = stack.enter_context(cluster.store.hold(MANAGER_LOCK))
+        except LockTimeoutError:
+            yield None
+            return
+        client.warn = lambda _: None
+        stack.callback(setattr, client, "warn", warn)
+        yield is_lost

@@ -1,7 +1,7 @@
-"""Where a manager got to, kept between processes: the revision it has seen, what is still queued, what it remembers.
+"""The checkpoint of a manager: the revision it has delivered, its queued keys, and the memory of its reconcilers.
 
-With it the next process starts from what changed since, as a controller that never stopped would. Without it (a fresh
-clone, another version of kubepy) everything is looked at anew, which is always right and only costs time.
+With it the next process starts from the changes since, as a controller that never stopped would. Without it (a fresh
+clone, another version of kubepy) the manager reconciles every object, which is always right and only costs time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kubepy.runtime.reconcile import Key
 
 
 class Pending(NamedTuple):
-    """A key in a reconciler's queue; ``due`` None is now. ``skippable``: its delay need not be waited for."""
+    """A key in a reconciler's queue; ``due`` None is now. ``skippable``: nobody needs to wait for its delay."""
 
     reconciler: str
     key: Key
@@ -26,30 +26,32 @@ class Pending(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """``revision``: everything up to it has been delivered. ``memories``: what each reconciler remembers, as JSON."""
+    """``revision``: all changes up to it have been delivered. ``memories``: the memory of each reconciler, as JSON."""
 
     revision: int
     pending: tuple[Pending, ...] = ()
     memories: Mapping[str, Any] = {}
 
     def is_settled(self, now: datetime, within: float = 0.0) -> bool:
-        """Whether nothing is left that falls due within so many seconds."""
-        return all(one.due is not None and (one.due - now).total_seconds() > within for one in self.pending)
+        """Tell whether no key falls due within so many seconds."""
+        return all(pending.due is not None and (pending.due - now).total_seconds() > within
+                   for pending in self.pending)
 
     def can_skip_waits(self) -> bool:
-        return any(one.skippable for one in self.pending)
+        return any(pending.skippable for pending in self.pending)
 
 
 class CheckpointStore(NamedTuple):
-    """Where checkpoints are kept; the composition root connects it to the state folder."""
+    """Loads and saves the text of a checkpoint; ``build_manager`` connects it to the state folder."""
 
     load: Callable[[], str | None]
     save: Callable[[str], None]
 
 
 def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
-    pending = [[one.reconciler, *one.key, one.due.astimezone(UTC).isoformat() if one.due else None, one.skippable]
-               for one in checkpoint.pending]
+    """Write a checkpoint of this version, of these reconcilers, as JSON."""
+    pending = [[reconciler, *key, due.astimezone(UTC).isoformat() if due else None, skippable]
+               for reconciler, key, due, skippable in checkpoint.pending]
     return json.dumps({
         "version": __version__, "reconcilers": list(reconcilers), "revision": checkpoint.revision, "pending": pending,
         "memories": checkpoint.memories,
@@ -57,7 +59,7 @@ def dump(checkpoint: Checkpoint, reconcilers: Sequence[str]) -> str:
 
 
 def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
-    """The checkpoint, or None where there is none of this version with these reconcilers."""
+    """Read a checkpoint; None where there is none of this version with these reconcilers."""
     if not text:
         return None
     record = json.loads(text)
@@ -67,7 +69,7 @@ def parse(text: str | None, reconcilers: Sequence[str]) -> Checkpoint | None:
 
 
 def latest(text: str | None) -> Checkpoint | None:
-    """The checkpoint of whichever manager wrote it, or None where there is none."""
+    """Read a checkpoint of any version, or None where there is none."""
     return _read(json.loads(text)) if text else None
 
 

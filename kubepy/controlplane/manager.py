@@ -1,8 +1,8 @@
 """The manager: feeds the reconcilers from the change log and runs their queues.
 
-Level-based and single-threaded. One batch is one transaction: what changed is observed and handed to the handlers, then
-keys are synced, and what each sync wrote is observed before the next one runs. So informers never lag behind inside a
-batch, and expectations are met as soon as their sync has ended.
+Level-based and single-threaded. One batch is one transaction: changes are observed and handed to the handlers, then
+keys are synced, and the writes of each sync are observed before the next one runs. So informers never lag behind inside
+a batch, and expectations are met as soon as their sync has ended.
 
 The reconcilers take turns in the order given. In its turn each syncs the keys that were waiting when the turn began, up
 to a few hundred: a DaemonSet then sees that many of its pods bound or started at once. A batch ends, if it can, after
@@ -13,7 +13,7 @@ its file is written once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kubepy.api.clock import Clock
 from kubepy.api.errors import AlreadyExists, Conflict, Expired, Status
@@ -26,9 +26,9 @@ from kubepy.runtime.reconcile import EVERY_RESOURCE, Handler, Informers, Key, Re
 BATCH_SECONDS = 0.5  # how long other writers are kept waiting when the first reconciler's turn ends …
 MAX_BATCH_SECONDS = 2.0  # … and at most, give or take one sync
 KEYS_PER_TURN = 250
-RETRY_PATIENCE = 0.1  # back-offs this short are waited for: what fails once mostly works the next time
-POLL_SECONDS = 0.05  # how often a waiting manager looks at the change log …
-POLL_COST_RATIO = 20  # … unless looking takes more than a twentieth of that
+RETRY_PATIENCE = 0.1  # back-offs this short are waited for: the second try mostly succeeds
+POLL_SECONDS = 0.05  # how often a waiting manager polls the change log …
+POLL_COST_RATIO = 20  # … unless polling takes more than a twentieth of that
 MAX_POLL_SECONDS = 1.0
 MAX_CONFLICTS = 20  # in a row
 UNWATCHED = frozenset(("events", "events.events.k8s.io"))
@@ -38,7 +38,7 @@ class Manager:
     """Runs reconcilers over one cluster.
 
     :param resources: the resources of which there are objects, for the first listing.
-    :param checkpoints: where the manager keeps where it got to; without, it looks at everything when it starts.
+    :param checkpoints: keeps the manager's checkpoint; without, it reconciles every object when it starts.
     """
 
     def __init__(self, client: Client, informers: Informers, clock: Clock, reconcilers: Sequence[Reconciler], *,
@@ -50,16 +50,19 @@ class Manager:
         self._resources = resources
         self._checkpoints = checkpoints
         self._conflicts = 0  # batches in a row that failed because another program wrote to the folder meanwhile
-        self._names = [one.name for one in reconcilers]
-        self._queues = {one.name: one.queue for one in reconcilers}
-        self._handlers = _handlers_by_resource(reconcilers)
-        self._turn, self._left = len(reconcilers) - 1, 0  # whose turn it is, and how many keys are left in it
-        self._revision = 0  # everything up to it has been delivered, or is in the inbox
-        self._delivered = 0  # everything up to it has been delivered
+        self._names = [reconciler.name for reconciler in reconcilers]
+        self._queues = {reconciler.name: reconciler.queue for reconciler in reconcilers}
+        self._handlers: dict[str, list[Handler]] = {}  # by resource
+        for reconciler in reconcilers:
+            for resource, handler in reconciler.handlers().items():
+                self._handlers.setdefault(resource, []).append(handler)
+        self._turn, self._left = len(reconcilers) - 1, 0  # the reconciler whose turn it is, and the keys left in it
+        self._revision = 0  # changes up to it have been delivered, or are in the inbox
+        self._delivered = 0  # changes up to it have been delivered
         self._inbox: list[WatchEvent] = []
         self._carried: list[Pending] = []  # keys from a checkpoint that are due, to be queued once there are informers
         self._loaded = False  # the informers hold the cluster as it was at _revision
-        self._stale = False  # what the informers hold cannot be trusted: list everything again
+        self._stale = False  # the informers cannot be trusted: list everything again
         self._saved: str | None = None  # the checkpoint that was read or written last
         self._summary = Summary()
 
@@ -69,21 +72,23 @@ class Manager:
                           skip_waits: bool = False) -> Summary:
         """Work until nothing is left to do now, nor falls due within ``quiet_for`` seconds, or ``done()`` holds.
 
-        ``skip_waits``: nobody watches time pass, so delays that are mere courtesy are not waited for. ``done`` is asked
-        after each batch. Raises what a transaction raises: LockTimeoutError, FolderError.
+        ``skip_waits``: skippable delays are not waited for. ``done`` is asked after each batch.
+        Raises the errors of a transaction: LockTimeoutError, FolderError.
         """
         self._summary = Summary()
         self._resume()
         while True:
             self._work(done)
-            if skip_waits and not done() and self._skip_waits():
+            if skip_waits and not done() and any(reconciler.queue.skip_waits() for reconciler in self._reconcilers):
                 continue
             wait = self._seconds_until_due()
             if done() or wait is None or wait > max(quiet_for, RETRY_PATIENCE) or self._clock.fixed:
                 break
             self._clock.sleep(max(min(wait, POLL_SECONDS), 0.0))
         self._save()
-        self._summary.due = self._due()
+        due = [Due(due, reconciler.name, key) for reconciler in self._reconcilers
+               for key, due in reconciler.queue.pending() if due]
+        self._summary.due = sorted(due, key=lambda due: due.time)
         return self._summary
 
     def run(self, stop: Callable[[], bool], settled: Callable[[Summary], None] = lambda _: None,
@@ -102,7 +107,9 @@ class Manager:
                 continue
             try:
                 settled(self.run_until_settled(done=stop))
-                self._wait_for_work(stop)
+                pause = POLL_SECONDS
+                while not stop() and not self.has_work():
+                    pause = self.wait_for_work(pause)
                 pause = POLL_SECONDS
             except transient as error:
                 failed(error)
@@ -111,13 +118,13 @@ class Manager:
                 self._clock.sleep(pause)
 
     def workload(self) -> tuple[int, int]:
-        """How many objects this run has changed so far, and how many keys are queued now."""
-        return self._summary.touched(), sum(len(one.queue) for one in self._reconcilers)
+        """Return how many objects this run has changed so far, and how many keys are queued now."""
+        return self._summary.touched(), sum(len(reconciler.queue) for reconciler in self._reconcilers)
 
     def wait_for_work(self, seconds: float) -> float:
-        """Wait until something has changed or is due, at most so long; returns for how long to wait next time.
+        """Wait until something has changed or is due, at most so long; return how long to wait next time.
 
-        Looking at the change log costs time that grows with the folder: the pause does too.
+        Polling the change log takes time that grows with the folder; the pause grows with it.
         """
         until_due = self._seconds_until_due()
         self._clock.sleep(max(min(seconds, until_due if until_due is not None else seconds), 0.0))
@@ -126,32 +133,24 @@ class Manager:
         cost = time.perf_counter() - start
         return min(max(POLL_SECONDS, POLL_COST_RATIO * cost), MAX_POLL_SECONDS)
 
-    def _wait_for_work(self, stop: Callable[[], bool]) -> None:
-        pause = POLL_SECONDS
-        while not stop() and not self.has_work():
-            pause = self.wait_for_work(pause)
-
     def _work(self, done: Callable[[], bool]) -> None:
-        """Batches until nothing is left to do now, or ``done()`` holds."""
+        """Run batches until nothing is left to do now, or ``done()`` holds."""
         while not done():
-            if self._stale or not self.has_work():  # a batch looks for itself when it begins
+            if self._stale or not self.has_work():  # a batch polls by itself when it begins
                 self._poll()
             if not self.has_work():
                 return
             self._run_batch()
 
     def has_work(self) -> bool:
-        """Whether something is to be done now."""
+        """Tell whether something is to be done now."""
         return self._stale or bool(self._inbox) or bool(self._carried) or self._has_keys()
 
-    def _skip_waits(self) -> bool:
-        return any(one.queue.skip_waits() for one in self._reconcilers)
-
     def _has_keys(self) -> bool:
-        return any(len(one.queue) for one in self._reconcilers)
+        return any(len(reconciler.queue) for reconciler in self._reconcilers)
 
     def _run_batch(self) -> None:
-        """One transaction. When it fails nothing of it has happened, though the informers have seen it."""
+        """Run one transaction. When it fails nothing was written, but informers have observed it: they become stale."""
         start = time.monotonic()
         try:
             self._client.observe_from(self._revision)
@@ -161,7 +160,8 @@ class Manager:
                     self._sync(*picked)
                     self._observe(batch.drain(), ours=True)
                     passed = time.monotonic() - start
-                    if passed > BATCH_SECONDS and (self._is_first_turn_over() or passed > MAX_BATCH_SECONDS):
+                    is_first_turn_over = self._turn == 0 and not (self._left and len(self._reconcilers[0].queue))
+                    if passed > BATCH_SECONDS and (is_first_turn_over or passed > MAX_BATCH_SECONDS):
                         break
                 self._revision = self._delivered = self._client.revision()
                 if not self._has_keys():
@@ -179,7 +179,7 @@ class Manager:
             self._conflicts = 0
 
     def _next(self) -> tuple[Reconciler, Key] | None:
-        """The next key of the reconciler whose turn it is, or of the next one that has any."""
+        """Return the next key of the reconciler whose turn it is, or of the next one that has any."""
         for _ in range(len(self._reconcilers) + 1):
             reconciler = self._reconcilers[self._turn]
             if self._left > 0 and (key := reconciler.queue.get()) is not None:
@@ -187,22 +187,19 @@ class Manager:
                 return reconciler, key
             self._turn = (self._turn + 1) % len(self._reconcilers)
             self._left = min(len(self._reconcilers[self._turn].queue), KEYS_PER_TURN)
-        self._begin_with_first()  # whatever comes next, as in a process that begins then
+        self._turn, self._left = len(self._reconcilers) - 1, 0  # begin with the first, as a new process would
         return None
 
-    def _begin_with_first(self) -> None:
-        self._turn, self._left = len(self._reconcilers) - 1, 0
-
-    def _is_first_turn_over(self) -> bool:
-        return self._turn == 0 and (self._left == 0 or not len(self._reconcilers[0].queue))
-
     def _sync(self, reconciler: Reconciler, key: Key) -> None:
-        """One sync. Whatever it raises, a fault of its own included, must not keep the others from their work."""
+        """Sync one key. An exception of any class, a bug included, must not keep other reconcilers from their work."""
         queue = reconciler.queue
         try:
             reconciler.sync(key)
         except Exception as error:
-            self._summary.failures.append(SyncFailure(reconciler.name, key, _one_line(error)))
+            message = " ".join(str(error).split())
+            if not isinstance(error, Status):
+                message = f"{type(error).__name__}: {message}"
+            self._summary.failures.append(SyncFailure(reconciler.name, key, message))
             queue.add_rate_limited(key)
         else:
             queue.forget(key)
@@ -212,9 +209,9 @@ class Manager:
     # --- observing
 
     def _poll(self) -> None:
-        """Put what changed since the last look into the inbox, or find out that everything must be listed."""
+        """Put the changes since the last poll into the inbox, or find out that everything must be listed."""
         if self._stale:
-            self._revision = self._client.revision()  # what is listed in the next batch is newer
+            self._revision = self._client.revision()  # the next batch lists objects of a newer revision
             return
         try:
             self._revision, events = self._client.changes(self._revision)
@@ -227,7 +224,7 @@ class Manager:
             self._delivered = self._revision
 
     def _observe_outside(self, batch: Batch) -> None:
-        """At the start of a batch: take in what others changed since the last one."""
+        """Take in the changes that others made since the last batch."""
         inbox, self._inbox = [*self._inbox, *batch.drain()], []
         if self._stale:
             self._relist()
@@ -248,52 +245,53 @@ class Manager:
         self._loaded = True
 
     def _listed_resources(self) -> list[str]:
-        there = sorted(set(self._resources()) - UNWATCHED)
-        return there if EVERY_RESOURCE in self._handlers else [one for one in there if one in self._handlers]
+        resources = sorted(set(self._resources()) - UNWATCHED)
+        if EVERY_RESOURCE in self._handlers:
+            return resources
+        return [resource for resource in resources if resource in self._handlers]
 
     def _deliver_again(self, events: Sequence[WatchEvent]) -> None:
-        """Hand over changes that the informers hold already. What an object was before them is not known any more."""
+        """Hand over changes that the informers hold already; the states before them are not known any more."""
         for event in events:
-            if event.new is None and event.old is not None and not self._is_there(event.key, uid_of(event.old)):
+            if event.new is None and event.old is not None and not self._is_present(event.key, event.old):
                 self._handle(WatchEvent(event.key, event.old, None))
         latest = {event.key: event for event in events}
         for key, event in latest.items():
-            if (now := self._informers.get(*key)) is not None:
-                self._handle(WatchEvent(key, None, now, event.is_update))
-                if _defines_anew(event):
+            if (present := self._informers.get(*key)) is not None:
+                self._handle(WatchEvent(key, None, present, event.is_update))
+                if _defines_resource(event):
                     self._deliver_objects(key.name)
 
-    def _is_there(self, key: Key, uid: str) -> bool:
-        now = self._informers.get(*key)
-        return now is not None and uid_of(now) == uid
+    def _is_present(self, key: Key, obj: Object) -> bool:
+        present = self._informers.get(*key)
+        return present is not None and uid_of(present) == uid_of(obj)
 
     def _relist(self) -> None:
-        """List everything and hand all of it over: what is gone as deleted, what is there as added."""
+        """List everything and hand all of it over: missing objects as deleted, present ones as added."""
         before = dict(_all_objects(self._informers))
         self._load()
         self._stale = False
         for key, old in before.items():
-            now = self._informers.get(*key)
-            if now is None or uid_of(now) != uid_of(old):
+            if not self._is_present(key, old):
                 self._handle(WatchEvent(key, old, None))
         for key, obj in _all_objects(self._informers):
             self._handle(WatchEvent(key, None, obj))
 
     def _observe(self, events: Iterable[WatchEvent], *, ours: bool = False) -> None:
-        """Take events into the informers and hand them to the handlers; those already seen are dropped."""
+        """Take events into the informers and hand them to the handlers; those already observed are dropped."""
         for event in events:
             if event.key.resource in UNWATCHED:
                 continue
-            for change in _as_seen_from(self._informers.get(*event.key), event):
+            for change in _changes_to(self._informers.get(*event.key), event):
                 self._informers.observe(change)
                 self._handle(change)
                 if ours:
                     self._summary.record(change)
-                if _defines_anew(change):
+                if _defines_resource(change):
                     self._deliver_objects(change.key.name)
 
     def _deliver_objects(self, resource: str) -> None:
-        """Hand over the objects of a custom resource as added: nobody could read them while nothing defined them."""
+        """Hand over the objects of a custom resource as added: they could not be read before its definition."""
         if resource not in self._listed_resources():
             return
         for obj in self._client.list(resource).items:
@@ -309,18 +307,14 @@ class Manager:
 
     # --- time
 
-    def _due(self) -> list[Due]:
-        found = [Due(due, one.name, key) for one in self._reconcilers for key, due in one.queue.pending() if due]
-        return sorted(found, key=lambda one: one.time)
-
     def _seconds_until_due(self) -> float | None:
-        times = [due for one in self._reconcilers if (due := one.queue.next_due()) is not None]
+        times = [due for queue in self._queues.values() if (due := queue.next_due()) is not None]
         return (min(times) - self._clock.now()).total_seconds() if times else None
 
     # --- checkpoints
 
     def _resume(self) -> None:
-        """Go on from where a manager got to, this one or another process's."""
+        """Go on from the checkpoint of a manager, this one or another process's."""
         if self._checkpoints is None:
             self._stale = self._stale or not self._loaded
             return
@@ -342,8 +336,8 @@ class Manager:
             if pending.due is None or pending.due <= now:
                 self._carried.append(pending)
             else:
-                left = (pending.due - now).total_seconds()
-                self._queues[pending.reconciler].add_after(pending.key, left, skippable=pending.skippable)
+                delay = (pending.due - now).total_seconds()
+                self._queues[pending.reconciler].add_after(pending.key, delay, skippable=pending.skippable)
         for reconciler in self._reconcilers:
             if isinstance(reconciler, Remembering) and (memory := checkpoint.memories.get(reconciler.name)):
                 reconciler.recall(memory)
@@ -351,31 +345,18 @@ class Manager:
     def _save(self) -> None:
         if self._checkpoints is None or self._stale:
             return
-        pending = [Pending(one.name, key, due, due is not None and one.queue.can_skip(key))
-                   for one in self._reconcilers for key, due in one.queue.pending()]
-        memories = {one.name: memory for one in self._reconcilers
-                    if isinstance(one, Remembering) and (memory := one.remember())}
+        pending = [Pending(name, key, due, due is not None and queue.can_skip(key))
+                   for name, queue in self._queues.items() for key, due in queue.pending()]
+        memories = {reconciler.name: memory for reconciler in self._reconcilers
+                    if isinstance(reconciler, Remembering) and (memory := reconciler.remember())}
         text = dump(Checkpoint(self._delivered, (*self._carried, *pending), memories), self._names)
         if text != self._saved:
             self._checkpoints.save(text)
             self._saved = text
 
 
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text if isinstance(error, Status) else f"{type(error).__name__}: {text}"
-
-
-def _handlers_by_resource(reconcilers: Iterable[Reconciler]) -> Mapping[str, list[Handler]]:
-    found: dict[str, list[Handler]] = {}
-    for reconciler in reconcilers:
-        for resource, handler in reconciler.handlers().items():
-            found.setdefault(resource, []).append(handler)
-    return found
-
-
-def _defines_anew(event: WatchEvent) -> bool:
-    """Whether a CustomResourceDefinition, which is named as its resource, has come or has another spec."""
+def _defines_resource(event: WatchEvent) -> bool:
+    """Tell whether a CustomResourceDefinition, which is named as its resource, is new or has another spec."""
     if event.key.resource != CRDS or event.new is None:
         return False
     return event.old is None or event.old["spec"] != event.new["spec"]
@@ -387,8 +368,8 @@ def _all_objects(informers: Informers) -> Iterator[tuple[Key, Object]]:
             yield Key(resource, namespace_of(obj), name_of(obj)), obj
 
 
-def _as_seen_from(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
-    """An event as a change to what is known: none when it is not news, two when another object has the name now."""
+def _changes_to(known: Object | None, event: WatchEvent) -> list[WatchEvent]:
+    """Return the changes that an event makes to the known object: none for an old event, two for another object."""
     key, new = event.key, event.new
     if new is None:
         if known is None or (event.old is not None and uid_of(event.old) != uid_of(known)):

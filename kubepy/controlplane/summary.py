@@ -1,4 +1,4 @@
-"""What a run of the manager did, and what is left for later."""
+"""The summary of a manager's run: changed objects, failures, and keys that are due later."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ class SyncFailure(NamedTuple):
 
     reconciler: str
     key: Key
-    why: str
+    error: str
 
 
 class Due(NamedTuple):
-    """A key that is to be looked at again at a time."""
+    """A key that is to be reconciled at a time."""
 
     time: datetime
     reconciler: str
     key: Key
 
 
-class Change(NamedTuple):
-    """``verb``: created, configured, deleted. ``kind``: the object's own; its resource may be gone with its definition.
-    """
+class ObjectChange(NamedTuple):
+    """``verb``: created, configured, deleted. ``kind`` is kept since the resource may not be served any more."""
 
     key: Key
     verb: str
@@ -35,13 +34,13 @@ class Change(NamedTuple):
 
     @property
     def printed_name(self) -> str:
-        """The object as kubectl names it: ``daemonset.apps/agent``."""
+        """The name that kubectl prints: ``daemonset.apps/agent``."""
         plural, dot, group = self.key.resource.partition(".")
         return f"{self.kind.lower() or plural}{dot}{group}/{self.key.name}"
 
 
 class Summary:
-    """What changed over a run, net: an object that was made and removed again does not show."""
+    """The net changes of a run: an object that was created and deleted again is left out."""
 
     def __init__(self) -> None:
         self.failures: list[SyncFailure] = []
@@ -51,20 +50,21 @@ class Summary:
         self._kinds: dict[Key, str] = {}
 
     def record(self, event: WatchEvent) -> None:
+        """Take in one change."""
         self._before.setdefault(event.key, uid_of(event.old) if event.old else "")
         self._after[event.key] = uid_of(event.new) if event.new else ""
         self._kinds[event.key] = (event.new or event.old or {}).get("kind", "")
 
     def touched(self) -> int:
-        """How many objects were changed, those included that are as they were before by now."""
+        """Count the objects that were changed, including those created and deleted again."""
         return len(self._after)
 
-    def changes(self) -> list[Change]:
-        """In the order in which objects were first changed."""
-        found = []
+    def changes(self) -> list[ObjectChange]:
+        """Return the changes, in the order in which objects were first changed."""
+        changes = []
         for key, before in self._before.items():
             after = self._after[key]
             if before or after:
                 verb = "configured" if before == after else "created" if after else "deleted"
-                found.append(Change(key, verb, self._kinds[key]))
-        return found
+                changes.append(ObjectChange(key, verb, self._kinds[key]))
+        return changes

@@ -5,10 +5,10 @@ Pods of high priority are rejected like any other: upstream's kubelet would evic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import Object, labels_of
+from kubepy.api.meta import labels_of
 from kubepy.api.objects.nodes import (
     NO_EXECUTE,
     find_untolerated_taint,
@@ -19,6 +19,9 @@ from kubepy.apiserver.validation.resources import is_extended
 from kubepy.scheduler.cache import NodeInfo, PodInfo, pod_info
 from kubepy.scheduler.plugins.nodes import NodeAffinity, NodePorts
 from kubepy.scheduler.plugins.resources import insufficient_resources
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
 
 OS_LABEL = "kubernetes.io/os"
 SYSTEM = "linux"
@@ -31,13 +34,13 @@ class Rejection(NamedTuple):
     message: str
 
 
-def is_scheduled(pod: Mapping[str, Any]) -> bool:
+def is_scheduled(pod: Pod) -> bool:
     """Tell whether the scheduler has found that the pod fits, or its kubelet has admitted it."""
     condition = get_condition(pod, "PodScheduled")
     return condition is not None and condition.get("status") == "True"
 
 
-def rejection(pod: Object, node: Object, others: Iterable[Object]) -> Rejection | None:
+def rejection(pod: Pod, node: Node, others: Iterable[Pod]) -> Rejection | None:
     """Return the first reason why the node does not admit the pod beside those that it has admitted, or None."""
     node_info = NodeInfo(node["metadata"]["name"])
     node_info.set_node(node)

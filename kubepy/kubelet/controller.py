@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING, cast
 
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, annotations_of, controller_of, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.kubelet.admission import Rejection, is_scheduled, rejection
 from kubepy.kubelet.nodes import PodAddresses, internal_ip, is_registration_due, register
 from kubepy.kubelet.outcomes import (
@@ -41,10 +42,11 @@ from kubepy.kubelet.statuses import (
     rejected_status,
 )
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import NODES, PODS, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
-NODES = "nodes"
-PODS = "pods"
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
 
 
 class Kubelet:
@@ -56,9 +58,13 @@ class Kubelet:
         self.queue = context.new_queue()
         self._client = context.client
         self._informers = context.informers
+        self._nodes = context.informers.lister(NODES)
+        self._pods = context.informers.lister(PODS)
+        self._node_client = ResourceClient(context.client, NODES)
+        self._pod_client = ResourceClient(context.client, PODS)
         self._clock = context.clock
         self._recorder = Recorder(context.client, self.name)
-        self._addresses: PodAddresses | None = None  # filled when the first address is needed
+        self._addresses = PodAddresses(context.informers)
         self._backoff = TerminationBackoff()
         self.remember, self.recall = self._backoff.remember, self._backoff.recall
 
@@ -66,7 +72,7 @@ class Kubelet:
         return {NODES: self._node_changed, PODS: self._pod_changed}
 
     def _node_changed(self, event: WatchEvent) -> None:
-        node = event.new
+        node = cast("Node | None", event.new)
         if node is None:
             return
         if is_registration_due(node):
@@ -77,14 +83,12 @@ class Kubelet:
                 self.queue.add(key)
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        pod, key = event.new, event.key
-        if self._addresses is not None:
-            self._addresses.observe(key, pod)
+        key, pod = event.key, cast("Pod | None", event.new)
         if pod is None or not (node := node_name(pod)):
             self.queue.cancel(key)
             return
         now = self._clock.now()
-        step = next_step(pod, self._informers.get(NODES, "", node), now)
+        step = next_step(pod, self._nodes.get("", node), now)
         if isinstance(step, RefuseOutcome) and event.old is not None:
             outcome_before = annotations_of(event.old).get(OUTCOME)
             if outcome_before == annotations_of(pod).get(OUTCOME) and node_name(event.old) == node:
@@ -96,12 +100,12 @@ class Kubelet:
 
     def sync(self, key: Key) -> None:
         if key.resource == NODES:
-            node = self._informers.get(NODES, "", key.name)
+            node = self._nodes.get("", key.name)
             if node is not None and is_registration_due(node):
-                self._client.update(NODES, register(node, self._clock.now()), subresource="status")
+                self._node_client.update_status(node, register(node, self._clock.now())["status"])
             return
-        pod = self._informers.get(PODS, key.namespace, key.name)
-        node = self._informers.get(NODES, "", node_name(pod)) if pod is not None else None
+        pod = self._pods.get(key.namespace, key.name)
+        node = self._nodes.get("", node_name(pod)) if pod is not None else None
         if pod is None or node is None:
             return
         step = next_step(pod, node, self._clock.now(), lambda: self._admit(pod, node))
@@ -109,22 +113,19 @@ class Kubelet:
         if step is not None and not (ends_pod and self._must_wait(key, pod)):
             self._take(step, pod, node)
 
-    def _admit(self, pod: Object, node: Object) -> Rejection | None:
+    def _admit(self, pod: Pod, node: Node) -> Rejection | None:
         """Return why the node does not admit a pod that names it. A node without a report admits everything."""
         if is_scheduled(pod) or not (node.get("status") or {}).get("allocatable"):
             return None
         return rejection(pod, node, self._admitted_pods(pod, name_of(node)))
 
-    def _admitted_pods(self, pod: Object, node: str) -> Iterator[Object]:
+    def _admitted_pods(self, pod: Pod, node: str) -> Iterator[Pod]:
         """Yield the other pods that the node has admitted."""
-        for key in self._informers.pods_on(node):
-            other = self._informers.get(*key)
-            if other is None or uid_of(other) == uid_of(pod) or is_pod_terminal(other):
-                continue
-            if is_scheduled(other):
+        for other in self._pods.at(self._informers.pods_on(node)):
+            if uid_of(other) != uid_of(pod) and not is_pod_terminal(other) and is_scheduled(other):
                 yield other
 
-    def _must_wait(self, key: Key, pod: Object) -> bool:
+    def _must_wait(self, key: Key, pod: Pod) -> bool:
         """Tell whether the end of a pod that will be replaced is to be delayed; if not, count it."""
         controller = controller_of(pod)
         if controller is None or pod["spec"].get("restartPolicy") != "Always":
@@ -139,52 +140,45 @@ class Kubelet:
 
     # --- writes
 
-    def _take(self, step: Step, pod: Object, node: Object) -> None:
+    def _take(self, step: Step, pod: Pod, node: Node) -> None:
         now = self._clock.now()
         match step:
             case Remove():
                 self._remove(pod, node)
             case Start(outcome):
-                self._write_status(pod, self._status(pod, node, outcome))
+                self._pod_client.update_status(pod, self._status(pod, node, outcome))
             case UpdateReadiness():
-                self._write_status(pod, self._status(pod, node, RUNNING))
+                self._pod_client.update_status(pod, self._status(pod, node, RUNNING))
             case Acknowledge():
-                self._write_status(pod, acknowledged_status(pod))
+                self._pod_client.update_status(pod, acknowledged_status(pod))
             case Expire():
                 self._recorder.event(pod, "Normal", DEADLINE_REASON, DEADLINE_MESSAGE, host=name_of(node))
                 host_ip = internal_ip(node)
-                self._write_status(pod, expired_status(pod, host_ip, self._pod_ip(pod, host_ip), now))
+                self._pod_client.update_status(pod, expired_status(pod, host_ip, self._pod_ip(pod, host_ip), now))
             case Rejection(reason, message):
                 self._recorder.event(pod, "Warning", reason, message, host=name_of(node))
-                self._write_status(pod, rejected_status(pod, reason, message, now))
+                self._pod_client.update_status(pod, rejected_status(pod, reason, message, now))
             case RefuseOutcome(outcome):
                 known = ", ".join([*OUTCOMES, PENDING])
                 message = f'Outcome "{outcome}" is not known: it must be one of {known}'
                 self._recorder.event(pod, "Warning", "UnknownOutcome", message, host=name_of(node))
 
-    def _status(self, pod: Object, node: Object, outcome: PodOutcome) -> Object:
+    def _status(self, pod: Pod, node: Node, outcome: PodOutcome) -> Object:
         host_ip = internal_ip(node)
         return pod_status(pod, outcome, host_ip, self._pod_ip(pod, host_ip), self._clock.now())
 
-    def _write_status(self, pod: Object, status: Object) -> None:
-        self._client.update(PODS, {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
-
-    def _pod_ip(self, pod: Object, host_ip: str) -> str:
+    def _pod_ip(self, pod: Pod, host_ip: str) -> str:
         """Return the address that the pod has, or assign one."""
         if address := (pod.get("status") or {}).get("podIP"):
             return str(address)
         if pod["spec"].get("hostNetwork"):
             return host_ip
-        if self._addresses is None:
-            self._addresses = PodAddresses()
-            for other in self._informers.list(PODS):
-                self._addresses.observe(Key(PODS, namespace_of(other), name_of(other)), other)
         return self._addresses.next()
 
-    def _remove(self, pod: Object, node: Object) -> None:
+    def _remove(self, pod: Pod, node: Node) -> None:
         """Delete a pod for good; one that a finalizer will hold gets the status of an ended pod first."""
         if pod["metadata"].get("finalizers") and not is_pod_terminal(pod):
-            self._write_status(pod, self._status(pod, node, KILLED))
+            self._pod_client.update_status(pod, self._status(pod, node, KILLED))
         options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
         with suppress(NotFound):
             self._client.delete(PODS, name_of(pod), namespace=namespace_of(pod), options=options)

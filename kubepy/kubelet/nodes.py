@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.clock import format_time
-from kubepy.api.meta import Object, annotations_of
+from kubepy.api.meta import annotations_of
 from kubepy.api.objects.nodes import is_node_ready
 from kubepy.kubelet.outcomes import OUTCOME
-from kubepy.runtime.reconcile import Key
+from kubepy.runtime.informers import PODS, Index, Informers
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, NodeCondition, NodeStatus, NodeSystemInfo, Pod
 
 HOST_IP = "192.168.0.1"  # of a node whose status has no InternalIP
 POD_NETWORK = "10.244.{}.{}"  # a /16
@@ -35,31 +38,32 @@ NODE_CONDITIONS = (  # pkg/kubelet/nodestatus/setters.go; Ready comes last
 )
 
 
-def is_registration_due(node: Mapping[str, Any]) -> bool:
+def is_registration_due(node: Node) -> bool:
     """Tell whether the node's kubelet would report Ready, which its status does not say yet."""
     return annotations_of(node).get(OUTCOME) != "not-ready" and not is_node_ready(node)
 
 
-def register(node: Object, now: datetime) -> Object:
+def register(node: Node, now: datetime) -> Node:
     """Return the node as its kubelet reports it: Ready, with the capacity and allocatable of its manifest's status.
 
     A node annotated ``kubepy.dev/outcome: not-ready`` is returned as it is. The argument is never changed.
     """
     if not is_registration_due(node):
         return node
-    status = dict(node.get("status") or {})
+    status: NodeStatus = {**(node.get("status") or {})}
     status["capacity"] = status.get("capacity") or dict(DEFAULT_CAPACITY)
     status["allocatable"] = status.get("allocatable") or dict(status["capacity"])
     status["conditions"] = _node_conditions(status.get("conditions") or (), now)
-    status["nodeInfo"] = {key: (status.get("nodeInfo") or {}).get(key) or value for key, value in NODE_INFO.items()}
+    reported: Mapping[str, Any] = status.get("nodeInfo") or {}
+    status["nodeInfo"] = cast("NodeSystemInfo", {key: reported.get(key) or value for key, value in NODE_INFO.items()})
     status.setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
     return {**node, "status": status}
 
 
-def _node_conditions(old: Sequence[Object], now: datetime) -> list[Object]:
+def _node_conditions(old: Iterable[NodeCondition], now: datetime) -> list[NodeCondition]:
     """Return the kubelet's conditions in its order, then those that others have set."""
     time, before = format_time(now), {condition["type"]: condition for condition in old}
-    conditions = []
+    conditions: list[NodeCondition] = []
     for kind, status, reason, message in NODE_CONDITIONS:
         last = before.pop(kind, {})
         since = last.get("lastTransitionTime") if last.get("status") == status else None
@@ -70,7 +74,7 @@ def _node_conditions(old: Sequence[Object], now: datetime) -> list[Object]:
     return [*conditions, *before.values()]
 
 
-def internal_ip(node: Mapping[str, Any]) -> str:
+def internal_ip(node: Node) -> str:
     """Return the first InternalIP of a node, or a default."""
     addresses = (node.get("status") or {}).get("addresses") or ()
     return next((address["address"] for address in addresses if address.get("type") == "InternalIP"), HOST_IP)
@@ -79,26 +83,20 @@ def internal_ip(node: Mapping[str, Any]) -> str:
 class PodAddresses:
     """Assigns each pod an address of its own: the next free one above the last, so that a run repeats itself."""
 
-    def __init__(self) -> None:
-        self._used: dict[str, Key] = {}
-        self._of: dict[Key, str] = {}
+    def __init__(self, informers: Informers) -> None:
+        self._by_address: Index[Pod, None] = informers.add_index(PODS, _address_entry)
         self._last = 0
-
-    def observe(self, key: Key, pod: Mapping[str, Any] | None) -> None:
-        """Take in the address of a pod that has one; None: the pod was deleted."""
-        address = ((pod or {}).get("status") or {}).get("podIP", "")
-        if self._of.get(key, "") == address:
-            return
-        if (before := self._of.pop(key, None)) and self._used.get(before) == key:
-            del self._used[before]
-        if address:
-            self._of[key] = address
-            self._used[address] = key
 
     def next(self) -> str:
         """Return an address that no pod has. Raises RuntimeError when the network is full."""
         for _ in range(0xFFFE):
             self._last = self._last % 0xFFFE + 1
-            if (address := POD_NETWORK.format(self._last >> 8, self._last & 0xFF)) not in self._used:
+            address = POD_NETWORK.format(self._last >> 8, self._last & 0xFF)
+            if not self._by_address.group(address):
                 return address
         raise RuntimeError(f"every address of {POD_NETWORK.format(0, 0)}/16 belongs to a pod")
+
+
+def _address_entry(pod: Pod) -> tuple[str, None] | None:
+    address = (pod.get("status") or {}).get("podIP")
+    return (address, None) if address else None

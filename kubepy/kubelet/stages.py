@@ -5,9 +5,9 @@ Pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import later, parse_time
 from kubepy.api.meta import Object, annotations_of, is_being_deleted
@@ -15,6 +15,9 @@ from kubepy.api.objects.pods import get_condition, is_pod_terminal
 from kubepy.kubelet.admission import Rejection
 from kubepy.kubelet.outcomes import OUTCOME, OUTCOMES, PENDING, POD_OUTCOME, RUNNING, TERMINATION, PodOutcome
 from kubepy.kubelet.statuses import ready_condition
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
 
 
 class Start(NamedTuple):
@@ -52,8 +55,8 @@ Admit = Callable[[], Rejection | None]
 class PodOnNode(NamedTuple):
     """A pod and its node, at a time. ``admit`` returns why the node does not take the pod, or None."""
 
-    pod: Mapping[str, Any]
-    node: Mapping[str, Any]
+    pod: Pod
+    node: Node
     now: datetime
     admit: Admit
 
@@ -85,7 +88,7 @@ class Stage(NamedTuple):
     step: Callable[[PodOnNode], Step | None]
 
 
-def next_step(pod: Mapping[str, Any], node: Mapping[str, Any] | None, now: datetime,
+def next_step(pod: Pod, node: Node | None, now: datetime,
               admit: Admit = lambda: None) -> Step | None:
     """Return the step that the kubelet of the pod's node has to take now; None for pods of a missing node."""
     if node is None:
@@ -133,7 +136,7 @@ STAGES = (
 )
 
 
-def deadline_of(pod: Mapping[str, Any]) -> datetime | None:
+def deadline_of(pod: Pod) -> datetime | None:
     """Return when a pod that has started must have ended (``spec.activeDeadlineSeconds``), or None."""
     seconds, started = pod["spec"].get("activeDeadlineSeconds"), (pod.get("status") or {}).get("startTime")
     if seconds is None or started is None or is_pod_terminal(pod):

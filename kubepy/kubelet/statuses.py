@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kubepy.api.clock import format_time
-from kubepy.api.meta import Object, name_of, namespace_of, uid_of
+from kubepy.api.meta import AnyObject, Object, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_restartable_init_container
 from kubepy.kubelet.outcomes import COMPLETED, KILLED, RUNNING, PodOutcome
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Container, ContainerStatus, Pod, PodCondition
 
 OWN_CONDITIONS = ("Initialized", "Ready", "ContainersReady")
 DEADLINE_REASON = "DeadlineExceeded"
@@ -24,7 +26,7 @@ class ConditionValues(NamedTuple):
     message: str = ""
 
 
-def pod_status(pod: Mapping[str, Any], outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime) -> Object:
+def pod_status(pod: Pod, outcome: PodOutcome, host_ip: str, pod_ip: str, now: datetime) -> Object:
     """Return the status that a kubelet reports for a pod with this outcome; qosClass and others' conditions stay."""
     old, time, spec = pod.get("status") or {}, format_time(now), pod["spec"]
     status = {key: value for key, value in old.items() if key not in ("reason", "message")}
@@ -41,7 +43,7 @@ def pod_status(pod: Mapping[str, Any], outcome: PodOutcome, host_ip: str, pod_ip
     return _acknowledged(pod, status)
 
 
-def container_status(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: PodOutcome, time: str) -> Object:
+def container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Object:
     """Return one entry of ``containerStatuses``. The count of restarts never goes down."""
     before = _status_before(pod, container["name"])
     return {
@@ -56,13 +58,14 @@ def container_status(pod: Mapping[str, Any], container: Mapping[str, Any], outco
     }
 
 
-def _status_before(pod: Mapping[str, Any], container: str) -> Object:
+def _status_before(pod: Pod, container: str) -> ContainerStatus:
     status = pod.get("status") or {}
     statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-    return next((entry for entry in statuses if entry["name"] == container), {})
+    missing: ContainerStatus = {}
+    return next((entry for entry in statuses if entry["name"] == container), missing)
 
 
-def _state(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: PodOutcome, time: str) -> Object:
+def _state(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Object:
     before = _status_before(pod, container["name"]).get("state") or {}
     started = before.get("running", {}).get("startedAt") or time  # a container that was running keeps its start time
     if outcome.state == "running":
@@ -77,14 +80,14 @@ def _state(pod: Mapping[str, Any], container: Mapping[str, Any], outcome: PodOut
     return {"message": message, "reason": outcome.reason}
 
 
-def _init_container_status(pod: Mapping[str, Any], container: Object, outcome: PodOutcome, time: str) -> Object:
+def _init_container_status(pod: Pod, container: Container, outcome: PodOutcome, time: str) -> Object:
     """Return the status of an init container: a sidecar runs with the pod, any other has completed and is ready."""
     if is_restartable_init_container(container) and outcome.state != "terminated":
         return container_status(pod, container, RUNNING, time)
     return {**container_status(pod, container, COMPLETED, time), "ready": not is_restartable_init_container(container)}
 
 
-def _pod_conditions(pod: Mapping[str, Any], outcome: PodOutcome, time: str) -> list[Object]:
+def _pod_conditions(pod: Pod, outcome: PodOutcome, time: str) -> list[AnyObject]:
     """Return the kubelet's conditions before those of others (pkg/kubelet/status/generate.go)."""
     old = {condition["type"]: condition for condition in (pod.get("status") or {}).get("conditions") or ()}
     own = {
@@ -94,11 +97,11 @@ def _pod_conditions(pod: Mapping[str, Any], outcome: PodOutcome, time: str) -> l
     }
     if "PodScheduled" not in old:  # bound by its manifest, past the scheduler
         own["PodScheduled"] = ConditionValues("True")
-    conditions = [_condition(pod, kind, values, old.pop(kind, {}), time) for kind, values in own.items()]
-    return [*conditions, *old.values()]
+    conditions = [_condition(pod, kind, values, old.get(kind, {}), time) for kind, values in own.items()]
+    return [*conditions, *(condition for kind, condition in old.items() if kind not in own)]
 
 
-def _condition(pod: Mapping[str, Any], kind: str, values: ConditionValues, old: Object, time: str) -> Object:
+def _condition(pod: Pod, kind: str, values: ConditionValues, old: PodCondition, time: str) -> Object:
     since = old.get("lastTransitionTime") if old.get("status") == values.status else None
     condition: Object = {"lastProbeTime": None, "lastTransitionTime": since or time, "status": values.status,
                          "type": kind}  # fmt: skip
@@ -111,7 +114,7 @@ def _condition(pod: Mapping[str, Any], kind: str, values: ConditionValues, old: 
     return condition
 
 
-def _containers_ready(pod: Mapping[str, Any], outcome: PodOutcome) -> ConditionValues:
+def _containers_ready(pod: Pod, outcome: PodOutcome) -> ConditionValues:
     """Return the ContainersReady condition."""
     if outcome.ready:
         return ConditionValues("True")
@@ -121,7 +124,7 @@ def _containers_ready(pod: Mapping[str, Any], outcome: PodOutcome) -> ConditionV
     return ConditionValues("False", "ContainersNotReady", f"containers with unready status: [{names}]")
 
 
-def ready_condition(pod: Mapping[str, Any], outcome: PodOutcome) -> ConditionValues:
+def ready_condition(pod: Pod, outcome: PodOutcome) -> ConditionValues:
     """Return the Ready condition: that of the containers, and when they are ready that of the readiness gates."""
     containers = _containers_ready(pod, outcome)
     gates = pod["spec"].get("readinessGates")
@@ -139,13 +142,13 @@ def ready_condition(pod: Mapping[str, Any], outcome: PodOutcome) -> ConditionVal
     return ConditionValues("False", "ReadinessGatesNotReady", ", ".join(messages)) if messages else containers
 
 
-def expired_status(pod: Mapping[str, Any], host_ip: str, pod_ip: str, now: datetime) -> Object:
+def expired_status(pod: Pod, host_ip: str, pod_ip: str, now: datetime) -> Object:
     """Return the status of a pod that ran for longer than ``spec.activeDeadlineSeconds`` (``active_deadline.go``)."""
     status = pod_status(pod, KILLED, host_ip, pod_ip, now)
     return {**status, "reason": DEADLINE_REASON, "message": DEADLINE_MESSAGE}
 
 
-def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: datetime) -> Object:
+def rejected_status(pod: Pod, reason: str, message: str, now: datetime) -> Object:
     """Return the status of a pod that its node does not admit: nothing of it has run (``rejectPod``)."""
     old = pod.get("status") or {}
     status = {key: old[key] for key in ("qosClass",) if key in old}
@@ -154,7 +157,7 @@ def rejected_status(pod: Mapping[str, Any], reason: str, message: str, now: date
     return _acknowledged(pod, status)
 
 
-def acknowledged_status(pod: Mapping[str, Any]) -> Object:
+def acknowledged_status(pod: Pod) -> Object:
     """Return the present status with the present generation as observed."""
     status = _acknowledged(pod, dict(pod["status"]))
     generation = pod["metadata"]["generation"]
@@ -165,6 +168,6 @@ def acknowledged_status(pod: Mapping[str, Any]) -> Object:
     return status
 
 
-def _acknowledged(pod: Mapping[str, Any], status: Object) -> Object:
+def _acknowledged(pod: Pod, status: Object) -> Object:
     generation = pod["metadata"].get("generation")
     return {**status, "observedGeneration": generation} if generation else status

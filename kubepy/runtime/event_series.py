@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kubepy.api.clock import format_micro_time, parse_time
 from kubepy.api.meta import Object, name_of, namespace_of, object_reference
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.requests.sessions import Session
+from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.runtime.events import EVENTS, store_event, takes_events
 from kubepy.storage import Key
 
@@ -48,13 +48,13 @@ class SeriesRecorder:
         now = self._client.clock.now()
         event = self._new_event(regarding, event_type, reason, action, note, related, now)
         namespace = namespace_of(event)
-        with self._client.session() as session:
-            self._learn(session, namespace)
+        with self._client.transaction() as transaction:
+            self._learn(transaction, namespace)
             self._forget_ended(now)
             seen = self._seen.pop(key := _isomorphism(event), None)
-            if takes_events(session, namespace):
+            if takes_events(transaction, namespace):
                 write = self._begin if seen is None else partial(self._continue, seen)
-                self._seen[key] = write(session, event, now)
+                self._seen[key] = write(transaction, event, now)
 
     def _new_event(self, regarding: Mapping[str, Any], event_type: str, reason: str, action: str, note: str,
                    related: Mapping[str, Any] | None, now: datetime) -> Object:
@@ -76,27 +76,27 @@ class SeriesRecorder:
         }
         return event if related is None else {**event, "related": object_reference(related)}
 
-    def _begin(self, session: Session, event: Object, now: datetime) -> _Seen:
-        self._last_name = store_event(session, event, now, self._client.ids, self._last_name)
+    def _begin(self, transaction: RequestTransaction, event: Object, now: datetime) -> _Seen:
+        self._last_name = store_event(transaction, event, now, self._client.ids, self._last_name)
         return _Seen(name_of(event), now, "series" in event)
 
-    def _continue(self, seen: _Seen, session: Session, event: Object, now: datetime) -> _Seen:
+    def _continue(self, seen: _Seen, transaction: RequestTransaction, event: Object, now: datetime) -> _Seen:
         """The second of its kind turns the stored event into a series; the others are not written."""
         if seen.is_series:
             return seen._replace(last=now)
         series = {"count": 2, "lastObservedTime": format_micro_time(now)}
         key = Key(EVENTS, namespace_of(event), seen.name)
-        if (stored := session.get(key)) is None:  # somebody deleted it
-            return self._begin(session, {**event, "series": series}, now)
-        session.update(key, {**stored, "series": series}, stored)
+        if (stored := transaction.get(key)) is None:  # somebody deleted it
+            return self._begin(transaction, {**event, "series": series}, now)
+        transaction.update(key, {**stored, "series": series}, stored)
         return seen._replace(last=now, is_series=True)
 
-    def _learn(self, session: Session, namespace: str) -> None:
+    def _learn(self, transaction: RequestTransaction, namespace: str) -> None:
         """Go on from what processes before this one have recorded."""
         if namespace in self._known:
             return
         self._known.add(namespace)
-        own = [one for one in session.list(EVENTS, namespace) if one.get("reportingInstance") == self._instance]
+        own = [one for one in transaction.list(EVENTS, namespace) if one.get("reportingInstance") == self._instance]
         for event in sorted(own, key=_last_time):
             self._seen[_isomorphism(event)] = _Seen(name_of(event), parse_time(_last_time(event)), "series" in event)
 

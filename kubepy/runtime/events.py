@@ -16,7 +16,7 @@ from kubepy.api.errors import AlreadyExists
 from kubepy.api.meta import Object, name_of, namespace_of, object_reference
 from kubepy.api.values.names import dns1123_subdomain
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.requests.sessions import Session
+from kubepy.apiserver.transaction import RequestTransaction
 from kubepy.storage import Key
 
 EVENTS = "events"
@@ -47,37 +47,37 @@ class Recorder:
         """
         now = self._clock.now()
         event = new_event(obj, event_type, reason, message, self._component, now, field_path, host)
-        with self._client.session() as session:
-            self._learn(session, event["metadata"]["namespace"])
+        with self._client.transaction() as transaction:
+            self._learn(transaction, event["metadata"]["namespace"])
             decision = self._correlator.correlate(event, now)
-            if decision is not None and takes_events(session, event["metadata"]["namespace"]):
-                self._write(session, decision, now)
+            if decision is not None and takes_events(transaction, event["metadata"]["namespace"]):
+                self._write(transaction, decision, now)
 
-    def _learn(self, session: Session, namespace: str) -> None:
+    def _learn(self, transaction: RequestTransaction, namespace: str) -> None:
         """Go on from what processes before this one have recorded."""
         if namespace in self._known:
             return
         self._known.add(namespace)
-        for event in session.list(EVENTS, namespace):
+        for event in transaction.list(EVENTS, namespace):
             if event.get("source", {}).get("component") == self._component:
                 self._correlator.learn(event)
 
-    def _write(self, session: Session, decision: Decision, now: datetime) -> None:
+    def _write(self, transaction: RequestTransaction, decision: EventDecision, now: datetime) -> None:
         event, before = decision
         if before is not None:
             key = Key(EVENTS, namespace_of(event), before)
-            if (old := session.get(key)) is not None:
+            if (old := transaction.get(key)) is not None:
                 metadata = dict(old["metadata"])
-                session.update(key, {**event, "metadata": metadata}, old)
+                transaction.update(key, {**event, "metadata": metadata}, old)
                 return
-        self._create(session, event, now)
+        self._create(transaction, event, now)
 
-    def _create(self, session: Session, event: Object, now: datetime) -> None:
-        self._last_name = store_event(session, event, now, self._ids, self._last_name)
+    def _create(self, transaction: RequestTransaction, event: Object, now: datetime) -> None:
+        self._last_name = store_event(transaction, event, now, self._ids, self._last_name)
         self._correlator.named(event)
 
 
-def store_event(session: Session, event: Object, now: datetime, ids: Ids, last_name: int) -> int:
+def store_event(transaction: RequestTransaction, event: Object, now: datetime, ids: Ids, last_name: int) -> int:
     """Store a new event, named ``<object>.<time in nanoseconds, in hex>``.
 
     No two of one recorder get the same name: ``last_name`` is the number in its last one. Returns that of this one.
@@ -90,7 +90,7 @@ def store_event(session: Session, event: Object, now: datetime, ids: Ids, last_n
         name = f"{event['involvedObject'].get('name', '')}.{last_name:x}"
         metadata["name"] = ids.uid() if dns1123_subdomain(name) else name
         with suppress(AlreadyExists):  # a fixed clock gives the same name again: the next one is free
-            session.create(Key(EVENTS, metadata["namespace"], metadata["name"]), event)
+            transaction.create(Key(EVENTS, metadata["namespace"], metadata["name"]), event)
             return last_name
 
 
@@ -116,16 +116,16 @@ def new_event(obj: Mapping[str, Any], event_type: str, reason: str, message: str
     }
 
 
-def takes_events(session: Session, namespace: str) -> bool:
+def takes_events(transaction: RequestTransaction, namespace: str) -> bool:
     """Whether the namespace is there and not going."""
-    found = session.get(Key("namespaces", "", namespace))
+    found = transaction.get(Key("namespaces", "", namespace))
     return found is not None and found.get("status", {}).get("phase") != "Terminating"
 
 
 # --- correlation ----------------------------------------------------------------------------------------------------
 
 
-class Decision(NamedTuple):
+class EventDecision(NamedTuple):
     """An event to write; ``name`` of the stored one that it replaces, or None for a new one."""
 
     event: Object
@@ -172,14 +172,14 @@ class Correlator:
         self._allowances: dict[tuple[str, ...], _Allowance] = {}
         self._key: tuple[str, ...] = ()
 
-    def correlate(self, event: Object, now: datetime) -> Decision | None:
+    def correlate(self, event: Object, now: datetime) -> EventDecision | None:
         """What to write, or None to keep silent."""
         event, self._key = self._aggregate(event, now)
         name = self._observe(event)
         allowance = self._allowances.get(about := _subject(event))
         if allowance is None:
             allowance = self._allowances[about] = _Allowance(now)
-        return Decision(event, name) if allowance.take(now) else None
+        return EventDecision(event, name) if allowance.take(now) else None
 
     def named(self, event: Object) -> None:
         """The event of the last decision was stored under the name that it now has."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubepy.api.selectors import NOTHING, LabelSelector, from_label_selector
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+if TYPE_CHECKING:
+    from kubepy.api.typed import Affinity, PodAffinity, PodAffinityTerm, PodAntiAffinity
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class AffinityTerm(NamedTuple):
@@ -46,7 +49,7 @@ class PodTerms(NamedTuple):
 NO_TERMS = PodTerms()
 
 
-def pod_terms(affinity: Mapping[str, Any], namespace: str) -> PodTerms:
+def pod_terms(affinity: Affinity, namespace: str) -> PodTerms:
     """Parse a pod's ``spec.affinity``."""
     pod_affinity, anti_affinity = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
     if not pod_affinity and not anti_affinity:
@@ -55,20 +58,20 @@ def pod_terms(affinity: Mapping[str, Any], namespace: str) -> PodTerms:
                     _preferred(pod_affinity, namespace), _preferred(anti_affinity, namespace))
 
 
-def _required(affinity: Mapping[str, Any], namespace: str) -> Terms:
+def _required(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms:
     return tuple(_term(term, namespace) for term in affinity.get(REQUIRED) or ())
 
 
-def _preferred(affinity: Mapping[str, Any], namespace: str) -> Terms:
+def _preferred(affinity: PodAffinity | PodAntiAffinity, namespace: str) -> Terms:
     return tuple(_term(weighted["podAffinityTerm"], namespace, weighted["weight"])
                  for weighted in affinity.get(PREFERRED) or () if weighted["weight"])
 
 
-def _term(term: Mapping[str, Any], namespace: str, weight: int = 1) -> AffinityTerm:
+def _term(term: PodAffinityTerm, namespace: str, weight: int = 1) -> AffinityTerm:
     """Parse a term; without namespaces and a namespace selector it applies to the pod's own namespace."""
     namespaces, selector = term.get("namespaces") or (), term.get("namespaceSelector")
     if not namespaces and selector is None:
-        namespaces = (namespace,)
+        namespaces = [namespace]
     return AffinityTerm(
         topology_key=term["topologyKey"],
         namespaces=frozenset(namespaces),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kubepy.api.meta import Object, labels_of, name_of, namespace_of
 from kubepy.api.objects.nodes import is_unschedulable, taints_of
@@ -12,6 +12,9 @@ from kubepy.api.objects.pods import HostPort, host_ports, is_pod_terminal, node_
 from kubepy.api.values.quantity import Quantity
 from kubepy.runtime.reconcile import Key
 from kubepy.scheduler.affinity import NO_TERMS, PodTerms, pod_terms
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod, PodSpec
 
 Resources = dict[str, int]  # cpu in thousandths, everything else in whole units
 
@@ -39,7 +42,7 @@ class PodInfo:
         "_signature", "key", "labels", "nonzero_cpu", "nonzero_memory", "pod", "ports", "priority", "requests", "terms",
     )  # fmt: skip
 
-    def __init__(self, key: Key, pod: Object) -> None:
+    def __init__(self, key: Key, pod: Pod) -> None:
         self._signature = ""
         self.key = key
         self.pod = pod
@@ -61,9 +64,8 @@ class PodInfo:
         return self.key.namespace
 
     @property
-    def spec(self) -> Object:
-        spec: Object = self.pod["spec"]
-        return spec
+    def spec(self) -> PodSpec:
+        return self.pod["spec"]
 
     @property
     def signature(self) -> str:
@@ -95,10 +97,10 @@ class NodeInfo:
         self.with_anti_affinity: dict[Key, PodInfo] = {}
         self.set_node(None)
 
-    def set_node(self, node: Object | None) -> None:
+    def set_node(self, node: Node | None) -> None:
         self.memo.clear()
         self.node = node
-        present: Object = node if node is not None else {"metadata": {}}
+        present: Node = node if node is not None else {"metadata": {}}
         self.allocatable: Resources = resource_list((present.get("status") or {}).get("allocatable"))
         self.labels: Mapping[str, str] = labels_of(present)
         self.taints: list[Object] = taints_of(present)
@@ -175,7 +177,7 @@ class Cache:
 
     # Observing.
 
-    def set_node(self, name: str, node: Object | None) -> None:
+    def set_node(self, name: str, node: Node | None) -> None:
         node_info = self._infos.get(name)
         if node_info is None:
             if node is None:
@@ -186,7 +188,7 @@ class Cache:
         node_info.set_node(node)
         self._forget_if_empty(node_info)
 
-    def set_pod(self, key: Key, pod: Object | None) -> None:
+    def set_pod(self, key: Key, pod: Pod | None) -> None:
         """Take in a pod's present state; None: it was deleted."""
         if pod is not None and self._only_status_changed(key, pod):
             return
@@ -200,20 +202,20 @@ class Cache:
             self._nominations[key] = nominated
             self._nominated.setdefault(nominated, {})[key] = PodInfo(key, pod)
 
-    def assume(self, key: Key, pod: Object, node: str) -> None:
+    def assume(self, key: Key, pod: Pod, node: str) -> None:
         """Add a pod to the node that it is to be bound to, before it is."""
         self._unassign(key)
         self._unnominate(key)
         self._assign(PodInfo(key, pod), node)
 
-    def forget(self, key: Key, pod: Object) -> str:
+    def forget(self, key: Key, pod: Pod) -> str:
         """Remove a pod that was assumed from its node again; return the node, or "" (``ForgetPod``)."""
         if node := self._assigned.get(key, ""):
             self._unassign(key)
             self.set_pod(key, pod)
         return node
 
-    def _only_status_changed(self, key: Key, pod: Object) -> bool:
+    def _only_status_changed(self, key: Key, pod: Pod) -> bool:
         """Take in a pod of which only the status changed, without calculating its requests again."""
         node = self._assigned.get(key)
         if node is None or is_pod_terminal(pod):
@@ -260,5 +262,5 @@ class Cache:
             del self._infos[node_info.name]
 
 
-def pod_info(pod: Object) -> PodInfo:
+def pod_info(pod: Pod) -> PodInfo:
     return PodInfo(Key("pods", namespace_of(pod), name_of(pod)), pod)

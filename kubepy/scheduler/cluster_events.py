@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, is_being_deleted, labels_of
+from typing import TYPE_CHECKING, cast
+
+from kubepy.api.meta import AnyObject, is_being_deleted, labels_of
 from kubepy.api.objects.nodes import is_unschedulable, taints_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, pod_requests
 from kubepy.runtime.reconcile import WatchEvent
@@ -23,13 +25,16 @@ from kubepy.scheduler.framework import (
     ClusterEvent,
 )
 
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
+
 NO_ACTION: frozenset[str] = frozenset()
 ANY_POD_CHANGE = frozenset({POD_ADD, POD_LABEL, POD_DELETE, POD_SCALE_DOWN})  # the state before is not known
 
 
 def node_event(event: WatchEvent) -> ClusterEvent:
     """Return the event of a changed node."""
-    old, new = event.old, event.new
+    old, new = cast("Node | None", event.old), cast("Node | None", event.new)
     actions = set()
     if old is None:
         actions.add(NODE_ADD)
@@ -47,20 +52,20 @@ def node_event(event: WatchEvent) -> ClusterEvent:
 
 def pod_event(event: WatchEvent) -> ClusterEvent:
     """Return the event of a pod that has, or had, a node; a pod that has ended counts as deleted."""
-    old = event.old if event.old is not None and _takes_room(event.old) else None
-    new = event.new if event.new is not None and _takes_room(event.new) else None
+    old = cast("Pod | None", event.old if event.old is not None and _takes_room(event.old) else None)
+    new = cast("Pod | None", event.new if event.new is not None and _takes_room(event.new) else None)
     node = node_name(new or old or {"spec": {}})
     if event.old is None and event.is_update and not (new is not None and is_being_deleted(new)):
         return ClusterEvent(ANY_POD_CHANGE, None, new, node, unknown=True)
     return ClusterEvent(_pod_actions(old, new), old, new, node)
 
 
-def _takes_room(pod: Object) -> bool:
+def _takes_room(pod: AnyObject) -> bool:
     nominated = (pod.get("status") or {}).get("nominatedNodeName")
     return bool(node_name(pod) or nominated) and not is_pod_terminal(pod)
 
 
-def _pod_actions(old: Object | None, new: Object | None) -> frozenset[str]:
+def _pod_actions(old: Pod | None, new: Pod | None) -> frozenset[str]:
     if old is None:
         return frozenset({POD_ADD}) if new is not None and node_name(new) else NO_ACTION
     if new is None:
@@ -77,7 +82,7 @@ def _pod_actions(old: Object | None, new: Object | None) -> frozenset[str]:
     return frozenset(actions)
 
 
-def unscheduled_pod_event(old: Object, new: Object) -> ClusterEvent:
+def unscheduled_pod_event(old: AnyObject, new: AnyObject) -> ClusterEvent:
     """Return the event of the waiting pod itself. Changes of its status and its annotations mean nothing."""
     changed = old["spec"] != new["spec"] or labels_of(old) != labels_of(new)
     return ClusterEvent(frozenset({SELF_UPDATE}) if changed else NO_ACTION, old, new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from kubepy.api.meta import Object, labels_of
+from kubepy.api.meta import AnyObject, labels_of
 from kubepy.runtime.reconcile import Informers
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo
 
@@ -32,8 +32,8 @@ class ClusterEvent(NamedTuple):
     """
 
     actions: frozenset[str]
-    old: Object | None
-    new: Object | None
+    old: AnyObject | None
+    new: AnyObject | None
     node: str = ""
     unknown: bool = False
 

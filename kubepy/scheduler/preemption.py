@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.objects.pods import get_condition
@@ -14,6 +14,9 @@ from kubepy.api.selectors import from_label_selector
 from kubepy.scheduler.cache import NodeInfo, PodInfo
 from kubepy.scheduler.framework import PluginStatus
 from kubepy.scheduler.schedule_one import CycleState, Diagnosis, fit_error_message
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Pod
 
 BUDGETS = "poddisruptionbudgets.policy"
 NO_CLAIMS = "no new claims to deallocate"  # the DynamicResources plugin adds this to every message
@@ -72,7 +75,7 @@ def _why_not_eligible(cycle: CycleState, diagnosis: Diagnosis) -> str:
     return ""
 
 
-def _is_being_preempted(pod: Object) -> bool:
+def _is_being_preempted(pod: Pod) -> bool:
     if not is_being_deleted(pod):
         return False
     condition = get_condition(pod, "DisruptionTarget")

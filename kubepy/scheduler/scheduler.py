@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kubepy.api.errors import NotFound
 from kubepy.api.meta import Object, annotations_of, is_being_deleted, name_of, namespace_of, uid_of
 from kubepy.api.objects.pods import is_pod_terminal, node_name, priority, set_condition
 from kubepy.api.objects.volumes import CLAIMS, CLASSES, SELECTED_NODE, VOLUMES, with_claim
 from kubepy.runtime.event_series import SeriesRecorder
+from kubepy.runtime.informers import NODES, PODS, ResourceClient
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 from kubepy.scheduler.cache import Cache, NodeInfo, PodInfo, pod_info
 from kubepy.scheduler.cluster_events import (
@@ -28,6 +29,9 @@ from kubepy.scheduler.queue import QueuedPodInfo, Rank, SchedulingQueue, Unsched
 from kubepy.scheduler.schedule_one import Diagnosis, FitResult, find_nodes_that_fit_pod, fit_error_message
 from kubepy.scheduler.scores import select_host
 
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Pod
+
 NO_NODES = "no nodes available to schedule pods"
 READ_ONLY = ("services", "replicasets.apps", "statefulsets.apps", BUDGETS)  # read by plugins; their changes help no pod
 
@@ -42,6 +46,9 @@ class Scheduler:
     def __init__(self, context: Context) -> None:
         self._client = context.client
         self._informers = context.informers
+        self._nodes = context.informers.lister(NODES)
+        self._pods = context.informers.lister(PODS)
+        self._pod_client = ResourceClient(context.client, PODS)
         self._clock = context.clock
         self._recorder = SeriesRecorder(context.client, self.name)
         self.queue = SchedulingQueue(context.clock.now, self._rank)
@@ -56,8 +63,8 @@ class Scheduler:
             self._move_to_queue(volume_event(event))
 
         return {
-            "nodes": self._node_changed,
-            "pods": self._pod_changed,
+            NODES: self._node_changed,
+            PODS: self._pod_changed,
             "namespaces": lambda event: self._move_to_queue(namespace_event(event)),
             **dict.fromkeys((CLAIMS, VOLUMES, CLASSES, CSI_NODES), volume_changed),
             **dict.fromkeys(READ_ONLY, lambda event: None),  # so that informers hold them
@@ -65,17 +72,17 @@ class Scheduler:
 
     def _rank(self, key: Key) -> Rank:
         """Rank by priority, then age (``PrioritySort``); UIDs order pods of the same second."""
-        pod = self._informers.get(*key)
+        pod = self._pods.get(key.namespace, key.name)
         if pod is None:
             return (0, "", "")
         return (-priority(pod), pod["metadata"].get("creationTimestamp") or "", uid_of(pod))
 
     def _node_changed(self, event: WatchEvent) -> None:
-        self._handle().cache.set_node(event.key.name, event.new)
+        self._handle().cache.set_node(event.key.name, cast("Node | None", event.new))
         self._move_to_queue(node_event(event))
 
     def _pod_changed(self, event: WatchEvent) -> None:
-        key, old, new = event.key, event.old, event.new
+        key, old, new = event.key, cast("Pod | None", event.old), cast("Pod | None", event.new)
         self._handle().cache.set_pod(key, new)
         if new is None or not self._is_responsible_for(new):
             self._unschedulable.discard(key)
@@ -86,7 +93,7 @@ class Scheduler:
             self._enqueue(key)
         self._move_to_queue(pod_event(event))
 
-    def _is_responsible_for(self, pod: Object) -> bool:
+    def _is_responsible_for(self, pod: Pod) -> bool:
         """Tell whether this scheduler is to schedule the pod, now or later."""
         spec = pod["spec"]
         if node_name(pod) or is_being_deleted(pod) or is_pod_terminal(pod):
@@ -102,13 +109,13 @@ class Scheduler:
         if not event.actions:
             return
         for key in self._unschedulable.registered_for(event.actions):
-            pod, queued = self._informers.get(*key), self._unschedulable.get(key)
+            pod, queued = self._pods.get(key.namespace, key.name), self._unschedulable.get(key)
             if pod is None or queued is None:
                 self._unschedulable.discard(key)
             elif self._is_worth_requeuing(pod, queued, event):
                 self._enqueue(key)
 
-    def _is_worth_requeuing(self, pod: Object, queued: QueuedPodInfo, event: ClusterEvent) -> bool:
+    def _is_worth_requeuing(self, pod: Pod, queued: QueuedPodInfo, event: ClusterEvent) -> bool:
         """Tell whether an event could make the pod schedulable (``isPodWorthRequeuing``)."""
         if not event.actions:
             return False
@@ -138,7 +145,7 @@ class Scheduler:
     # --- one pod
 
     def sync(self, key: Key) -> None:
-        pod = self._informers.get(*key)
+        pod = self._pods.get(key.namespace, key.name)
         if pod is None or not self._is_responsible_for(pod):
             return
         handle = self._handle()
@@ -163,10 +170,10 @@ class Scheduler:
         """Return what plugins read; filled once from the informers, then kept up to date by the handlers."""
         if self._shared_handle is None:
             cache = Cache()
-            for node in self._informers.list("nodes"):
+            for node in self._nodes.list():
                 cache.set_node(name_of(node), node)
-            for pod in self._informers.list("pods"):
-                cache.set_pod(Key("pods", namespace_of(pod), name_of(pod)), pod)
+            for pod in self._pods.list():
+                cache.set_pod(Key(PODS, namespace_of(pod), name_of(pod)), pod)
             self._shared_handle = Handle(cache, self._informers)
         return self._shared_handle
 
@@ -198,7 +205,7 @@ class Scheduler:
                 metadata = {**claim["metadata"], "annotations": {**annotations_of(claim), SELECTED_NODE: node}}
                 self._client.update(CLAIMS, {**claim, "metadata": metadata}, namespace=key.namespace)
 
-    def _handle_scheduling_failure(self, key: Key, pod: Object, diagnosis: Diagnosis, result: PostFilterResult) -> None:
+    def _handle_scheduling_failure(self, key: Key, pod: Pod, diagnosis: Diagnosis, result: PostFilterResult) -> None:
         """Let the pod wait, and say why: ``result.message`` (``handleSchedulingFailure``)."""
         self._unschedulable.add(key, QueuedPodInfo(diagnosis.unschedulable_plugins, diagnosis.node_names))
         self._recorder.event(pod, "Warning", "FailedScheduling", "Scheduling", result.message)
@@ -207,9 +214,9 @@ class Scheduler:
         nominated = result.candidate.node if result.candidate is not None else ""
         self._update_pod_condition(pod, condition, nominated if result.nominate else None)
 
-    def _update_pod_condition(self, pod: Object, condition: Object, nominated: str | None) -> None:
+    def _update_pod_condition(self, pod: Pod, condition: Object, nominated: str | None) -> None:
         """Set a condition and, unless None, the nominated node; a status that stays the same is not written."""
-        status = dict(pod.get("status") or {})
+        status: Object = {**(pod.get("status") or {})}
         status["conditions"] = list(status.get("conditions") or ())
         if generation := pod["metadata"].get("generation"):
             condition = {**condition, "observedGeneration": generation}
@@ -219,7 +226,7 @@ class Scheduler:
         if nominated:
             status["nominatedNodeName"] = nominated
         if changed:
-            self._client.update("pods", {**pod, "status": status}, namespace=namespace_of(pod), subresource="status")
+            self._pod_client.update_status(pod, status)
 
     # --- preemption
 
@@ -228,8 +235,7 @@ class Scheduler:
         for other in list(self._handle().cache.nominated(candidate.node)):
             if other.priority < preemptor.priority:
                 status = {key: value for key, value in other.pod["status"].items() if key != "nominatedNodeName"}
-                self._client.update("pods", {**other.pod, "status": status}, namespace=other.namespace,
-                                    subresource="status")  # fmt: skip
+                self._pod_client.update_status(other.pod, status)
         for victim in candidate.victims:
             if not is_being_deleted(victim.pod):
                 self._preempt_pod(preemptor, victim, candidate.node)
@@ -240,7 +246,7 @@ class Scheduler:
                      "type": "DisruptionTarget"}  # fmt: skip
         try:
             self._update_pod_condition(victim.pod, condition, None)
-            self._client.delete("pods", victim.key.name, namespace=victim.namespace)
+            self._pod_client.delete(victim.pod)
         except NotFound:
             return
         note = f"Preempted by pod {uid_of(preemptor.pod)} on node {node}"

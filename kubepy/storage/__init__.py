@@ -3,10 +3,11 @@
 A store knows nothing of kinds: it sees a :class:`Key` and a dict. A :class:`Store` reads snapshots and never waits; a
 :class:`Transaction` changes many objects under a lock, and either all of them become visible or none.
 
-    errors   what a store raises
-    model    keys, snapshots, changes of the change log, files that cannot be objects
-    folder/  the store in a folder of YAML files, one object a file; its map is in the package
-    yaml/    YAML as kubectl reads and writes it, and edits of a text that keep its comments
+    interfaces  Store and Transaction: the protocol of every store
+    model       keys, snapshots, changes of the change log, files that cannot be objects
+    errors      what a store raises
+    folder/     FolderStore, in a folder of YAML files, one object a file; its map is in the package
+    yaml/       YAML as kubectl reads and writes it, and edits of a text that keep its comments
 """
 
 from __future__ import annotations
@@ -27,8 +28,7 @@ from kubepy.storage.errors import (
 from kubepy.storage.model import Change, Key, Problem, Snapshot
 
 if TYPE_CHECKING:
-    from kubepy.storage.folder.store import Store
-    from kubepy.storage.folder.transaction import Transaction
+    from kubepy.storage.interfaces import Store, Transaction
 
 __all__ = [
     "Change",
@@ -50,13 +50,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a store when it is first asked for: a command that needs only keys and errors does not load SQLite."""
-    if name == "Store":
-        from kubepy.storage.folder.store import Store
+    """Import the interfaces when one is asked for: at run time nobody needs them."""
+    if name not in ("Store", "Transaction"):
+        raise AttributeError(name)
+    from kubepy.storage import interfaces
 
-        return Store
-    if name == "Transaction":
-        from kubepy.storage.folder.transaction import Transaction
-
-        return Transaction
-    raise AttributeError(name)
+    return getattr(interfaces, name)

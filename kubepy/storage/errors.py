@@ -53,6 +53,6 @@ class EditError(ValueError):
     :ivar field: the path of the field, as the API server names it: ``spec.containers[0].image``.
     """
 
-    def __init__(self, field: str, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
         self.field = field

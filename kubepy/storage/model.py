@@ -39,18 +39,18 @@ class Problem(NamedTuple):
 
     :ivar path: relative to the state folder.
     :ivar line: the line to blame, 0 for the whole file.
-    :ivar why: the reason, as it follows the path in a message.
+    :ivar reason: a predicate, as it follows the path in a message.
     :ivar keeps_object: the object of the file counts as it last was (an immutable field was edited); it cannot be
         written until the file is put right.
     """
 
     path: str
     line: int
-    why: str
+    reason: str
     keeps_object: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.why}" if self.line else f"{self.path}: {self.why}"
+        return f"{self.path}:{self.line}: {self.reason}" if self.line else f"{self.path}: {self.reason}"
 
 
 class Snapshot(NamedTuple):

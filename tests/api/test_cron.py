@@ -10,14 +10,14 @@ import pytest
 from kubepy.api.values.cron import CronError, is_time_zone, parse
 
 
-def test_the_fields_of_a_schedule_are_sets_of_numbers() -> None:
+def test_schedule_fields_are_sets_of_numbers() -> None:
     schedule = parse("*/20 8-10,23 1 jan-mar,12 mon")
     assert [sorted(field) for field in schedule[:5]] == [
         [0, 20, 40], [8, 9, 10, 23], [1], [1, 2, 3, 12], [1]]
     assert (schedule.any_day, schedule.any_weekday, schedule.every) == (False, False, "")
 
 
-def test_a_star_is_any_day() -> None:
+def test_schedule_with_star_is_due_any_day() -> None:
     schedule = parse("0 0 * * ?")
     assert (schedule.any_day, schedule.any_weekday) == (True, True)
     assert schedule.days == frozenset(range(1, 32))
@@ -26,7 +26,7 @@ def test_a_star_is_any_day() -> None:
 @pytest.mark.parametrize(("name", "fields"), [
     ("@yearly", "0 0 1 1 *"), ("@monthly", "0 0 1 * *"), ("@weekly", "0 0 * * 0"), ("@daily", "0 0 * * *"),
     ("@hourly", "0 * * * *")])
-def test_a_descriptor_is_short_for_fields(name: str, fields: str) -> None:
+def test_descriptor_expands_to_fields(name: str, fields: str) -> None:
     assert parse(name) == parse(fields)
 
 
@@ -40,13 +40,13 @@ def test_a_descriptor_is_short_for_fields(name: str, fields: str) -> None:
     ("a * * * *", "failed to parse int from a: strconv.Atoi: parsing \"a\": invalid syntax"),
     ("@never", "unrecognized descriptor: @never"),
 ])
-def test_a_schedule_that_cannot_be_read_says_why(text: str, why: str) -> None:
+def test_unreadable_schedule_raises_upstreams_error(text: str, why: str) -> None:
     with pytest.raises(CronError) as caught:
         parse(text)
     assert str(caught.value) == why
 
 
-def test_time_zones_are_those_of_the_database() -> None:
+def test_time_zone_is_valid_if_in_iana_database() -> None:
     assert [is_time_zone(name) for name in ("Europe/Berlin", "UTC", "Nowhere/Land")] == [True, True, False]
 
 
@@ -74,18 +74,18 @@ def after(text: str, moment: str, zone: str = "UTC") -> str:
     ("@every 90m", "11-20 11:31:30, 11-20 13:01:30, 11-20 14:31:30"),
     ("@every 10ms", "11-20 10:01:31, 11-20 10:01:32, 11-20 10:01:33"),
 ])
-def test_when_a_schedule_is_due(text: str, times: str) -> None:
+def test_next_after_returns_next_due_time(text: str, times: str) -> None:
     """From a Friday on."""
     assert after(text, "2026-11-20T10:01:30") == times
 
 
-def test_hours_that_clocks_skip_are_skipped_and_those_that_they_repeat_count_twice() -> None:
+def test_next_after_skips_skipped_hours_and_repeats_repeated_ones() -> None:
     assert after("30 2 * * *", "2026-03-28T12:00:00", "Europe/Berlin") == (
         "03-30 02:30:00, 03-31 02:30:00, 04-01 02:30:00")
     assert after("30 2 * * *", "2026-10-24T12:00:00", "Europe/Berlin") == (
         "10-25 02:30:00, 10-25 02:30:00, 10-26 02:30:00")
 
 
-def test_a_schedule_can_name_its_own_time_zone() -> None:
+def test_schedule_time_zone_overrides_argument() -> None:
     assert after("CRON_TZ=Asia/Tokyo 0 9 * * *", "2026-11-20T10:00:00") == (
         "11-21 00:00:00, 11-22 00:00:00, 11-23 00:00:00")

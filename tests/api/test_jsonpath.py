@@ -47,11 +47,11 @@ SHIP = {
     ("{.metadata.name.first}", ""),
     ("{1} {-2.5} {true}", "1 -2.5 true"),
 ])
-def test_templates(template, text):
+def test_template_prints_values_of_object(template, text):
     assert parse(template, True).print(SHIP) == text
 
 
-def test_nothing_in_braces_is_the_whole_object():
+def test_empty_braces_print_whole_object():
     assert parse("{}").print({"b": 1, "a": []}) == '{"a":[],"b":1}'
 
 
@@ -70,7 +70,7 @@ def test_nothing_in_braces_is_the_whole_object():
     ("{\t}", "unrecognized character in action: U+0009"),
     ("{.a[-]}", "array index - is not a number"),
 ])
-def test_what_cannot_be_read_is_told_in_upstreams_words(template, why):
+def test_unreadable_template_raises_upstreams_error(template, why):
     with pytest.raises(JSONPathError) as refused:
         parse(template)
     assert str(refused.value) == why
@@ -90,13 +90,13 @@ def test_what_cannot_be_read_is_told_in_upstreams_words(template, why):
     ("{end}", "not in range, nothing to end"),
     ("{hello}", "unrecognized identifier hello"),
 ])
-def test_what_does_not_fit_the_object_is_told_in_upstreams_words(template, why):
+def test_template_that_does_not_fit_object_raises_upstreams_error(template, why):
     with pytest.raises(JSONPathError) as refused:
         parse(template, True).print(SHIP)
     assert str(refused.value) == why
 
 
-def test_what_kubectl_says_of_it_names_template_and_object():
+def test_explain_names_template_and_object():
     path, obj = parse("{.a[0]}"), {"a": {"b": 'x"'}}
     with pytest.raises(JSONPathError) as refused:
         path.print(obj)
@@ -111,24 +111,24 @@ def test_what_kubectl_says_of_it_names_template_and_object():
     ]
 
 
-def test_a_missing_key_is_an_error_only_when_asked():
+def test_missing_key_is_error_unless_allowed():
     with pytest.raises(JSONPathError, match="absent is not found"):
         parse("{.absent}").print(SHIP)
     assert parse("{.absent}", allow_missing_keys=True).print(SHIP) == ""
 
 
-def test_values_as_json_lists():
+def test_print_as_json_prints_lists():
     assert parse("{.spec.containers[*].name}").print_as_json(SHIP) == '[\n    "a",\n    "b",\n    "c"\n]\n'
     assert parse("{.absent}", allow_missing_keys=True).print_as_json(SHIP) == "[]\n"
 
 
 @pytest.mark.parametrize("expression", ["metadata.name", ".metadata.name", "{metadata.name}", "{.metadata.name}"])
-def test_relaxed_expressions(expression):
+def test_relaxed_expression_becomes_template(expression):
     assert relaxed(expression) == "{.metadata.name}"
 
 
 @pytest.mark.parametrize("expression", ["{.a}{.b}", "{a", "a}", "}"])
-def test_what_is_no_relaxed_expression(expression):
+def test_invalid_relaxed_expression_raises(expression):
     with pytest.raises(JSONPathError, match="unexpected path string"):
         relaxed(expression)
 
@@ -142,5 +142,5 @@ def test_what_is_no_relaxed_expression(expression):
     ("absent", "<none>"),
     ("", "<none>"),
 ])
-def test_cells_of_custom_columns(path, text):
+def test_cell_joins_values_or_prints_none(path, text):
     assert cell(parse(relaxed(path), allow_missing_keys=True), SHIP) == text

@@ -36,15 +36,15 @@ TAINT = taint("dedicated", value="db")
     ],
     ids=str,
 )
-def test_a_toleration_covers_a_taint_of_its_key_value_and_effect(toleration: dict[str, str], covers: bool) -> None:
+def test_toleration_covers_taint_of_same_key_value_and_effect(toleration: dict[str, str], covers: bool) -> None:
     assert nodes.tolerates(toleration, TAINT) is covers
 
 
-def test_a_toleration_without_value_equals_a_taint_without_value() -> None:
+def test_toleration_without_value_covers_taint_without_value() -> None:
     assert nodes.tolerates({"key": "a"}, taint("a"))
 
 
-def test_the_first_untolerated_taint_of_the_effects_asked_for_is_found() -> None:
+def test_find_untolerated_taint_returns_first_of_given_effects() -> None:
     taints = [taint("soft", "PreferNoSchedule"), taint("a"), taint("b"), taint("c", "NoExecute")]
     tolerations = [{"key": "a", "operator": "Exists"}]
     assert nodes.find_untolerated_taint(taints, tolerations, ("NoSchedule", "NoExecute")) == taint("b")
@@ -94,7 +94,7 @@ def test_match_fields_compare_the_name_with_exactly_one_value(operator: str, val
     assert nodes.node_selector_term_matches(term, node("node-1")) is fits
 
 
-def test_terms_are_ored_their_requirements_anded_and_an_empty_term_fits_nothing() -> None:
+def test_node_selector_ors_terms_and_ands_requirements() -> None:
     in_b = {"key": "zone", "operator": "In", "values": ["b"]}
     big = {"key": "cores", "operator": "Gt", "values": ["32"]}
     here = node(labels=LABELS)
@@ -105,7 +105,7 @@ def test_terms_are_ored_their_requirements_anded_and_an_empty_term_fits_nothing(
     assert not nodes.node_selector_matches({"nodeSelectorTerms": []}, here)
 
 
-def test_a_pod_wants_its_node_selector_and_its_required_affinity() -> None:
+def test_required_node_affinity_needs_node_selector_and_required_terms() -> None:
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     pod = {"spec": {"nodeSelector": {"zone": "b"}, "affinity": affinity}}
@@ -115,7 +115,7 @@ def test_a_pod_wants_its_node_selector_and_its_required_affinity() -> None:
     assert nodes.required_node_affinity_matches({"spec": {}}, node("node-2"))
 
 
-def test_a_node_is_ready_when_its_condition_says_true() -> None:
+def test_node_with_true_ready_condition_is_ready() -> None:
     def with_ready(status: str) -> dict[str, Any]:
         return node(status={"conditions": [{"type": "Ready", "status": status}]})
 

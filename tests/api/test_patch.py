@@ -37,7 +37,7 @@ def named(*names):
     ([{"op": "move", "from": "/b/k", "path": "/b/m"}, {"op": "copy", "from": "/b/m", "path": "/b/c"}],
      {"a": [1, 2], "b": {"m": "v", "c": "v"}}),
 ])
-def test_json_patch_applies_what_the_server_takes(operations, result):
+def test_json_patch_operations_apply_as_on_server(operations, result):
     obj = {"a": [1, 2], "b": {"k": "v"}}
     before = copy.deepcopy(obj)
     assert patch.json_patch(obj, operations) == result
@@ -61,7 +61,7 @@ def test_json_patch_applies_what_the_server_takes(operations, result):
     {"op": "test", "path": "/a/0", "value": 1.0},
     {"op": "move", "from": "/b", "path": "/c"},
 ])
-def test_a_failing_json_patch_operation_is_invalid_without_saying_which(operation):
+def test_failing_json_patch_operation_is_invalid_without_details(operation):
     with pytest.raises(Status) as refused:
         patch.json_patch({"a": [1]}, [operation])
     assert (refused.value.code, refused.value.reason) == (422, "Invalid")
@@ -86,20 +86,20 @@ def test_a_failing_json_patch_operation_is_invalid_without_saying_which(operatio
      "missing value"),
     ({"op": "what"}, "Unexpected kind: what"),
 ])
-def test_which_operation_failed_and_why_is_known_before_the_server_hides_it(operation, why):
+def test_failing_operation_raises_upstreams_error(operation, why):
     with pytest.raises(OperationError) as failed:
         Patcher({"a": [1]}).apply(operation)
     assert str(failed.value) == why
 
 
-def test_what_is_no_list_of_operations_is_a_bad_request():
+def test_json_patch_that_is_no_list_is_bad_request():
     with pytest.raises(Status) as refused:
         patch.json_patch({}, {"op": "remove"})
     assert refused.value.message == ("error decoding patch: json: cannot unmarshal object into Go value of type "
                                      "[]handlers.jsonPatchOp")
 
 
-def test_copies_cannot_blow_an_object_up():
+def test_copies_beyond_limit_are_rejected():
     doubling = [{"op": "copy", "from": "/a", "path": "/a/-"}] * 64
     with pytest.raises(Status, match="rejected our request"):
         patch.json_patch({"a": ["x" * 100]}, doubling)
@@ -136,20 +136,20 @@ def test_lists_with_a_merge_key(live, change, result):
     assert patch.strategic_merge_patch(pod(containers=live), pod(containers=change), POD) == pod(containers=result)
 
 
-def test_set_element_order_puts_the_patchs_elements_in_place_among_the_others():
+def test_set_element_order_places_patch_elements_among_others():
     change = pod(**{"containers": named("d"), "$setElementOrder/containers": named("d", "b")})
     done = patch.strategic_merge_patch(pod(containers=named("a", "b", "c")), change, POD)
     assert done == pod(containers=named("d", "a", "b", "c"))
 
 
-def test_an_element_in_the_place_of_a_deleted_one_counts_as_the_last():
+def test_element_added_in_place_of_deleted_one_comes_last():
     change = pod(**{"containers": [*named("new"), {"name": "a", "$patch": "delete"}],
                     "$setElementOrder/containers": named("new")})
     done = patch.strategic_merge_patch(pod(containers=named("a", "b")), change, POD)
     assert done == pod(containers=named("b", "new"))
 
 
-def test_retain_keys_clears_what_it_does_not_name():
+def test_retain_keys_removes_other_keys():
     live = pod(volumes=[{"name": "work", "configMap": {"name": "c"}}])
     change = pod(volumes=[{"name": "work", "$retainKeys": ["name", "secret"], "secret": {"secretName": "s"}}])
     assert patch.strategic_merge_patch(live, change, POD) == pod(
@@ -179,13 +179,13 @@ def test_maps_are_replaced_and_deleted_by_directive():
     (["a"], 500, "list element types are not identical: [[map[name:a]] [a]]"),
     ([["a"]], 500, "list element types are not identical: [[map[name:a]] [[a]]]"),
 ])
-def test_bad_directives_are_told_in_upstreams_words(change, code, message):
+def test_bad_directive_raises_upstreams_error(change, code, message):
     with pytest.raises(Status) as refused:
         patch.strategic_merge_patch(pod(containers=named("a")), pod(containers=change), POD)
     assert (refused.value.code, refused.value.message) == (code, message)
 
 
-def test_a_malformed_directive_is_a_bad_request():
+def test_malformed_directive_is_bad_request():
     with pytest.raises(Status) as refused:
         patch.strategic_merge_patch({"spec": {}}, {"spec": {"$retainKeys": ["a"], "b": 1}}, POD)
     assert (refused.value.reason, refused.value.message) == ("BadRequest", "invalid patch format of retainKeys")
@@ -200,17 +200,17 @@ def test_custom_resources_take_no_strategic_merge_patch():
 # --- computing ----------------------------------------------------------------------------------------------------
 
 
-def test_an_added_container_is_patched_in_with_the_order_of_all():
+def test_added_container_is_patched_with_order_of_all():
     assert patch.two_way_strategic(pod(containers=named("a")), pod(containers=named("a", "b")), POD) == pod(
         **{"containers": named("b"), "$setElementOrder/containers": named("a", "b")})
 
 
-def test_a_removed_container_is_deleted_by_directive():
+def test_removed_container_is_deleted_by_directive():
     assert patch.two_way_strategic(pod(containers=named("a", "b")), pod(containers=named("b")), POD) == pod(
         **{"containers": [{"$patch": "delete", "name": "a"}], "$setElementOrder/containers": named("b")})
 
 
-def test_a_changed_volume_names_the_keys_that_it_keeps():
+def test_changed_volume_patch_retains_keys():
     before = pod(volumes=[{"name": "v", "emptyDir": {}}])
     after = pod(volumes=[{"name": "v", "secret": {"secretName": "s"}}])
     assert patch.two_way_strategic(before, after, POD) == pod(**{
@@ -218,7 +218,7 @@ def test_a_changed_volume_names_the_keys_that_it_keeps():
         "$setElementOrder/volumes": named("v")})
 
 
-def test_service_ports_with_one_number_are_paired_off_from_the_end():
+def test_service_ports_with_same_number_are_paired_from_end():
     def ports(*protocols):
         return pod(ports=[{"port": 53, "protocol": one} for one in protocols])
 
@@ -233,13 +233,13 @@ def test_unsorted_finalizers_always_count_as_changed():
     assert patch.two_way_strategic(in_order, in_order, POD) == {}
 
 
-def test_apply_when_others_added_a_container_sends_the_order_for_ever():
+def test_apply_after_foreign_container_always_sends_order():
     ours = pod(containers=named("web"))
     live = pod(containers=named("sidecar", "web"))
     assert patch.three_way_strategic(ours, ours, live, POD) == pod(**{"$setElementOrder/containers": named("web")})
 
 
-def test_apply_deletes_what_it_had_and_keeps_what_others_set():
+def test_apply_deletes_own_fields_and_keeps_those_of_others():
     def metadata(**labels):
         return {"metadata": {"labels": labels}}
 
@@ -258,7 +258,7 @@ def test_apply_without_overwrite_stops_at_a_conflict():
         patch.three_way_strategic(old, new, live, DEPLOYMENT, overwrite=False)
 
 
-def test_a_field_that_the_type_has_not_is_an_error_only_when_it_differs():
+def test_unknown_field_is_error_only_if_it_differs():
     odd = {"spec": {"odd": {"a": 1}}}
     assert patch.two_way_strategic(odd, odd, POD) == {}
     with pytest.raises(patch.PatchError, match='unable to find api field in struct PodSpec for the json field "odd"'):

@@ -17,14 +17,14 @@ def pod(ready: str | None = None, phase: str = "Running", **meta: Any) -> dict[s
     return {"metadata": {"name": "p", **meta}, "spec": {}, "status": {"phase": phase, "conditions": conditions}}
 
 
-def test_a_pod_is_ready_by_its_condition_alone() -> None:
+def test_pod_with_true_ready_condition_is_ready() -> None:
     assert pods.is_pod_ready(pod("True"))
     assert not pods.is_pod_ready(pod("False"))
     assert not pods.is_pod_ready(pod())
     assert not pods.is_pod_ready({"metadata": {}, "spec": {}})
 
 
-def test_a_pod_is_available_once_it_has_been_ready_for_min_ready_seconds() -> None:
+def test_pod_ready_for_min_ready_seconds_is_available() -> None:
     ready = pod("True")
     assert pods.is_pod_available(ready, 0, NOON)
     assert not pods.is_pod_available(ready, 10, NOON + timedelta(seconds=9.9))
@@ -49,20 +49,21 @@ def test_ready_time_is_the_last_transition_of_a_ready_pod() -> None:
         ("Succeeded", False, False, False, True),
     ],
 )
-def test_the_life_of_a_pod(phase: str, deleted: bool, active: bool, terminating: bool, terminal: bool) -> None:
+def test_pod_life_by_phase_and_deletion(phase: str, deleted: bool, active: bool, terminating: bool,
+                                        terminal: bool) -> None:
     one = pod(phase=phase, **({"deletionTimestamp": "2026-11-20T12:00:00Z"} if deleted else {}))
     assert (pods.is_pod_active(one), pods.is_pod_terminating(one), pods.is_pod_terminal(one)) == (
         active, terminating, terminal)  # fmt: skip
 
 
-def test_a_condition_of_a_new_type_goes_to_the_end() -> None:
+def test_set_condition_appends_new_type() -> None:
     ready, unscheduled = {"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "False"}
     conditions = [ready]
     assert pods.set_condition(conditions, unscheduled, NOON)
     assert conditions == [ready, {**unscheduled, "lastTransitionTime": "2026-11-20T12:00:00Z"}]
 
 
-def test_the_transition_time_moves_only_with_the_status() -> None:
+def test_set_condition_changes_transition_time_only_with_status() -> None:
     old = {"type": "Ready", "status": "False", "reason": "A", "lastTransitionTime": "2026-11-20T11:00:00Z"}
     conditions = [old]
     assert pods.set_condition(conditions, {"type": "Ready", "status": "False", "reason": "B"}, NOON)
@@ -110,13 +111,13 @@ def amounts(quantities: dict[str, Any]) -> dict[str, str]:
     return {name: str(quantity) for name, quantity in quantities.items()}
 
 
-def test_containers_add_up_and_overhead_comes_on_top() -> None:
+def test_pod_requests_sum_containers_and_overhead() -> None:
     spec = {"containers": [holding("100m", "64Mi"), holding("1")], "overhead": {"cpu": "10m"}}
     assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "1110m", "memory": "64Mi"}
     assert pods.pod_requests({"spec": {"containers": [holding()]}}) == {}
 
 
-def test_the_hungriest_init_container_counts_beside_the_sidecars_started_before_it() -> None:
+def test_pod_requests_count_largest_init_container_with_earlier_sidecars() -> None:
     init = [holding("200m", restartPolicy="Always"), holding("600m"), holding("100m", restartPolicy="Always")]
     spec = {"containers": [holding("100m")], "initContainers": init}
     assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "800m"}
@@ -124,7 +125,7 @@ def test_the_hungriest_init_container_counts_beside_the_sidecars_started_before_
     assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "1"}
 
 
-def test_requests_of_the_pod_stand_for_those_of_its_containers() -> None:
+def test_pod_level_requests_replace_those_of_containers() -> None:
     spec = {"containers": [holding("100m", "64Mi")], "resources": {"requests": {"cpu": "2"}}}
     assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "2", "memory": "64Mi"}
     pages = {"hugepages-2Mi": "4Mi", "example.org/gpu": "1"}
@@ -132,7 +133,7 @@ def test_requests_of_the_pod_stand_for_those_of_its_containers() -> None:
     assert amounts(pods.pod_requests({"spec": spec})) == {"cpu": "100m", "hugepages-2Mi": "4Mi"}
 
 
-def test_overhead_counts_only_towards_limits_that_are_set() -> None:
+def test_pod_limits_add_overhead_only_to_set_limits() -> None:
     spec = {"containers": [holding("1", limit=True)], "overhead": {"cpu": "10m", "memory": "1Mi"}}
     assert amounts(pods.pod_limits({"spec": spec})) == {"cpu": "1010m"}
 
@@ -150,7 +151,7 @@ def test_overhead_counts_only_towards_limits_that_are_set() -> None:
         ([within("1", "1000m", "1Gi", "1024Mi")], "Guaranteed"),
     ],
 )
-def test_quality_of_service(containers: list[dict[str, Any]], wanted: str) -> None:
+def test_qos_class_follows_requests_and_limits(containers: list[dict[str, Any]], wanted: str) -> None:
     assert pods.qos_class({"spec": {"containers": containers}}) == wanted
 
 
@@ -158,6 +159,33 @@ def test_quality_of_service(containers: list[dict[str, Any]], wanted: str) -> No
     ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
     ({"requests": {"cpu": "1"}}, "Burstable"),
 ])  # fmt: skip
-def test_quality_of_service_of_a_pod_with_resources_of_its_own(resources: dict[str, Any], wanted: str) -> None:
+def test_qos_class_uses_pod_level_resources(resources: dict[str, Any], wanted: str) -> None:
     spec = {"containers": [holding("100m")], "resources": resources}
     assert pods.qos_class({"spec": spec}) == wanted
+
+
+# --- aggregate -----------------------------------------------------------------------------------------------------
+
+def requesting(cpu: str, **more: Any) -> dict[str, Any]:
+    return {"resources": {"requests": {"cpu": cpu}}, **more}
+
+
+def requested(**spec: Any) -> dict[str, str]:
+    return {name: str(amount) for name, amount in pods.aggregate(spec, "requests").items()}
+
+
+def test_aggregate_sums_containers() -> None:
+    containers = [requesting("100m"), requesting("1"), {"resources": {"requests": {"memory": "1Mi"}}}]
+    assert requested(containers=containers) == {"cpu": "1100m", "memory": "1Mi"}
+
+
+def test_aggregate_counts_largest_init_container() -> None:
+    init = [requesting("2"), requesting("500m")]
+    assert requested(containers=[requesting("1")], initContainers=init) == {"cpu": "2"}
+    assert requested(containers=[requesting("3")], initContainers=init) == {"cpu": "3"}
+
+
+def test_aggregate_adds_sidecars_to_later_containers() -> None:
+    init = [requesting("1"), requesting("1", restartPolicy="Always"), requesting("3")]
+    assert requested(containers=[requesting("1")], initContainers=init) == {"cpu": "4"}
+    assert requested(containers=[requesting("5")], initContainers=init) == {"cpu": "6"}

@@ -23,12 +23,12 @@ from kubepy.api.values.quantity import Quantity, QuantityError, is_quantity
         ("128Mi", "128Mi"), ("1024Mi", "1Gi"), ("2000k", "2M"),
     ],
 )  # fmt: skip
-def test_a_quantity_prints_in_canonical_form(text: str, canonical: str) -> None:
+def test_quantity_prints_in_canonical_form(text: str, canonical: str) -> None:
     assert str(Quantity.parse(text)) == canonical
 
 
 @pytest.mark.parametrize("text", ["+5", "01", "5.", "1e0", "1.500", "1.234k", "1E3", "+12Mi"])
-def test_a_text_that_upstream_takes_for_canonical_stays_as_it_is(text: str) -> None:
+def test_text_canonical_for_upstream_is_kept(text: str) -> None:
     assert str(Quantity.parse(text)) == text
 
 
@@ -53,14 +53,14 @@ def test_json_numbers_are_quantities_too() -> None:
         ("1" * 5000, "unable to parse numeric part of quantity"),
     ],
 )
-def test_what_is_no_quantity_is_refused_in_upstreams_words(text: str, message: str) -> None:
+def test_invalid_quantity_raises_upstreams_error(text: str, message: str) -> None:
     with pytest.raises(QuantityError) as caught:
         Quantity.parse(text)
     assert str(caught.value) == message
     assert not is_quantity(text)
 
 
-def test_amounts_compare_whatever_they_are_written_in() -> None:
+def test_quantities_of_different_suffixes_compare_by_amount() -> None:
     assert Quantity.parse("1Gi") == Quantity.parse("1073741824")
     assert Quantity.parse("100m") < Quantity.parse("0.2") < Quantity.parse("1")
     assert {Quantity.parse("1k"), Quantity.parse("1000")} == {Quantity.parse("1e3")}
@@ -84,7 +84,7 @@ def test_values_are_at_most_an_int64() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 999), st.sampled_from(["", "m", "k", "M", "Ki", "Mi", "e3", "e-3"]))
-def test_the_canonical_form_is_the_same_amount_and_stays_as_it_is(whole: int, part: int, suffix: str) -> None:
+def test_canonical_form_parses_to_same_amount_and_form(whole: int, part: int, suffix: str) -> None:
     factors = {"": 1, "m": Fraction(1, 1000), "k": 1000, "M": 10**6, "Ki": 1024, "Mi": 2**20, "e3": 1000,
                "e-3": Fraction(1, 1000)}  # fmt: skip
     quantity = Quantity.parse(f"{whole}.{part:03d}{suffix}")

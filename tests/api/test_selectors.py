@@ -24,7 +24,7 @@ from kubepy.api.selectors import (
     ("in in (notin)", "in in (notin)"),
     ("a=", "a="),
 ])
-def test_a_selector_prints_sorted_as_upstream_prints_it(text: str, printed: str) -> None:
+def test_selector_prints_sorted_as_upstream(text: str, printed: str) -> None:
     assert str(parse_labels(text)) == printed
 
 
@@ -40,7 +40,7 @@ def test_a_selector_prints_sorted_as_upstream_prints_it(text: str, printed: str)
     ("weight<3", {}, False),
     ("", {}, True),
 ])
-def test_a_selector_matches_as_upstream_matches(text: str, labels: dict[str, str], fits: bool) -> None:
+def test_selector_matches_as_upstream(text: str, labels: dict[str, str], fits: bool) -> None:
     assert parse_labels(text).matches(labels) is fits
 
 
@@ -57,18 +57,18 @@ def test_a_selector_matches_as_upstream_matches(text: str, labels: dict[str, str
     ("a=(", "unable to parse requirement: found '(', expected: identifier"),
     ("!", "unable to parse requirement: found '', expected: identifier"),
 ])
-def test_a_selector_that_cannot_be_read_says_why_in_upstreams_words(text: str, why: str) -> None:
+def test_unreadable_selector_raises_upstreams_error(text: str, why: str) -> None:
     with pytest.raises(SelectorError) as caught:
         parse_labels(text)
     assert str(caught.value) == why
 
 
-def test_a_key_that_is_no_label_key_is_shown_with_the_path_that_go_prints_for_none() -> None:
+def test_invalid_label_key_error_has_gos_nil_path() -> None:
     with pytest.raises(SelectorError, match=r'unable to parse requirement: <nil>: Invalid value: "-a": name part must'):
         parse_labels("-a=b")
 
 
-def test_the_selector_of_an_object_matches_and_prints_like_a_parsed_one() -> None:
+def test_object_selector_matches_and_prints_like_parsed_one() -> None:
     selector = {"matchLabels": {"tier": "web"}, "matchExpressions": [
         {"key": "app", "operator": "In", "values": ["uno", "one"]},
         {"key": "track", "operator": "Exists"},
@@ -86,12 +86,12 @@ def test_no_selector_matches_nothing_and_an_empty_one_everything() -> None:
     assert format_label_selector({}) == "<none>"
 
 
-def test_a_selector_that_is_wrong_is_printed_as_an_error() -> None:
+def test_invalid_object_selector_prints_as_error() -> None:
     assert format_label_selector({"matchExpressions": [{"key": "a", "operator": "Near"}]}) == "<error>"
     assert format_label_selector({"matchExpressions": [{"key": "a", "operator": "In"}]}) == "<error>"
 
 
-def test_field_selectors_are_terms_sorted_by_their_text() -> None:
+def test_field_selector_terms_are_sorted_by_text() -> None:
     assert parse_fields(r"status.phase!=Running,metadata.name==a\,b,x=") == [
         Term("metadata.name", "a,b", False), Term("status.phase", "Running", True), Term("x", "", False)]
 
@@ -103,7 +103,7 @@ def test_field_selectors_are_terms_sorted_by_their_text() -> None:
     (r"a=b\c", r"invalid field selector: invalid escape sequence: \c"),
     ("a=b=c", "invalid field selector: unescaped character in value: 61"),
 ])
-def test_a_field_selector_that_cannot_be_read_says_why(text: str, why: str) -> None:
+def test_unreadable_field_selector_raises_upstreams_error(text: str, why: str) -> None:
     with pytest.raises(SelectorError) as caught:
         parse_fields(text)
     assert str(caught.value) == why

@@ -6,8 +6,8 @@ import copy
 from typing import Any
 
 from kubepy.api.scheme import Scheme
-from kubepy.apiserver.strategies import strategy_for
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.kinds import new_strategy
+from kubepy.apiserver.strategies import Strategy
 
 Object = dict[str, Any]
 GONE = object()  # as a value for ``changed``: the entry is taken away
@@ -17,7 +17,7 @@ _SCHEME = Scheme()
 
 def strategy(key: str) -> Strategy:
     """The strategy of a built-in resource: ``pods``, ``daemonsets.apps``."""
-    return strategy_for(_SCHEME.by_key(key), lambda resource: {})
+    return new_strategy(_SCHEME.by_key(key), lambda resource: {})
 
 
 def changed(obj: Object, changes: dict[str, Any]) -> Object:

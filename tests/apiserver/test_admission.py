@@ -8,7 +8,7 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.requests.options import MERGE_PATCH
+from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, Patch
 
 Object = dict[str, Any]
 
@@ -144,10 +144,10 @@ def test_services_are_charged_for_ports_when_they_change(client: Client) -> None
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
     create(client, "resourcequotas", quota({"services.nodeports": "1", "services.loadbalancers": "0"}))
     create(client, "services", service)
-    client.patch("services", "s", {"spec": {"type": "NodePort"}}, MERGE_PATCH, namespace="default")
+    client.patch("services", "s", Patch(MERGE_PATCH, {"spec": {"type": "NodePort"}}), namespace="default")
     assert used(client) == {"services.loadbalancers": "0", "services.nodeports": "1"}
     with pytest.raises(Status) as error:
-        client.patch("services", "s", {"spec": {"type": "LoadBalancer"}}, MERGE_PATCH, namespace="default")
+        client.patch("services", "s", Patch(MERGE_PATCH, {"spec": {"type": "LoadBalancer"}}), namespace="default")
     assert error.value.message == (
         'services "s" is forbidden: exceeded quota: q, requested: services.loadbalancers=1, '
         'used: services.loadbalancers=0, limited: services.loadbalancers=0')
@@ -155,7 +155,7 @@ def test_services_are_charged_for_ports_when_they_change(client: Client) -> None
 
 def test_a_dry_run_uses_nothing(client: Client) -> None:
     create(client, "resourcequotas", quota({"pods": "1"}))
-    client.create("pods", pod(), namespace="default", dry_run=True)
+    client.create("pods", pod(), namespace="default", options=CreateOptions(dry_run=True))
     assert used(client) == {}
 
 
@@ -219,7 +219,7 @@ def grow(client: Client, *, phase: str) -> str:
     client.update("persistentvolumeclaims", bound, namespace="default", subresource="status")
     patch = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
     try:
-        grown = client.patch("persistentvolumeclaims", "c", patch, MERGE_PATCH, namespace="default")
+        grown = client.patch("persistentvolumeclaims", "c", Patch(MERGE_PATCH, patch), namespace="default")
     except Status as error:
         return error.message.removeprefix('persistentvolumeclaims "c" is forbidden: ')
     return str(grown["spec"]["resources"]["requests"]["storage"])
@@ -242,7 +242,7 @@ def test_an_update_that_leaves_out_what_admission_completed_changes_nothing(clie
     written["spec"]["tolerations"] = [own]
     made = create(client, "pods", written)
     as_written = {"spec": {"tolerations": [own], "priority": None, "preemptionPolicy": None}}
-    assert client.patch("pods", "p", as_written, MERGE_PATCH, namespace="default") == made
+    assert client.patch("pods", "p", Patch(MERGE_PATCH, as_written), namespace="default") == made
 
 
 def test_only_one_priority_class_is_the_default(client: Client) -> None:

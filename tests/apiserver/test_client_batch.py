@@ -8,8 +8,9 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.api.meta import Object
 from kubepy.api.watch import WatchEvent
-from kubepy.apiserver.client import MERGE_PATCH, Client
+from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.storage import Key
 
 CM = "configmaps"
@@ -63,9 +64,9 @@ def test_a_request_that_fails_leaves_the_rest_of_its_batch(client: Client) -> No
 def test_drain_tells_the_batchs_own_writes_in_order(client: Client) -> None:
     with client.batch() as batch:
         client.create(CM, config_map("a", k="1"), namespace="default")
-        client.patch(CM, "a", {"data": {"k": "2"}}, MERGE_PATCH, namespace="default")
+        client.patch(CM, "a", Patch(MERGE_PATCH, {"data": {"k": "2"}}), namespace="default")
         assert shown(batch.drain()) == [("a", None, {"k": "1"}), ("a", {"k": "1"}, {"k": "2"})]
-        client.patch(CM, "a", {"data": {"k": "2"}}, MERGE_PATCH, namespace="default")
+        client.patch(CM, "a", Patch(MERGE_PATCH, {"data": {"k": "2"}}), namespace="default")
         assert batch.drain() == []
         client.delete(CM, "a", namespace="default")
         assert shown(batch.drain()) == [("a", {"k": "2"}, None)]
@@ -86,7 +87,7 @@ def test_drain_tells_what_others_did_since_the_last_batch(cluster: Cluster, tmp_
         known.update({event.key: event.new for event in events if event.new})
     with client.batch(known.get) as batch:
         assert batch.drain() == []
-    other.patch(CM, "theirs", {"data": {"k": "2"}}, MERGE_PATCH, namespace="default")
+    other.patch(CM, "theirs", Patch(MERGE_PATCH, {"data": {"k": "2"}}), namespace="default")
     other.delete(CM, "own", namespace="default")
     with client.batch(known.get) as batch:
         assert shown(batch.drain()) == [("theirs", {"k": "1"}, {"k": "2"}), ("own", {"k": "1"}, None)]

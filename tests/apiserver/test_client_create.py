@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from kubepy.api.errors import Status
-from kubepy.apiserver.client import Client, DeleteOptions
+from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import CreateOptions, DeleteOptions
 
 NOW = "2026-11-20T10:00:00Z"
 SUBDOMAIN = ("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
@@ -20,7 +21,7 @@ def config_map(name: str = "cm", **metadata: Any) -> dict[str, Any]:
 
 def refused(client: Client, obj: dict[str, Any], namespace: str = "default", **options: Any) -> Status:
     with pytest.raises(Status) as caught:
-        client.create("configmaps", obj, namespace=namespace, **options)
+        client.create("configmaps", obj, namespace=namespace, options=CreateOptions(**options))
     return caught.value
 
 
@@ -143,7 +144,8 @@ def test_unknown_fields_are_errors_warnings_or_nothing(client: Client) -> None:
     status = refused(client, wrong, field_validation="Strict")
     assert str(status) == ('ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: '
                            'unknown field "extra"')
-    made = client.create("configmaps", wrong, namespace="default", field_validation="Warn", dry_run=True)
+    made = client.create("configmaps", wrong, namespace="default",
+                         options=CreateOptions(dry_run=True, field_validation="Warn"))
     assert "extra" not in made
     assert warnings == ['unknown field "extra"']
     client.create("configmaps", wrong, namespace="default")
@@ -159,12 +161,12 @@ def test_a_value_of_the_wrong_type_is_a_bad_request(client: Client) -> None:
 
 def test_a_dry_run_answers_as_if_and_writes_nothing(cluster: Cluster) -> None:
     client, before = cluster.client, cluster.client.revision()
-    made = client.create("configmaps", config_map(), namespace="default", dry_run=True)
+    made = client.create("configmaps", config_map(), namespace="default", options=CreateOptions(dry_run=True))
     assert made["metadata"]["uid"]
     assert "resourceVersion" not in made["metadata"]
     client.create("configmaps", config_map("there"), namespace="default")
     with pytest.raises(Status, match="already exists"):
-        client.create("configmaps", config_map("there"), namespace="default", dry_run=True)
+        client.create("configmaps", config_map("there"), namespace="default", options=CreateOptions(dry_run=True))
     gone = client.delete("configmaps", "there", namespace="default", options=DeleteOptions(dry_run=True))
     assert gone["metadata"]["name"] == "there"
     assert client.revision() == before + 1

@@ -6,8 +6,9 @@ import pytest
 
 from kubepy.api.clock import parse_time
 from kubepy.api.errors import Status
-from kubepy.apiserver.client import MERGE_PATCH, Client, DeleteOptions
+from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import MERGE_PATCH, CollectionOptions, DeleteOptions, ListOptions, Patch
 
 NOW = "2026-11-20T10:00:00Z"
 
@@ -49,7 +50,8 @@ def test_an_object_with_a_finalizer_is_marked_and_goes_with_the_last_one(client:
     assert kept["metadata"]["generation"] == 2
     assert delete(client) == kept, "a second deletion changes nothing"
     for finalizers in (["example.org/b"], []):
-        client.patch("configmaps", "cm", {"metadata": {"finalizers": finalizers}}, MERGE_PATCH, namespace="default")
+        client.patch("configmaps", "cm", Patch(MERGE_PATCH, {"metadata": {"finalizers": finalizers}}),
+                     namespace="default")
     assert names(client) == []
 
 
@@ -57,7 +59,8 @@ def test_no_finalizer_is_added_to_what_is_being_deleted(client: Client) -> None:
     make(client, finalizers=["example.org/a"])
     delete(client)
     with pytest.raises(Status) as caught:
-        client.patch("configmaps", "cm", {"metadata": {"finalizers": ["example.org/a", "example.org/b"]}}, MERGE_PATCH,
+        client.patch("configmaps", "cm",
+                     Patch(MERGE_PATCH, {"metadata": {"finalizers": ["example.org/a", "example.org/b"]}}),
                      namespace="default")
     assert str(caught.value) == (
         'ConfigMap "cm" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is '
@@ -156,7 +159,8 @@ def test_some_namespaces_are_immortal(client: Client) -> None:
 def test_a_collection_is_deleted_as_its_selector_chooses(client: Client) -> None:
     for name in "abc":
         make(client, name, labels={"set": "one" if name < "c" else "two"})
-    gone = client.delete_collection("configmaps", namespace="default", label_selector="set=one")
+    gone = client.delete_collection("configmaps", namespace="default",
+                                    options=CollectionOptions(ListOptions(label_selector="set=one")))
     assert [one["metadata"]["name"] for one in gone] == ["a", "b"]
     assert names(client) == ["c"]
 

@@ -6,7 +6,8 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.api.meta import clone
-from kubepy.apiserver.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
+from kubepy.apiserver.client import Client
+from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -31,8 +32,10 @@ def update(client: Client, obj: dict[str, Any], **options: Any) -> dict[str, Any
     return client.update("configmaps", obj, namespace="default", **options)
 
 
-def patch(client: Client, change: Any, patch_type: str = MERGE_PATCH, **options: Any) -> dict[str, Any]:
-    return client.patch("configmaps", "cm", change, patch_type, namespace="default", **options)
+def patch(client: Client, change: Any, patch_type: str = MERGE_PATCH, subresource: str = "",
+          **options: Any) -> dict[str, Any]:
+    return client.patch("configmaps", "cm", Patch(patch_type, change), namespace="default", subresource=subresource,
+                        options=PatchOptions(**options))
 
 
 def test_an_update_replaces_all_but_what_the_server_keeps(client: Client, made: dict[str, Any]) -> None:
@@ -115,7 +118,7 @@ def test_generation_rises_with_the_spec_and_with_nothing_else(client: Client) ->
     client.create("daemonsets.apps", daemon_set(), namespace="default")
 
     def generation(change: dict[str, Any]) -> int:
-        patched = client.patch("daemonsets.apps", "ds", change, STRATEGIC_MERGE_PATCH, namespace="default")
+        patched = client.patch("daemonsets.apps", "ds", Patch(STRATEGIC_MERGE_PATCH, change), namespace="default")
         return int(patched["metadata"]["generation"])
 
     assert generation({"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}}) == 1
@@ -170,7 +173,7 @@ def test_a_wrong_type_in_a_strategic_patch_is_told_as_the_converter_tells_it(cli
                                                                             why: str) -> None:
     client.create("daemonsets.apps", daemon_set(), namespace="default")
     with pytest.raises(Status) as caught:
-        client.patch("daemonsets.apps", "ds", change, STRATEGIC_MERGE_PATCH, namespace="default")
+        client.patch("daemonsets.apps", "ds", Patch(STRATEGIC_MERGE_PATCH, change), namespace="default")
     assert str(caught.value).endswith(f": {why}")
     assert str(caught.value).startswith(' "" is invalid: patch: Invalid value: "map[')
 
@@ -193,7 +196,7 @@ def test_a_subresource_that_a_kind_has_not_is_not_served(client: Client, made: d
 
 def test_a_subresource_that_cannot_be_changed_says_so(client: Client) -> None:
     with pytest.raises(Status) as caught:
-        client.patch("pods", "p", {}, MERGE_PATCH, namespace="default", subresource="binding")
+        client.patch("pods", "p", Patch(MERGE_PATCH, {}), namespace="default", subresource="binding")
     assert (caught.value.code, str(caught.value)) == (405, "kubepy does not support changes of pods/binding")
 
 
@@ -210,19 +213,20 @@ def test_a_dry_run_of_a_patch_changes_nothing(client: Client, made: dict[str, An
 def test_the_scale_of_a_deployment_is_read_and_set(client: Client) -> None:
     obj = {"metadata": {"name": "web"}, "spec": {**daemon_set()["spec"], "replicas": 0}}
     made = client.create("deployments.apps", obj, namespace="default")
-    scale = client.get_scale("deployments.apps", "web", namespace="default")
+    scale = client.get("deployments.apps", "web", namespace="default", subresource="scale")
     metadata = {key: made["metadata"][key] for key in ("name", "namespace", "uid", "resourceVersion",
                                                        "creationTimestamp")}
     assert scale == {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": {},
                      "status": {"replicas": 0, "selector": "app=x"}}
-    scaled = client.update_scale("deployments.apps", {**scale, "spec": {"replicas": 3}}, namespace="default")
+    scaled = client.update("deployments.apps", {**scale, "spec": {"replicas": 3}}, namespace="default",
+                           subresource="scale")
     assert scaled["spec"] == {"replicas": 3}
     after = client.get("deployments.apps", "web", namespace="default")
     assert (after["spec"]["replicas"], after["metadata"]["generation"]) == (3, 2)
     with pytest.raises(Status, match="the object has been modified"):
-        client.update_scale("deployments.apps", {**scale, "spec": {"replicas": 4}}, namespace="default")
+        client.update("deployments.apps", {**scale, "spec": {"replicas": 4}}, namespace="default", subresource="scale")
     with pytest.raises(Status) as caught:
-        client.patch("deployments.apps", "web", {"spec": {"replicas": -2}}, MERGE_PATCH, namespace="default",
+        client.patch("deployments.apps", "web", Patch(MERGE_PATCH, {"spec": {"replicas": -2}}), namespace="default",
                      subresource="scale")
     assert str(caught.value) == ('Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -2: '
                                  "must be greater than or equal to 0")
@@ -231,4 +235,4 @@ def test_the_scale_of_a_deployment_is_read_and_set(client: Client) -> None:
 def test_what_has_no_scale_says_that_the_path_is_not_served(client: Client) -> None:
     client.create("daemonsets.apps", daemon_set(), namespace="default")
     with pytest.raises(Status, match="the server could not find the requested resource"):
-        client.get_scale("daemonsets.apps", "ds", namespace="default")
+        client.get("daemonsets.apps", "ds", namespace="default", subresource="scale")

@@ -75,7 +75,7 @@ def test_a_file_that_cannot_be_its_object_is_a_problem(tmp_path: Path, path: str
     write(tmp_path, path, text)
     [problem] = cluster.problems()
     assert problem.path == path
-    assert why in problem.why
+    assert why in problem.reason
 
 
 def test_a_custom_resource_is_served_as_its_definition_says(client: Client, cluster: Cluster) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.api.schema.customresources import deprecation_of
-from kubepy.apiserver.client import Client, DeleteOptions
+from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
-from kubepy.apiserver.requests.options import JSON_PATCH, MERGE_PATCH
+from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, CreateOptions, DeleteOptions, Patch
 
 Object = dict[str, Any]
 CRDS, BOATS = "customresourcedefinitions.apiextensions.k8s.io", "boats.example.org"
@@ -46,7 +46,7 @@ def refusal(client: Client, **spec: Any) -> str:
 
 def patch_refusal(client: Client, patch: Object) -> str:
     with pytest.raises(Status) as error:
-        client.patch(BOATS, "ada", patch, MERGE_PATCH, namespace="default")
+        client.patch(BOATS, "ada", Patch(MERGE_PATCH, patch), namespace="default")
     return error.value.message.removeprefix('Boat.example.org "ada" is invalid: ')
 
 
@@ -72,7 +72,7 @@ SPEC: Object = {
 }
 
 
-def test_rules_say_what_is_wrong_in_their_own_words(client: Client) -> None:
+def test_failing_rule_reports_its_message(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     assert refusal(client, min=5, max=3) == "spec: Invalid value: min must not be above max"
     assert refusal(client, min=5, max=300) == "spec.max: Forbidden: max is 300"
@@ -84,14 +84,14 @@ def test_rules_say_what_is_wrong_in_their_own_words(client: Client) -> None:
         "spec.crew[0]: Invalid value: failed rule: self.name.size() > 1")
 
 
-def test_a_rule_about_a_field_that_is_not_there_fails(client: Client) -> None:
+def test_rule_about_missing_field_fails(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     assert refusal(client, min=1) == (
         '[spec: Invalid value: "object": no such key: max evaluating rule: min must not be above max, '
         'spec: Invalid value: "object": no such key: max evaluating rule: self.max < 100]')
 
 
-def test_rules_wait_until_the_schema_is_satisfied(client: Client) -> None:
+def test_rules_run_only_on_valid_objects(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     assert refusal(client, min="a", max=1) == (
         '[spec.min: Invalid value: "string": spec.min in body must be of type integer: "string", <nil>: Invalid value: '
@@ -99,33 +99,33 @@ def test_rules_wait_until_the_schema_is_satisfied(client: Client) -> None:
         'complete validation]')
 
 
-def test_transition_rules_compare_with_what_was(client: Client) -> None:
+def test_transition_rule_compares_with_old_value(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     create(client, min=1, max=2, flag="nl", crew=[{"name": "ann", "age": 30}])
     assert patch_refusal(client, {"spec": {"flag": "de"}}) == 'spec.flag: Invalid value: "de": flag is immutable'
     assert patch_refusal(client, {"spec": {"crew": [{"name": "bob", "age": 1}, {"name": "ann", "age": 29}]}}) == (
         "spec.crew[1]: Invalid value: nobody gets younger")
-    client.patch(BOATS, "ada", {"spec": {"flag": None}}, MERGE_PATCH, namespace="default")
+    client.patch(BOATS, "ada", Patch(MERGE_PATCH, {"spec": {"flag": None}}), namespace="default")
 
 
-def test_an_optional_old_self_lets_a_rule_see_creations(client: Client) -> None:
+def test_rule_with_optional_old_self_runs_on_create(client: Client) -> None:
     rule = {"rule": "oldSelf.hasValue() || self.min == 0", "optionalOldSelf": True, "message": "begins at 0"}
     client.create(CRDS, definition({**SPEC, RULES: [rule]}))
     assert refusal(client, min=1) == "spec: Invalid value: begins at 0"
     create(client, min=0)
-    client.patch(BOATS, "ada", {"spec": {"min": 5}}, MERGE_PATCH, namespace="default")
+    client.patch(BOATS, "ada", Patch(MERGE_PATCH, {"spec": {"min": 5}}), namespace="default")
 
 
-def test_an_update_may_leave_what_a_new_rule_would_refuse(client: Client) -> None:
+def test_update_of_unchanged_value_passes_new_rule(client: Client) -> None:
     made = client.create(CRDS, definition({**SPEC, RULES: []}))
     create(client, min=5, max=3)
     made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"][RULES] = SPEC[RULES]
     client.update(CRDS, made)
-    client.patch(BOATS, "ada", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH, namespace="default")
+    client.patch(BOATS, "ada", Patch(MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}}), namespace="default")
     assert patch_refusal(client, {"spec": {"min": 6}}) == "spec: Invalid value: min must not be above max"
 
 
-def test_rules_at_the_root_see_names(client: Client) -> None:
+def test_root_rule_sees_metadata_name(client: Client) -> None:
     client.create(CRDS, definition(SPEC, rules=[{"rule": "self.metadata.name == 'eve'", "message": "only eve"}]))
     assert refusal(client, min=1, max=1) == "<nil>: Invalid value: only eve"
 
@@ -136,7 +136,7 @@ def test_rules_at_the_root_see_names(client: Client) -> None:
     ({"rule": "self.max + 1"}, "cel expression must evaluate to a bool"),
     ({"rule": "true", "messageExpression": "5"}, "messageExpression must evaluate to a string"),
 ])
-def test_rules_that_do_not_compile_are_refused_with_the_definition(client: Client, rule: Object, why: str) -> None:
+def test_definition_with_uncompilable_rule_is_refused(client: Client, rule: Object, why: str) -> None:
     with pytest.raises(Status) as error:
         client.create(CRDS, definition({**SPEC, RULES: [rule]}))
     assert error.value.message.endswith(why)
@@ -145,7 +145,7 @@ def test_rules_that_do_not_compile_are_refused_with_the_definition(client: Clien
     assert at in error.value.message
 
 
-def test_old_values_of_items_without_keys_cannot_be_named(client: Client) -> None:
+def test_old_self_of_items_without_keys_is_refused(client: Client) -> None:
     items = {"type": "array", "items": {"type": "string", RULES: [{"rule": "self == oldSelf"}]}}
     with pytest.raises(Status) as error:
         client.create(CRDS, definition({"type": "object", "properties": {"tags": items}}))
@@ -163,11 +163,12 @@ def two_versions(**old: Any) -> Object:
     return made
 
 
-def test_an_object_of_an_older_version_is_kept_as_the_preferred_one_has_it(client: Client) -> None:
+def test_object_of_older_version_is_stored_in_preferred_one(client: Client) -> None:
     warnings: list[str] = []
     client.warn = warnings.append
     client.create(CRDS, two_versions(deprecated=True))
-    made = client.create(BOATS, boat("v1beta1", width=5), namespace="default", field_validation="Strict")
+    made = client.create(BOATS, boat("v1beta1", width=5), namespace="default",
+                         options=CreateOptions(field_validation="Strict"))
     assert (made["apiVersion"], made["spec"]) == ("example.org/v1", {"length": 3})
     assert warnings == ["example.org/v1beta1 Boat is deprecated; use example.org/v1 Boat"]
 
@@ -190,15 +191,15 @@ def test_deprecated_version_warning_names_the_best_better_version(
     assert deprecation_of(spec, deprecated) == warning
 
 
-def test_unknown_fields_are_those_of_the_version_that_is_sent(client: Client) -> None:
+def test_unknown_fields_are_checked_by_sent_version(client: Client) -> None:
     client.create(CRDS, two_versions())
     with pytest.raises(Status) as error:
-        client.create(BOATS, boat("v1", width=5), namespace="default", field_validation="Strict")
+        client.create(BOATS, boat("v1", width=5), namespace="default", options=CreateOptions(field_validation="Strict"))
     assert error.value.message == (
         'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field "spec.width"')
 
 
-def test_the_preferred_version_warns_of_every_request_once_it_is_deprecated(client: Client) -> None:
+def test_deprecated_preferred_version_warns_on_every_request(client: Client) -> None:
     warnings: list[str] = []
     client.create(CRDS, definition(SPEC, deprecated=True, deprecationWarning="boats sink"))
     client.warn = warnings.append
@@ -206,7 +207,7 @@ def test_the_preferred_version_warns_of_every_request_once_it_is_deprecated(clie
     assert warnings == ["boats sink"]
 
 
-def test_a_definition_whose_names_are_taken_serves_nothing(client: Client) -> None:
+def test_definition_with_taken_names_is_not_served(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     other = definition(SPEC)
     other["metadata"]["name"] = "ships.example.org"
@@ -220,7 +221,7 @@ def test_a_definition_whose_names_are_taken_serves_nothing(client: Client) -> No
     assert error.value.message == "the server could not find the requested resource"
 
 
-def test_the_definition_says_which_fields_select(client: Client) -> None:
+def test_selectable_fields_are_those_of_definition(client: Client) -> None:
     client.create(CRDS, definition(SPEC, selectableFields=[{"jsonPath": ".spec.flag"}]))
     for name, flag in (("ada", "nl"), ("eve", "de")):
         client.create(BOATS, boat(name=name, min=1, max=2, flag=flag), namespace="default")
@@ -231,7 +232,7 @@ def test_the_definition_says_which_fields_select(client: Client) -> None:
     assert error.value.message == "field label not supported: spec.min"
 
 
-def test_nothing_is_made_of_a_definition_that_is_going(cluster: Cluster) -> None:
+def test_terminating_definition_refuses_creates(cluster: Cluster) -> None:
     client = cluster.client
     client.create(CRDS, definition(SPEC))
     create(client, min=1, max=2)
@@ -242,7 +243,7 @@ def test_nothing_is_made_of_a_definition_that_is_going(cluster: Cluster) -> None
         405, 'create is not supported on resources of kind "boats.example.org"')
 
 
-def test_finalizers_without_a_path_are_warned_of(client: Client) -> None:
+def test_finalizer_without_path_warns(client: Client) -> None:
     client.create(CRDS, definition(SPEC))
     warnings: list[str] = []
     client.warn = warnings.append
@@ -253,12 +254,12 @@ def test_finalizers_without_a_path_are_warned_of(client: Client) -> None:
                         "(/) to avoid accidental conflicts with other finalizer writers"]
 
 
-def test_a_null_that_cannot_be_is_as_if_it_were_not_written(client: Client) -> None:
+def test_null_of_non_nullable_field_is_dropped(client: Client) -> None:
     client.create(CRDS, definition({"type": "object", "properties": {
         "length": {"type": "integer"}, "note": {"type": "string", "nullable": True},
         "flag": {"type": "string", "default": "nl"}}}))
     assert create(client, length=None, note=None, flag=None)["spec"] == {"note": None, "flag": "nl"}
-    replaced = client.patch(BOATS, "ada", [{"op": "add", "path": "/spec/length", "value": None}], JSON_PATCH,
+    replaced = client.patch(BOATS, "ada", Patch(JSON_PATCH, [{"op": "add", "path": "/spec/length", "value": None}]),
                             namespace="default")
     assert replaced["spec"] == {"note": None, "flag": "nl"}
 
@@ -278,27 +279,27 @@ MOORING: Object = {
     (".if", "spec.if"), ("['berth.no']", "spec.berth.no"), (".lines.stern", "spec.lines[stern]"),
     (".lines['it\\'s']", "spec.lines[it's]"),
 ])
-def test_a_refusal_names_the_field_that_its_rule_points_to(client: Client, path: str, named: str) -> None:
+def test_rule_with_field_path_reports_that_field(client: Client, path: str, named: str) -> None:
     client.create(CRDS, definition({**MOORING, RULES: [{"rule": "false", "message": "no", "fieldPath": path}]}))
     assert refusal(client, void="x") == f"{named}: Invalid value: no"
 
 
 @pytest.mark.parametrize("path", [".", "..", "if", ".list[0]", ".berth.no", ".lines['a'", ".lines['\\q']", ".if.then"])
-def test_a_rule_points_to_a_field_of_its_schema(client: Client, path: str) -> None:
+def test_rule_field_path_must_exist_in_schema(client: Client, path: str) -> None:
     with pytest.raises(Status) as error:
         client.create(CRDS, definition({**MOORING, RULES: [{"rule": "true", "fieldPath": path}]}))
     assert error.value.message.endswith("must be a valid path")
     assert f"properties[spec].{RULES}[0].fieldPath: Invalid value: " in error.value.message
 
 
-def test_a_null_is_no_field_to_a_rule(client: Client) -> None:
+def test_rule_sees_null_field_as_absent(client: Client) -> None:
     rules = [{"rule": "!has(self.note)"}]
     client.create(CRDS, definition({"type": "object", RULES: rules, "properties": {
         "note": {"type": "string", "nullable": True}}}))
     assert create(client, note=None)["spec"] == {"note": None}
 
 
-def test_objects_differ_in_fields_that_rules_do_not_see(client: Client) -> None:
+def test_objects_with_different_hidden_fields_are_unequal(client: Client) -> None:
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     pair = {"type": "array", "items": free, RULES: [{"rule": "self[0] != self[1]", "message": "twins"}]}
     client.create(CRDS, definition({"type": "object", "properties": {"pair": pair}}))
@@ -306,7 +307,7 @@ def test_objects_differ_in_fields_that_rules_do_not_see(client: Client) -> None:
     assert refusal(client, pair=[{"a": 1}, {"a": 1}]) == "spec.pair: Invalid value: twins"
 
 
-def test_a_rule_sees_what_a_schema_says_of_metadata_if_it_says_all(client: Client) -> None:
+def test_rule_sees_metadata_that_schema_describes_fully(client: Client) -> None:
     text = {"type": "string"}
     metadata = {"type": "object", "properties": {"name": text, "generateName": text, "namespace": text}}
     pod = {"type": "object", "x-kubernetes-embedded-resource": True,
@@ -317,7 +318,7 @@ def test_a_rule_sees_what_a_schema_says_of_metadata_if_it_says_all(client: Clien
     assert refusal(client, pod=said) == "spec.pod: Invalid value: elsewhere"
 
 
-def test_a_field_may_be_named_like_a_word_of_the_language(client: Client) -> None:
+def test_field_named_like_reserved_word_is_readable(client: Client) -> None:
     rules = [{"rule": "!has(self.if) || self.if == self.__if__"}, {"rule": "self.?void.orValue('x') == 'x'"},
              {"rule": "self.void != 'y'", "message": "not void"}]
     client.create(CRDS, definition({**MOORING, RULES: rules}))
@@ -337,7 +338,7 @@ def of_numbers(rule: str, **rest: Any) -> Object:
     return {"type": "object", "properties": {"numbers": numbers}, RULES: [{"rule": rule}]}
 
 
-def test_definition_with_a_rule_that_can_cost_too_much_is_refused(client: Client) -> None:
+def test_definition_with_too_expensive_rule_is_refused(client: Client) -> None:
     cubic = "self.numbers.all(a, self.numbers.all(b, self.numbers.all(c, a + b + c > 0)))"
     with pytest.raises(Status) as error:
         client.create(CRDS, definition(of_numbers(cubic)))
@@ -378,7 +379,7 @@ def test_cost_of_a_message_expression_is_limited_too(client: Client) -> None:
         client.create(CRDS, definition(spec))
 
 
-def test_object_is_refused_where_a_rule_goes_over_its_limit(client: Client) -> None:
+def test_object_is_refused_if_rule_exceeds_limit(client: Client) -> None:
     rule = "self.lists.all(a, self.lists.all(b, a.all(x, b.all(y, x + y >= 0))))"
     lists = {"type": "array", "maxItems": 40, "items": {"type": "array", "maxItems": 15, "items": {"type": "integer"}}}
     spec: Object = {"type": "object", "properties": {"lists": lists, "label": {"type": "string", "maxLength": 5}},
@@ -403,7 +404,7 @@ def test_rules_of_one_object_share_a_budget(client: Client) -> None:
     create(client, text="a" * 9_000)
 
 
-def test_patterns_that_would_backtrack_are_decided_at_once(client: Client) -> None:
+def test_backtracking_pattern_is_decided_in_linear_time(client: Client) -> None:
     spec = {"type": "object", "properties": {
         "pattern": {"type": "string", "pattern": "^(a+)+$"},
         "rule": {"type": "string", "maxLength": 100,
@@ -417,14 +418,14 @@ def test_patterns_that_would_backtrack_are_decided_at_once(client: Client) -> No
     create(client, pattern="a" * 50, rule="a" * 50)
 
 
-def test_update_that_leaves_a_schema_alone_keeps_a_rule_that_costs_too_much(cluster: Cluster, client: Client,
+def test_update_of_unchanged_schema_keeps_too_expensive_rule(cluster: Cluster, client: Client,
                                                                             monkeypatch: pytest.MonkeyPatch) -> None:
     spec = of_numbers("self.numbers.all(a, self.numbers.all(b, true))", maxItems=3000)
     with monkeypatch.context() as patched:
         patched.setattr("kubepy.apiserver.validation.definition_rules.RULE_LIMIT", 10**9)
         client.create(CRDS, definition(spec))
-    client.patch(CRDS, BOATS, {"spec": {"names": {"shortNames": ["bt"]}}}, MERGE_PATCH)
+    client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": {"names": {"shortNames": ["bt"]}}}))
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {**spec, "description": "new"}}}}
     changed = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
     with pytest.raises(Status, match=r"estimated rule cost exceeds budget by factor of 2\.7x"):
-        client.patch(CRDS, BOATS, {"spec": {"versions": changed}}, MERGE_PATCH)
+        client.patch(CRDS, BOATS, Patch(MERGE_PATCH, {"spec": {"versions": changed}}))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kubepy.api.errors import Status
-from kubepy.apiserver.client import Client, DeleteOptions
+from kubepy.apiserver.client import Client
+from kubepy.apiserver.request import DeleteOptions
 from tests.apiserver.conftest import NOW
 
 Object = dict[str, Any]

@@ -44,7 +44,7 @@ from kubepy.apiserver.client import Client
     ("^\ud800$", ["\udfff", "\ufffd"], ["?"]),
     (r"^\pL{1000}$", ["é" * 1000], ["é" * 999]),
 ])
-def test_what_matches(pattern: str, matching: list[str], other: list[str]) -> None:
+def test_pattern_matches_as_in_go(pattern: str, matching: list[str], other: list[str]) -> None:
     compiled = compile_go(pattern)
     assert [text for text in matching + other if compiled.search(text)] == matching
 
@@ -79,7 +79,7 @@ def test_what_matches(pattern: str, matching: list[str], other: list[str]) -> No
     ("(" * 1000 + ")" * 1000, "expression nests too deeply: `" + "(" * 1000 + ")" * 1000 + "`"),
     ("a\\", "trailing backslash at end of expression: ``"),
 ])
-def test_what_go_refuses(pattern: str, why: str) -> None:
+def test_pattern_refused_by_go_raises_gos_error(pattern: str, why: str) -> None:
     with pytest.raises(GoRegexError) as error:
         compile_go(pattern)
     assert str(error.value) == f"error parsing regexp: {why}"
@@ -92,7 +92,7 @@ def test_what_go_refuses(pattern: str, why: str) -> None:
     ("é|$", "aé", ["é"]),
     (".", "a\ud800", ["a", "\ufffd"]),
 ])
-def test_find_all_gives_the_matches_that_go_gives(pattern: str, text: str, matches: list[str]) -> None:
+def test_find_all_returns_gos_matches(pattern: str, text: str, matches: list[str]) -> None:
     assert compile_go(pattern).find_all(text) == matches
     assert compile_go(pattern).find_all(text, 1) == matches[:1]
     assert compile_go(pattern).find_all(text, 0) == []
@@ -106,7 +106,7 @@ def test_matching_takes_time_linear_in_the_text(pattern: str) -> None:
     assert monotonic() - start < 1
 
 
-def test_a_definition_may_have_the_patterns_that_go_has(client: Client) -> None:
+def test_definition_accepts_patterns_of_go(client: Client) -> None:
     def definition(pattern: str) -> dict[str, Any]:
         schema = {"type": "object", "properties": {"level": {"type": "string", "pattern": pattern}}}
         version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}

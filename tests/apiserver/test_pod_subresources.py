@@ -8,7 +8,7 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.requests.options import STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import STRATEGIC_MERGE_PATCH, Patch
 
 Object = dict[str, Any]
 
@@ -22,7 +22,7 @@ def pod(client: Client) -> Object:
 
 
 def patch(client: Client, spec: Object, subresource: str) -> Object:
-    return client.patch("pods", "p", {"metadata": {"labels": {"a": "b"}}, "spec": spec}, STRATEGIC_MERGE_PATCH,
+    return client.patch("pods", "p", Patch(STRATEGIC_MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}, "spec": spec}),
                         namespace="default", subresource=subresource)
 
 

@@ -9,7 +9,7 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.api.objects.podsecurity import LevelVersion, violations
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.requests.options import MERGE_PATCH
+from kubepy.apiserver.request import MERGE_PATCH, Patch
 
 Object = dict[str, Any]
 SAFE: Object = {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
@@ -143,7 +143,7 @@ def test_a_stricter_level_is_tried_on_the_pods_that_are_there(client: Client) ->
     warnings: list[str] = []
     client.warn = warnings.append
     labels = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
-    client.patch("namespaces", "safe", labels, MERGE_PATCH)
+    client.patch("namespaces", "safe", Patch(MERGE_PATCH, labels))
     plain = "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile"
     assert warnings == [
         'existing pods in namespace "safe" violate the new PodSecurity enforce level "restricted:latest"',

@@ -9,7 +9,7 @@ import pytest
 from kubepy.api.errors import Status
 from kubepy.apiserver.admission.policies import BINDINGS, POLICIES
 from kubepy.apiserver.client import Client
-from kubepy.apiserver.requests.options import MERGE_PATCH
+from kubepy.apiserver.request import MERGE_PATCH, Patch
 
 Object = dict[str, Any]
 
@@ -66,8 +66,8 @@ def test_updates_and_deletions_have_an_old_object(client: Client) -> None:
     policy(client, {"expression": rule, "message": "kept"}, operations=("UPDATE", "DELETE"))
     client.create("configmaps", config(kept="1"), namespace="default")
     with pytest.raises(Status):
-        client.patch("configmaps", "c", {"data": {"a": "1"}}, MERGE_PATCH, namespace="default")
-    client.patch("configmaps", "c", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH, namespace="default")
+        client.patch("configmaps", "c", Patch(MERGE_PATCH, {"data": {"a": "1"}}), namespace="default")
+    client.patch("configmaps", "c", Patch(MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}}), namespace="default")
     with pytest.raises(Status):
         client.delete("configmaps", "c", namespace="default")
 
@@ -102,7 +102,7 @@ def test_a_binding_counts_only_where_its_selectors_fit(client: Client) -> None:
 
 def test_other_resources_and_policies_themselves_are_left_alone(client: Client) -> None:
     policy(client, {"expression": "false"}, resources=("*",))
-    client.patch(POLICIES, "p", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH)
+    client.patch(POLICIES, "p", Patch(MERGE_PATCH, {"metadata": {"labels": {"a": "b"}}}))
     client.delete(BINDINGS, "b")
     client.create("configmaps", config(), namespace="default")
 

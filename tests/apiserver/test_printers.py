@@ -4,9 +4,8 @@ import pytest
 
 from kubepy.api.schema.customresources import resources_of
 from kubepy.api.scheme import BUILT_IN, Scheme
-from kubepy.apiserver.printers import table
-from kubepy.apiserver.printers.duration import human_duration
-from kubepy.apiserver.printers.tables import Column, Table
+from kubepy.apiserver.kinds import table
+from kubepy.apiserver.printers import Column, Table, human_duration
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CREATED = "2026-11-20T11:59:00Z"  # a minute ago

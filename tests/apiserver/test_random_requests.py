@@ -20,7 +20,7 @@ from kubepy.api.scheme import BUILT_IN, Resource
 from kubepy.api.types import table
 from kubepy.api.types.decoder import type_of
 from kubepy.apiserver.cluster import Cluster
-from kubepy.apiserver.requests.options import MERGE_PATCH
+from kubepy.apiserver.request import MERGE_PATCH, CreateOptions, Patch
 from tests.apiserver.conftest import NOW
 from tests.apiserver.random_objects import ANYTHING, TEXT, objects
 from tests.apiserver.test_stored_objects import manifests
@@ -45,7 +45,8 @@ def play(cluster: Cluster, resource: Resource, obj: Object, other: Object) -> No
     """Create, replace, patch, write the status, delete: each may be refused."""
     client, key = cluster.client, resource.key
     try:
-        name = client.create(key, obj, namespace="default", field_validation="Warn")["metadata"]["name"]
+        name = client.create(key, obj, namespace="default",
+                             options=CreateOptions(field_validation="Warn"))["metadata"]["name"]
     except Status:
         return
     content = {field: value for field, value in other.items() if field != "metadata"}
@@ -67,7 +68,7 @@ def change(cluster: Cluster, resource: Resource, obj: Object, subresource: str) 
     with suppress(Status):
         client.update(resource.key, obj, namespace="default", subresource=subresource)
     with suppress(Status):
-        client.patch(resource.key, name, patch, MERGE_PATCH, namespace="default", subresource=subresource)
+        client.patch(resource.key, name, Patch(MERGE_PATCH, patch), namespace="default", subresource=subresource)
 
 
 @st.composite

@@ -8,6 +8,7 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.apiserver.client import Client
+from kubepy.apiserver.request import CreateOptions
 
 ABOUT = {"resourceAttributes": {"resource": "pods", "verb": "get"}}
 
@@ -22,7 +23,8 @@ ABOUT = {"resourceAttributes": {"resource": "pods", "verb": "get"}}
 def test_everything_is_allowed_and_nothing_is_stored(client: Client, resource: str, spec: dict[str, Any]) -> None:
     before, key = client.revision(), f"{resource}.authorization.k8s.io"
     namespace = "default" if resource.startswith("local") else ""
-    answer = client.create(key, {"spec": spec}, namespace=namespace, field_manager="kubectl-create")
+    answer = client.create(key, {"spec": spec}, namespace=namespace,
+                           options=CreateOptions(field_manager="kubectl-create"))
     assert (answer["spec"], answer["status"], "uid" in answer["metadata"]) == (spec, {"allowed": True}, False)
     assert client.revision() == before
 

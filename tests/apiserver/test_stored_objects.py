@@ -13,6 +13,7 @@ import yaml
 
 from kubepy.api.scheme import BUILT_IN
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import CreateOptions
 from kubepy.storage.yaml import dump
 
 Object = dict[str, Any]
@@ -29,7 +30,8 @@ def manifests() -> list[Object]:
 def stored(cluster: Cluster, manifest: Object) -> Object:
     resource = cluster.scheme.for_kind(manifest["apiVersion"], manifest["kind"])
     assert resource is not None
-    made = cluster.client.create(resource.key, manifest, namespace="default", field_validation="Strict")
+    made = cluster.client.create(resource.key, manifest, namespace="default",
+                                 options=CreateOptions(field_validation="Strict"))
     metadata = {key: value for key, value in made["metadata"].items() if key not in _UNSTORED}
     return {**made, "metadata": metadata}
 

@@ -12,12 +12,19 @@ from hypothesis import strategies as st
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import schema_for
 from kubepy.api.scheme import Scheme
+from kubepy.apiserver.kinds import new_strategy
 from kubepy.apiserver.managedfields.typed import ABSENT
-from kubepy.apiserver.strategies import strategy_for
-from kubepy.apiserver.threeway.managers import merge_managers
-from kubepy.apiserver.threeway.objects import Kind, Merged, Versions, merge_into_ancestor, merge_objects
-from kubepy.apiserver.threeway.values import UNSETTLED, Merge
-from kubepy.apiserver.threeway.written import intent_of
+from kubepy.apiserver.threeway import (
+    UNSETTLED,
+    Kind,
+    Merge,
+    Merged,
+    Versions,
+    intent_of,
+    merge_into_ancestor,
+    merge_managers,
+    merge_objects,
+)
 
 
 def lines(base: str, ours: str, theirs: str, side: str) -> str:
@@ -28,7 +35,7 @@ def lines(base: str, ours: str, theirs: str, side: str) -> str:
 def kind_of(obj: Object) -> Kind:
     resource = Scheme().for_kind(obj["apiVersion"], obj["kind"])
     assert resource is not None
-    return Kind(strategy_for(resource, lambda resource: {}), schema_for(obj["apiVersion"], obj["kind"]))
+    return Kind(new_strategy(resource, lambda resource: {}), schema_for(obj["apiVersion"], obj["kind"]))
 
 
 def merged(base: Object, ours: Object, theirs: Object) -> Merged:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import UpdateOptions
 from kubepy.storage.yaml import dump, load_all
 from tests.apiserver import rules
 from tests.apiserver.test_stored_objects import manifests, stored
@@ -127,4 +128,5 @@ def test_what_is_stored_is_written_back_without_a_change(cluster: Cluster, index
     assert resource is not None
     stored(cluster, manifest)
     before = cluster.client.get(resource.key, manifest["metadata"]["name"], namespace="default")
-    assert cluster.client.update(resource.key, before, namespace="default", field_validation="Strict") == before
+    assert cluster.client.update(resource.key, before, namespace="default",
+                                 options=UpdateOptions(field_validation="Strict")) == before

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.completion.scripts import SCRIPTS
-from kubepy.cli.completion.words import TEMPLATED
+from kubepy.cli.completion import SCRIPTS, TEMPLATED
 from tests.cli.conftest import Kubepy
 
 

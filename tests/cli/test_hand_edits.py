@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.apiserver.cluster import Cluster
-from kubepy.controlplane.composition import build_manager, manager_lock
+from kubepy.controlplane import build_manager, manager_lock
 from kubepy.storage import FolderError, LockTimeoutError
 from tests.cli.conftest import Kubepy, run
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.plugins.lookup import Plugin, find
+from kubepy.cli.plugins import PluginCommand, find
 from tests.cli.conftest import Done, Kubepy
 
 
@@ -28,8 +28,8 @@ def program(path: Path) -> str:
 
 def test_the_longest_name_wins_and_the_rest_are_its_words(plugins: Path) -> None:
     short, long = program(plugins / "kubepy-foo"), program(plugins / "kubepy-foo-bar_baz")
-    assert find(["foo", "bar-baz", "x", "-n", "y"]) == Plugin(long, ["x", "-n", "y"])
-    assert find(["foo", "-n", "y"]) == Plugin(short, ["-n", "y"])
+    assert find(["foo", "bar-baz", "x", "-n", "y"]) == PluginCommand(long, ["x", "-n", "y"])
+    assert find(["foo", "-n", "y"]) == PluginCommand(short, ["-n", "y"])
     assert find(["quux"]) is None
     assert find(["foo", "nope"], least=2) is None
 

@@ -4,7 +4,7 @@ import pytest
 
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Scheme
-from kubepy.apiserver.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError
 from kubepy.cli.rollout.revisions import Revision, find_revision, require_revisions
 from kubepy.cli.rollout.rollback import plan_rollback, require_not_paused

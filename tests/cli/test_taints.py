@@ -3,18 +3,18 @@
 import pytest
 
 from kubepy.cli.errors import CliError
-from kubepy.cli.nodes.taints import Changed, Changes, change_taints, parse_changes, require_no_conflict
+from kubepy.cli.taint import ChangedTaints, TaintChanges, change_taints, parse_changes, require_no_conflict
 
 OLD = [{"key": "a", "value": "1", "effect": "NoSchedule"}, {"key": "b", "effect": "NoExecute"}]
 
 
 @pytest.mark.parametrize(("words", "changes"), [
-    (["a=1:NoSchedule"], Changes([{"key": "a", "value": "1", "effect": "NoSchedule"}], [])),
-    (["a:NoExecute"], Changes([{"key": "a", "effect": "NoExecute"}], [])),
-    (["a-"], Changes([], [{"key": "a"}])),
-    (["a=1:NoExecute-"], Changes([], [{"key": "a", "effect": "NoExecute"}])),
+    (["a=1:NoSchedule"], TaintChanges([{"key": "a", "value": "1", "effect": "NoSchedule"}], [])),
+    (["a:NoExecute"], TaintChanges([{"key": "a", "effect": "NoExecute"}], [])),
+    (["a-"], TaintChanges([], [{"key": "a"}])),
+    (["a=1:NoExecute-"], TaintChanges([], [{"key": "a", "effect": "NoExecute"}])),
 ])
-def test_words_that_change_taints(words: list[str], changes: Changes) -> None:
+def test_words_that_change_taints(words: list[str], changes: TaintChanges) -> None:
     assert parse_changes(words) == changes
 
 
@@ -31,19 +31,19 @@ def test_words_that_are_no_taints(word: str, message: str) -> None:
 
 def test_a_new_taint_goes_before_those_that_are_there() -> None:
     new = {"key": "c", "effect": "NoSchedule"}
-    assert change_taints("n", OLD, Changes([new], []), False) == Changed([new, *OLD], "tainted", [])
+    assert change_taints("n", OLD, TaintChanges([new], []), False) == ChangedTaints([new, *OLD], "tainted", [])
 
 
 def test_a_taint_that_is_there_is_only_overwritten_on_demand() -> None:
     other = {"key": "a", "value": "2", "effect": "NoSchedule"}
     with pytest.raises(CliError, match="node n already has a taint"):
-        change_taints("n", OLD, Changes([other], []), False)
-    assert change_taints("n", OLD, Changes([other], []), True) == Changed([other, OLD[1]], "modified", [])
+        change_taints("n", OLD, TaintChanges([other], []), False)
+    assert change_taints("n", OLD, TaintChanges([other], []), True) == ChangedTaints([other, OLD[1]], "modified", [])
 
 
 def test_taking_off_what_is_not_there_is_told() -> None:
     gone = [{"key": "a"}, {"key": "z", "effect": "NoExecute"}]
-    assert change_taints("n", OLD, Changes([], gone), False) == Changed(
+    assert change_taints("n", OLD, TaintChanges([], gone), False) == ChangedTaints(
         [OLD[1]], "untainted", ['taint "z:NoExecute" not found'])
 
 

@@ -14,7 +14,7 @@ from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, name_of
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
-from kubepy.controlplane.composition import build_manager
+from kubepy.controlplane import build_manager
 from kubepy.controlplane.summary import Summary
 
 NOW = "2026-11-20T10:00:00Z"

@@ -10,8 +10,8 @@ from kubepy.api.meta import Object, controller_of, is_being_deleted, labels_of, 
 from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal
 from kubepy.api.values.gonumbers import scaled_value
 from kubepy.apiserver.client import Client
-from kubepy.controllers.daemonset.pods import target_node
-from kubepy.controlplane.composition import new_reconcilers
+from kubepy.controllers.daemonset.pods import target_node_name
+from kubepy.controlplane import new_reconcilers
 from kubepy.runtime.reconcile import Context, Reconciler
 from tests.controllers.watched_lab import Broken, WatchedLab, Witness
 
@@ -124,7 +124,7 @@ def picture(client: Client) -> Picture | None:
     going: dict[str, list[Object]] = {}
     for pod in own:
         if not is_pod_terminal(pod):
-            (going if is_being_deleted(pod) else pods).setdefault(target_node(pod), []).append(pod)
+            (going if is_being_deleted(pod) else pods).setdefault(target_node_name(pod), []).append(pod)
     nodes = {name_of(node): node for node in client.list("nodes").items}
     return Picture(found[0], nodes, pods, going, client.list(REVISIONS).items, client.clock.now())
 
@@ -263,4 +263,4 @@ def counts(seen: Picture, client: Client) -> dict[str, int]:
 def _ended(seen: Picture, client: Client, node: str) -> list[Object]:
     uid = uid_of(seen.daemon_set)
     ended = [pod for pod in client.list("pods").items if is_pod_terminal(pod) and not is_being_deleted(pod)]
-    return [pod for pod in ended if target_node(pod) == node and (controller_of(pod) or {}).get("uid") == uid]
+    return [pod for pod in ended if target_node_name(pod) == node and (controller_of(pod) or {}).get("uid") == uid]

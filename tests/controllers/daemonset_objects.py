@@ -8,8 +8,9 @@ from typing import Any
 
 from kubepy.api.clock import format_time
 from kubepy.api.meta import Object, new_controller_ref
-from kubepy.controllers.daemonset.ledger import Ledger
 from kubepy.controllers.daemonset.placement import Placement
+from kubepy.controllers.daemonset.pods import nodes_to_daemon_pods, read_daemon_pod, template_generation
+from kubepy.controllers.daemonset.state import DaemonSetState, FailedPodsBackoff
 from kubepy.runtime.reconcile import Key
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -79,10 +80,10 @@ def pod(name: str, on: str, *, hash_: str = HASH, ready_for: float | None = 60, 
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
 
 
-def ledger_of(owner: Object, pods: Iterable[Object], placements: Mapping[str, Placement]) -> Ledger:
-    """What has been looked at once, with these pods and placements."""
-    ledger = Ledger()
-    for one in pods:
-        ledger.put(Key("pods", "default", one["metadata"]["name"]), one)
-    ledger.look(owner, placements, HASH, NOW)
-    return ledger
+def state_of(owner: Object, pods: Iterable[Object], placements: Mapping[str, Placement]) -> DaemonSetState:
+    """The state that a sync observes, with these pods and placements."""
+    daemon_pods = [read_daemon_pod(one) for one in sorted(pods, key=lambda one: one["metadata"]["name"])]
+    return DaemonSetState(
+        Key("daemonsets.apps", "default", owner["metadata"]["name"]), owner, HASH, template_generation(owner),
+        nodes_to_daemon_pods(daemon_pods), placements, FailedPodsBackoff(),
+        owner["spec"].get("minReadySeconds", 0), NOW, daemon_pods)

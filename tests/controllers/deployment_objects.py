@@ -10,7 +10,7 @@ from kubepy.api.objects.deployments import DESIRED_REPLICAS, revision_of, same_t
 from kubepy.api.objects.pods import is_pod_active, is_pod_available, is_pod_ready, phase_of
 from kubepy.apiserver.client import Client
 from kubepy.controllers.deployment.sizes import count, max_surge, max_unavailable, replicas
-from kubepy.controlplane.composition import new_reconcilers
+from kubepy.controlplane import new_reconcilers
 from kubepy.runtime.reconcile import Context, Reconciler
 from tests.controllers.watched_lab import Broken, Check, WatchedLab, Witness
 

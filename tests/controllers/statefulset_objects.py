@@ -11,7 +11,7 @@ from kubepy.api.meta import Object, controller_of, is_being_deleted, labels_of, 
 from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
 from kubepy.controllers.ref_manager import AdoptionError
 from kubepy.controllers.statefulset.pod_control import ClaimError
-from kubepy.controlplane.composition import new_reconcilers
+from kubepy.controlplane import new_reconcilers
 from kubepy.runtime.reconcile import Context, Handler, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue
 from tests.controllers.watched_lab import Broken, Crash, WatchedLab

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from kubepy.api.clock import format_time, parse_time
 from kubepy.api.meta import Object, name_of
 from kubepy.api.values.cron import parse
-from kubepy.controllers.cronjob.jobs import beyond_limits
-from kubepy.controllers.cronjob.schedule import Latest, ScheduleError, Times, latest_start, seconds_until_next
+from kubepy.controllers.cronjob import (
+    Latest,
+    ScheduleError,
+    Times,
+    jobs_beyond_limits,
+    latest_start,
+    seconds_until_next,
+)
 from tests.controllers.conftest import Lab
 
 RESOURCE = "cronjobs.batch"
@@ -244,7 +250,7 @@ def test_the_jobs_that_started_first_go_first_and_those_that_never_did_last():
     jobs = [ended("never", "Failed", None), ended("b", "Failed", "2026-11-20T10:00:00Z"),
             ended("a", "Failed", "2026-11-20T10:00:00Z"), ended("late", "Failed", "2026-11-20T11:00:00Z"),
             ended("good", "Complete", "2026-11-20T09:00:00Z")]
-    order = [name_of(one) for one in beyond_limits({"spec": {"failedJobsHistoryLimit": 0}}, jobs)]
+    order = [name_of(one) for one in jobs_beyond_limits({"spec": {"failedJobsHistoryLimit": 0}}, jobs)]
     assert order == ["a", "b", "late", "never"]
 
 
@@ -285,7 +291,7 @@ def test_its_jobs_go_with_it(lab):
 
 
 def _background() -> Any:
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     return DeleteOptions(propagation_policy="Background")
 

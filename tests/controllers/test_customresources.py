@@ -2,7 +2,7 @@ from contextlib import closing
 
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import Cluster
-from kubepy.controlplane.composition import build_manager
+from kubepy.controlplane import build_manager
 from tests.controllers.conftest import Lab
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"

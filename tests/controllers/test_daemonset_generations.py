@@ -8,11 +8,10 @@ from kubepy.api.meta import Object
 from kubepy.controllers.daemonset.pods import (
     GENERATION_ANNOTATION,
     is_generation_reused,
-    is_updated,
+    read_daemon_pod,
     template_generation,
-    without_template_generation,
 )
-from tests.controllers.daemonset_objects import HASH, OLD_HASH, daemon_set, pod
+from tests.controllers.daemonset_objects import HASH, OLD_HASH, daemon_set, pod, state_of
 
 
 def made(obj: Object, time: str, uid: str, generation: int) -> Object:
@@ -40,9 +39,11 @@ def test_generation_without_old_revisions_is_not_reused() -> None:
 
 
 def test_pod_of_a_reused_generation_is_judged_by_its_hash() -> None:
-    judged = without_template_generation(OWNER)
+    state = state_of(OWNER, [], {})
     old, new = (pod("a", "n-1", hash_=hash_) for hash_ in (OLD_HASH, HASH))
     for one in (old, new):
         one["metadata"]["labels"]["pod-template-generation"] = "2"
-    assert [is_updated(one, HASH, template_generation(OWNER)) for one in (old, new)] == [True, True]
-    assert [is_updated(one, HASH, template_generation(judged)) for one in (old, new)] == [False, True]
+    pods = [read_daemon_pod(one) for one in (old, new)]
+    assert state.template_generation == template_generation(OWNER)
+    assert [state.is_updated(one) for one in pods] == [True, True]
+    assert [state._replace(template_generation=None).is_updated(one) for one in pods] == [False, True]

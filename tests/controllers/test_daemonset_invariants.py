@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kubepy.api.meta import Object, name_of
 from kubepy.api.objects.pods import is_pod_active
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.daemonset_lab import REVISIONS, SETS, DaemonLab, counts, daemon_set
 from tests.controllers.watched_lab import if_there
 

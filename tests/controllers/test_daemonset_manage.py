@@ -3,19 +3,19 @@ from datetime import timedelta
 
 import pytest
 
-from kubepy.controllers.daemonset.manage import Changes, FailedPodBackoff, changes_on_node, unscheduled_without_node
+from kubepy.controllers.daemonset.decide import DaemonSetActions, EndedPod, manage
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
-from kubepy.controllers.daemonset.pods import new_pod, pinned, target_node
-from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling
+from kubepy.controllers.daemonset.pods import for_node, new_pod, target_node_name
+from kubepy.controllers.daemonset.state import FailedPodsBackoff
+from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling, state_of
 
 LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
 SURGE = rolling(unavailable=0, surge=1)
 
 
 def changes(placement, pods, strategy=None):
-    found = Changes()
-    changes_on_node(found, daemon_set(strategy=strategy), "n", placement, pods, HASH, NOW)
-    return found.create, found.delete
+    actions = manage(state_of(daemon_set(strategy=strategy), pods, {"n": placement}))
+    return actions.nodes_needing_daemon_pods, actions.pods_to_delete
 
 
 @pytest.mark.parametrize(("placement", "pods", "expected"), [
@@ -55,19 +55,23 @@ def test_with_surge_a_node_that_takes_no_more_pods_gets_none(pods):
 
 
 def test_pods_that_ended_are_set_apart_and_the_running_one_stays():
-    found = Changes()
     failed, succeeded = pod("f", "n", phase="Failed"), pod("s", "n", phase="Succeeded")
-    changes_on_node(found, daemon_set(), "n", HERE, [failed, succeeded, pod("a", "n")], HASH, NOW)
-    assert found == Changes(create=[], delete=[], failed=[failed], succeeded=[succeeded])
+    assert manage(state_of(daemon_set(), [failed, succeeded, pod("a", "n")], {"n": HERE})) == DaemonSetActions(
+        ended_pods=[
+            EndedPod("Warning", "FailedDaemonPod", "Found failed daemon pod default/f on node n, will try to kill it",
+                     "uid-agent/0/n"),
+            EndedPod("Normal", "SucceededDaemonPod", "Found succeeded daemon pod default/s on node n, will try to "
+                                                     "delete it")],
+        nodes_needing_daemon_pods=[], pods_to_delete=["f", "s"])
 
 
 def test_an_unscheduled_pod_goes_when_its_node_is_gone():
-    pods = {"n": [pod("here", "n", bound=False)], "m": [pod("waits", "m", bound=False), pod("bound", "m")]}
-    assert unscheduled_without_node(["n"], pods) == ["waits"]
+    pods = [pod("here", "n", bound=False), pod("waits", "m", bound=False), pod("bound", "m")]
+    assert manage(state_of(daemon_set(), pods, {"n": HERE})).pods_to_delete == ["waits"]
 
 
 def test_failed_pods_wait_twice_as_long_each_time_up_to_fifteen_minutes():
-    backoff, now, waited = FailedPodBackoff(), NOW, []
+    backoff, now, waited = FailedPodsBackoff(), NOW, []
     for _ in range(12):
         assert backoff.remaining("k", now) == 0
         backoff.step("k", now)
@@ -77,7 +81,7 @@ def test_failed_pods_wait_twice_as_long_each_time_up_to_fifteen_minutes():
 
 
 def test_failed_pods_are_forgotten_after_half_an_hour():
-    backoff = FailedPodBackoff()
+    backoff = FailedPodsBackoff()
     for _ in range(5):
         backoff.step("k", NOW)
     backoff.step("k", NOW + timedelta(minutes=30, seconds=1))
@@ -85,7 +89,7 @@ def test_failed_pods_are_forgotten_after_half_an_hour():
 
 
 def test_the_back_off_goes_on_in_the_next_process():
-    before, after = FailedPodBackoff(), FailedPodBackoff()
+    before, after = FailedPodsBackoff(), FailedPodsBackoff()
     before.step("k", NOW)
     before.step("k", NOW)
     after.recall(before.memory())
@@ -96,8 +100,8 @@ def test_a_new_pod_is_pinned_to_its_node_and_keeps_preferences():
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": []}]}}
     spec = {"affinity": {"nodeAffinity": {**preferred, **required}, "podAffinity": {"x": 1}}}
-    made = pinned(new_pod(daemon_set(template_spec=spec), HASH), "n-7")
-    assert target_node(made) == "n-7"
+    made = for_node(new_pod(daemon_set(template_spec=spec), HASH), "n-7")
+    assert target_node_name(made) == "n-7"
     assert made["spec"]["affinity"]["podAffinity"] == {"x": 1}
     node_affinity = made["spec"]["affinity"]["nodeAffinity"]
     assert node_affinity["preferredDuringSchedulingIgnoredDuringExecution"] == [{"weight": 1, "preference": {}}]

@@ -1,6 +1,12 @@
 import pytest
 
-from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement, daemon_tolerations, placement_of
+from kubepy.controllers.daemonset.placement import (
+    HERE,
+    NOWHERE,
+    Placement,
+    daemon_tolerations,
+    node_should_run_daemon_pod,
+)
 from tests.controllers.daemonset_objects import daemon_set, node, taint
 
 LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
@@ -16,7 +22,7 @@ ADDED = [
 
 
 def where(spec, on):
-    return placement_of(daemon_set(template_spec=spec))(on)
+    return node_should_run_daemon_pod(daemon_set(template_spec=spec))(on)
 
 
 @pytest.mark.parametrize(("spec", "on", "expected"), [

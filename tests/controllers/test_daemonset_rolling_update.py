@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from kubepy.api.meta import Object, labels_of, name_of
 from kubepy.api.objects.pods import is_pod_available
-from kubepy.controllers.daemonset.ledger import Ledger
-from kubepy.controllers.daemonset.manage import Changes
+from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE, Placement
-from kubepy.controllers.daemonset.rolling_update import limits_of
-from kubepy.runtime.reconcile import Key
-from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, ledger_of, pod, rolling
+from kubepy.controllers.daemonset.rolling_update import rolling_update, updated_desired_node_counts
+from tests.controllers.daemonset_objects import HASH, NOW, OLD_HASH, daemon_set, pod, rolling, state_of
 
 LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
 
@@ -24,8 +22,7 @@ LEAVES_RUNNING = Placement(should_run=False, should_continue=True)
 def decision(strategy, pods, placements=None):
     owner = daemon_set(strategy=strategy)
     nodes = sorted({one["spec"]["nodeName"] for one in pods})
-    found = ledger_of(owner, pods, placements or dict.fromkeys(nodes, HERE)).rolling_update(owner)
-    return found.create, found.delete
+    return rolling_update(state_of(owner, pods, placements or dict.fromkeys(nodes, HERE)))
 
 
 def old(name, on, **more):
@@ -74,8 +71,7 @@ def test_a_node_without_a_pod_counts_as_unavailable():
 
 
 def test_when_neither_surge_nor_unavailability_is_allowed_one_may_be_unavailable():
-    limits = limits_of(daemon_set(strategy=rolling(0, 0)), 1)
-    assert (limits.max_surge, limits.max_unavailable, limits.desired) == (0, 1, 1)
+    assert updated_desired_node_counts(daemon_set(strategy=rolling(0, 0)), 1) == (0, 1)
 
 
 # --- generated scenarios
@@ -90,8 +86,6 @@ class World:
     chance: random.Random
     pods: dict[str, Object] = field(default_factory=dict)
     made: int = 0
-    ledger: Ledger = field(default_factory=Ledger)
-    known: dict[str, Object] = field(default_factory=dict)  # the pods as the ledger has them
 
     def placements(self) -> dict[str, Placement]:
         return dict.fromkeys(self.nodes, HERE)
@@ -110,23 +104,11 @@ class World:
     def available(self) -> int:
         return sum(any(is_pod_available(one, 0, NOW) for one in pods) for pods in self.by_node().values())
 
-    def look(self) -> None:
-        """Tell the ledger what has changed, and that alone; it must come to what a new one comes to."""
-        for name in self.pods.keys() | self.known.keys():
-            if self.pods.get(name) is not self.known.get(name):
-                self.ledger.put(Key("pods", "default", name), self.pods.get(name))
-        self.known = dict(self.pods)
-        self.ledger.look(self.daemon_set, self.placements(), HASH, NOW)
-        fresh = ledger_of(self.daemon_set, self.pods.values(), self.placements())
-        assert self.ledger.counts == fresh.counts
-        assert self.ledger.manage() == fresh.manage()
-        assert self.ledger.rolling_update(self.daemon_set) == fresh.rolling_update(self.daemon_set)
-
-    def apply(self, changes: Changes) -> None:
-        for name in changes.delete:
+    def apply(self, actions: DaemonSetActions) -> None:
+        for name in actions.pods_to_delete:
             metadata = {**self.pods[name]["metadata"], "deletionTimestamp": "2026-11-20T11:59:00Z"}
             self.pods[name] = {**self.pods[name], "metadata": metadata}
-        for node in changes.create:
+        for node in actions.nodes_needing_daemon_pods:
             self.add(node, HASH, ready=False)
 
     def live(self) -> None:
@@ -141,12 +123,7 @@ class World:
                                       age=1000 - int(name.removeprefix("pod-")))
 
     def step(self) -> None:
-        self.look()
-        changes = self.ledger.manage()
-        rolling_update = self.ledger.rolling_update(self.daemon_set)
-        self.apply(changes)
-        if not changes.create and not changes.delete:
-            self.apply(rolling_update)
+        self.apply(decide(state_of(self.daemon_set, self.pods.values(), self.placements())))
 
     def is_updated(self) -> bool:
         return all(len(pods) == 1 and labels_of(pods[0])["controller-revision-hash"] == HASH
@@ -164,7 +141,7 @@ def world(seed: int, size: int, strategy: Object) -> World:
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 9), unavailable=st.sampled_from([1, 2, 4, "30%", "100%"]))
 def test_without_surge_no_more_than_max_unavailable_are_ever_missing_and_all_end_up_new(seed, size, unavailable):
     scene = world(seed, size, rolling(unavailable))
-    limit = limits_of(scene.daemon_set, size).max_unavailable
+    limit = updated_desired_node_counts(scene.daemon_set, size)[1]
     for _ in range(40 * size):
         scene.step()
         alive = [one for one in scene.pods.values() if not one["metadata"].get("deletionTimestamp")]
@@ -181,7 +158,7 @@ def test_without_surge_no_more_than_max_unavailable_are_ever_missing_and_all_end
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 9), surge=st.sampled_from([1, 2, 4, "30%", "100%"]))
 def test_with_surge_every_node_always_has_an_available_pod_and_all_end_up_new(seed, size, surge):
     scene = world(seed, size, rolling(0, surge))
-    limit = limits_of(scene.daemon_set, size).max_surge
+    limit = updated_desired_node_counts(scene.daemon_set, size)[0]
     for _ in range(40 * size):
         scene.step()
         assert scene.available() == size

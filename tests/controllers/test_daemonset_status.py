@@ -1,10 +1,10 @@
 from kubepy.controllers.daemonset.placement import HERE, NOWHERE
-from kubepy.controllers.daemonset.status import Counts, new_status
-from tests.controllers.daemonset_objects import OLD_HASH, daemon_set, ledger_of, pod
+from kubepy.controllers.daemonset.status import Counts, count_nodes, new_status
+from tests.controllers.daemonset_objects import OLD_HASH, daemon_set, pod, state_of
 
 
 def counts(pods, placements, **more):
-    return ledger_of(daemon_set(**more), [one for there in pods.values() for one in there], placements).counts
+    return count_nodes(state_of(daemon_set(**more), [one for there in pods.values() for one in there], placements))
 
 
 def test_one_pod_a_node_counts_scheduled_before_unscheduled_then_the_oldest():

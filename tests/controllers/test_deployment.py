@@ -19,9 +19,9 @@ from kubepy.api.objects.deployments import (
     revision_of,
 )
 from kubepy.controllers.deployment import sizes
-from kubepy.controllers.deployment.rolling import old_sizes
+from kubepy.controllers.deployment.rolling import scale_down_old
 from kubepy.controllers.deployment.status import is_timed_out
-from kubepy.controlplane.composition import build_manager
+from kubepy.controlplane import build_manager
 from tests.controllers.deployment_objects import DEPLOYMENTS, REPLICA_SETS, DeploymentLab, deployment
 
 
@@ -64,7 +64,7 @@ def sets(*counted: tuple[int, int]) -> list[Object]:
 
 def shrunk(wanted: Object, new: tuple[int, int], *old: tuple[int, int]) -> list[tuple[str, int]]:
     *others, newest = sets(*old, new)
-    return [(name_of(one), size) for one, size in old_sizes(wanted, newest, others)]
+    return [(name_of(one), size) for one, size in scale_down_old(wanted, newest, others)]
 
 
 TEN = deployment(replicas=10, surge=3, unavailable=2)
@@ -476,7 +476,7 @@ def test_recreate_takes_everything_down_first(lab):
     lab.run()
     assert sizes_by_revision(lab) == {1: 0}
     assert len(lab.pods()) == 1
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     lab.client.delete("pods", name_of(slow), namespace="default", options=DeleteOptions(grace_period_seconds=0))
     lab.run()
@@ -502,7 +502,7 @@ def test_a_replica_set_that_fits_is_adopted_and_one_that_no_longer_does_is_relea
 
 
 def _orphaning() -> Any:
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     return DeleteOptions(propagation_policy="Orphan")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kubepy.api.meta import labels_of, name_of
 from kubepy.api.objects.deployments import HASH_LABEL
 from kubepy.api.objects.pods import is_pod_active, is_pod_ready
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.deployment_objects import (
     DEPLOYMENTS,
     DeploymentLab,

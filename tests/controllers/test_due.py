@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import stateful_set
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubepy.api.meta import Object, annotations_of, labels_of, name_of
-from kubepy.controllers.endpoints.slices import MAX_ENDPOINTS, plan
-from kubepy.controllers.endpoints.subsets import MAX_CAPACITY, subsets_of, truncated
+from kubepy.controllers.endpoint import MAX_CAPACITY, subsets_of, truncated
+from kubepy.controllers.endpointslice import MAX_ENDPOINTS, plan_slices
 from tests.controllers.conftest import NOW, Lab
 
 SLICES = "endpointslices.discovery.k8s.io"
@@ -240,7 +240,7 @@ def test_after_any_changes_each_pod_is_in_one_slice_none_is_overfull_and_nothing
     made = 0
     for step in steps:
         pods = [running(number, ready=ready) for number, ready in sorted(step.items())]
-        wanted = plan(WEB, pods, list(slices.values()), lambda name: {"metadata": {"name": name}})
+        wanted = plan_slices(WEB, pods, list(slices.values()), lambda name: {"metadata": {"name": name}})
         for one in wanted.create:
             made += 1
             slices[f"web-{made}"] = stored(made, one)
@@ -253,7 +253,7 @@ def test_after_any_changes_each_pod_is_in_one_slice_none_is_overfull_and_nothing
         assert dict(found) == step
         assert slices
         assert all(len(one["endpoints"]) <= MAX_ENDPOINTS for one in slices.values())
-        assert plan(WEB, pods, list(slices.values()), lambda name: {"metadata": {"name": name}}) == ([], [], [])
+        assert plan_slices(WEB, pods, list(slices.values()), lambda name: {"metadata": {"name": name}}) == ([], [], [])
 
 
 def test_more_addresses_than_an_endpoints_object_holds_are_cut_and_ready_ones_come_first() -> None:

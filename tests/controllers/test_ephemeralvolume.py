@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubepy.api.meta import Object, annotations_of, controller_of, labels_of, uid_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.conftest import Lab
 from tests.controllers.statefulset_objects import storage_class
 from tests.controllers.volume_objects import CLAIMS, claim, claims, make, pod, said

@@ -1,5 +1,5 @@
 from kubepy.api.meta import FOREGROUND, Object, name_of, owner_references, uid_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.conftest import Lab
 
 RESOURCE = "configmaps"
@@ -133,7 +133,7 @@ def test_dependents_stay_while_their_owners_file_cannot_be_read(lab):
     lab.forget_index()
     summary = lab.settle()
     assert lab.names(RESOURCE, "default") == ["worker"]
-    assert any("has merge conflict markers" in failure.why for failure in summary.failures)
+    assert any("has merge conflict markers" in failure.error for failure in summary.failures)
     file.write_text(text)
     lab.settle()
     assert lab.names(RESOURCE, "default") == ["boss", "worker"]

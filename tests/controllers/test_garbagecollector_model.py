@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kubepy.api.meta import FOREGROUND, ORPHAN, Object, name_of, owner_references, uid_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.conftest import Lab
 from tests.controllers.watched_lab import if_there
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kubepy.api.meta import Object, annotations_of, labels_of, name_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.job.indexes import format_indexes, parse_indexes
 from kubepy.controllers.job.pods import FINALIZER
 from tests.controllers.conftest import Lab

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kubepy.api.meta import Object, name_of
+from kubepy.controlplane import NAMES, build_manager, new_reconcilers, settled_checkpoint
 from kubepy.controlplane.checkpoint import Checkpoint, CheckpointStore, Pending, dump, parse
-from kubepy.controlplane.composition import NAMES, build_manager, new_reconcilers, settled_checkpoint
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import EVERY_RESOURCE, Context, Handler, Informers, Key, WatchEvent
 from tests.controllers.conftest import Lab
@@ -143,7 +143,7 @@ def test_an_error_is_told_and_tried_again_and_does_not_keep_others_waiting(lab):
     toy.copier.before_sync = fail_on_a
     summary = toy.manager.run_until_settled()
     assert copies(lab) == ["copy-of-b"]
-    assert [(one.reconciler, one.key.name, one.why) for one in summary.failures] == [
+    assert [(one.reconciler, one.key.name, one.error) for one in summary.failures] == [
         ("copier", "a", "ValueError: no luck")]
     assert [(due.key.name, (due.time - lab.now).total_seconds()) for due in summary.due] == [("a", 0.005)]
     lab.pass_time(1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubepy.api.meta import Object, annotations_of, labels_of, name_of
-from kubepy.controllers.endpoints.mirror import plan_mirror
+from kubepy.controllers.endpointslicemirroring import plan_mirror
 from tests.controllers.conftest import Lab
 
 SLICES = "endpointslices.discovery.k8s.io"

@@ -228,6 +228,6 @@ def _check(lab: Lab, at_first: tuple[list[str], list[str]], *, is_settled: bool)
 
 
 def _at_once():
-    from kubepy.apiserver.client import DeleteOptions
+    from kubepy.apiserver.request import DeleteOptions
 
     return DeleteOptions(grace_period_seconds=0)

@@ -17,8 +17,7 @@ import pytest
 from kubepy.api.clock import format_time, parse_time
 from kubepy.apiserver.cluster import Cluster
 from kubepy.cli.main import main
-from kubepy.controlplane import manager
-from kubepy.controlplane.composition import build_manager
+from kubepy.controlplane import build_manager, manager
 from kubepy.storage.yaml import dump
 
 START = parse_time("2026-11-20T10:00:00Z")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from kubepy.api.clock import format_time, parse_time
 from kubepy.api.errors import Forbidden
 from kubepy.api.meta import Object, name_of, uid_of
-from kubepy.controllers.ref_manager import decide
-from kubepy.controllers.replicaset.scale_down import DELETION_COST, pods_to_delete
+from kubepy.controllers.ref_manager import claim_decision
+from kubepy.controllers.replicaset import DELETION_COST, pods_to_delete
 from tests.controllers.conftest import Lab
 
 NOW = parse_time("2026-11-20T10:00:00Z")
@@ -145,7 +145,7 @@ def test_what_becomes_of_an_object_that_may_be_owned(owner: Object, controller: 
                                                      decision: str):
     references = [{"uid": controller, "controller": True}] if controller else []
     obj = {"metadata": {"ownerReferences": references, **(GOING if going else {})}}
-    assert decide({"metadata": {**OWNER["metadata"], **owner}}, obj, matches) == decision
+    assert claim_decision({"metadata": {**OWNER["metadata"], **owner}}, obj, matches) == decision
 
 
 # --- the controller

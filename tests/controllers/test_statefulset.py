@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, uid_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.statefulset_objects import (
     CLAIMS,
     REVISIONS,

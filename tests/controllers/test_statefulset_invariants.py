@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kubepy.api.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, uid_of
 from kubepy.api.objects.pods import is_pod_available, is_pod_ready, is_pod_terminal, phase_of
 from kubepy.api.objects.volumes import uses_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import DeleteOptions
 from tests.controllers.statefulset_objects import (
     CLAIMS,
     REVISIONS,

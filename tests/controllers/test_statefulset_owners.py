@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubepy.api.meta import Object
-from kubepy.controllers.statefulset.claims import has_unexpected_controller, is_owner_up_to_date, with_owner
+from kubepy.controllers.statefulset.claims import has_unexpected_controller, is_claim_owner_up_to_date, with_claim_owner
 
 SET: Object = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "uid": "set"}, "spec": {}}
 POD: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-1", "uid": "pod"}, "spec": {}}
@@ -43,28 +43,28 @@ def claim(*references: Object) -> Object:
 def test_a_claim_has_the_owner_of_the_policy(deleted: str, scaled: str, in_range: bool, wanted: Object | None,
                                              before: tuple[Object, ...], beside: tuple[Object, ...]) -> None:
     set_, after = with_policy(deleted, scaled), (() if wanted is None else (wanted,))
-    assert is_owner_up_to_date(claim(*beside, *before), set_, POD, in_range) == (before == after)
-    assert with_owner(claim(*beside, *before), set_, POD, in_range) == claim(*beside, *after)
+    assert is_claim_owner_up_to_date(claim(*beside, *before), set_, POD, in_range) == (before == after)
+    assert with_claim_owner(claim(*beside, *before), set_, POD, in_range) == claim(*beside, *after)
 
 
 def test_an_owner_that_is_no_controller_is_made_one() -> None:
     found, set_ = claim(reference(SET, controller=False)), with_policy("Delete", "Retain")
-    assert not is_owner_up_to_date(found, set_, POD, True)
-    assert with_owner(found, set_, POD, True) == claim(OF_SET)
+    assert not is_claim_owner_up_to_date(found, set_, POD, True)
+    assert with_claim_owner(found, set_, POD, True) == claim(OF_SET)
 
 
 @pytest.mark.parametrize("stale", [OF_OLD_SET, OF_OLD_POD], ids=["set", "pod"])
 def test_a_claim_of_an_earlier_set_or_pod_is_not_touched(stale: Object) -> None:
     for found in (claim(stale), claim(stale, OF_SET), claim(stale, OF_POD)):
-        assert is_owner_up_to_date(found, with_policy("Delete", "Delete"), POD, True)
+        assert is_claim_owner_up_to_date(found, with_policy("Delete", "Delete"), POD, True)
 
 
 def test_a_claim_that_another_controls_gets_no_owner_and_loses_ours() -> None:
     set_ = with_policy("Delete", "Retain")
     assert has_unexpected_controller(claim(OF_OTHER), set_, POD)
-    assert is_owner_up_to_date(claim(OF_OTHER), set_, POD, True)
-    assert not is_owner_up_to_date(claim(OF_OTHER, OF_SET), set_, POD, True)
-    assert with_owner(claim(OF_OTHER, OF_SET), set_, POD, True) == claim(OF_OTHER)
+    assert is_claim_owner_up_to_date(claim(OF_OTHER), set_, POD, True)
+    assert not is_claim_owner_up_to_date(claim(OF_OTHER, OF_SET), set_, POD, True)
+    assert with_claim_owner(claim(OF_OTHER, OF_SET), set_, POD, True) == claim(OF_OTHER)
 
 
 def test_who_else_controls_a_claim_is_nothing_to_a_policy_that_retains() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.apiserver.client import DeleteOptions
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import DeleteOptions
 from kubepy.controllers.volumeprotection import PVCProtectionController
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import Context, Informers

@@ -10,8 +10,8 @@ from typing import Any
 
 from kubepy.api.errors import NotFound
 from kubepy.apiserver.client import Client
+from kubepy.controlplane import CHECKPOINT
 from kubepy.controlplane.checkpoint import CheckpointStore
-from kubepy.controlplane.composition import CHECKPOINT
 from kubepy.controlplane.manager import Manager
 from kubepy.runtime.reconcile import Context, Handler, Informers, Key, Reconciler
 from kubepy.runtime.workqueue import WorkQueue

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kubepy.api.objects.nodes import is_node_ready
-from kubepy.apiserver.client import MERGE_PATCH
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import MERGE_PATCH, Patch
 from kubepy.controlplane.manager import Manager
 from kubepy.kubelet import Kubelet
 from kubepy.runtime.reconcile import Context, Informers
@@ -48,7 +48,7 @@ class Run:
 
     def annotate(self, resource: str, name: str, key: str, value: str | None, namespace: str = "") -> None:
         patch = {"metadata": {"annotations": {key: value}}}
-        self.client.patch(resource, name, patch, MERGE_PATCH, namespace=namespace)
+        self.client.patch(resource, name, Patch(MERGE_PATCH, patch), namespace=namespace)
 
     def close(self) -> None:
         assert self.cluster.store.check() == []
@@ -157,7 +157,7 @@ def test_less_capacity_does_not_drive_out_what_runs(run: Run) -> None:
     run.node("a")
     run.pod("there", "a", asking("3"))
     run.settle()
-    run.client.patch("nodes", "a", {"status": {"allocatable": {"cpu": "2"}}}, MERGE_PATCH, subresource="status")
+    run.client.patch("nodes", "a", Patch(MERGE_PATCH, {"status": {"allocatable": {"cpu": "2"}}}), subresource="status")
     run.pod("new", "a", asking("1"))
     run.settle()
     assert run.phases() == {"new": "Failed", "there": "Running"}
@@ -181,9 +181,9 @@ def test_the_present_spec_is_acknowledged(run: Run) -> None:
     run.pod("p", "a")
     run.settle()
     tolerations = [{"operator": "Exists"}]
-    run.client.patch("pods", "p", {"spec": {"tolerations": [
-        *run.client.get("pods", "p", namespace="default")["spec"]["tolerations"], *tolerations]}}, MERGE_PATCH,
-        namespace="default")  # fmt: skip
+    run.client.patch("pods", "p", Patch(MERGE_PATCH, {"spec": {"tolerations": [
+        *run.client.get("pods", "p", namespace="default")["spec"]["tolerations"], *tolerations]}}),
+                     namespace="default")  # fmt: skip
     run.settle()
     found = run.client.get("pods", "p", namespace="default")
     assert (found["metadata"]["generation"], found["status"]["observedGeneration"]) == (2, 2)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kubepy.kubelet.nodes import PodAddresses, register
-from kubepy.runtime.reconcile import Key
+from kubepy.runtime.reconcile import Informers, Key, WatchEvent
 from tests.kubelet.objects import NOW, check_golden, new_node
 
 
@@ -34,16 +36,19 @@ def test_a_ready_node_and_one_annotated_not_ready_are_left_as_they_are() -> None
 
 
 def test_pod_addresses_are_distinct_and_come_free_again() -> None:
-    addresses = PodAddresses()
+    informers = Informers()
+    addresses = PodAddresses(informers)
     keys = [Key("pods", "default", f"p{number}") for number in range(300)]
     given = []
     for key in keys:
         given.append(addresses.next())
-        addresses.observe(key, {"status": {"podIP": given[-1]}})
+        informers.observe(WatchEvent(key, None, pod_at(given[-1])))
     assert given[:2] + given[-1:] == ["10.244.0.1", "10.244.0.2", "10.244.1.44"]
     assert len(set(given)) == 300
-    addresses.observe(keys[0], None)
-    restarted = PodAddresses()
-    for key, address in zip(keys[1:], given[1:], strict=True):
-        restarted.observe(key, {"status": {"podIP": address}})
+    informers.observe(WatchEvent(keys[0], pod_at(given[0]), None))
+    restarted = PodAddresses(informers)
     assert [restarted.next(), restarted.next()] == ["10.244.0.1", "10.244.1.45"]
+
+
+def pod_at(address: str) -> dict[str, Any]:
+    return {"metadata": {}, "spec": {}, "status": {"podIP": address}}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kubepy.apiserver.client import MERGE_PATCH, DeleteOptions
 from kubepy.apiserver.cluster import Cluster
+from kubepy.apiserver.request import MERGE_PATCH, DeleteOptions, Patch
 from kubepy.controlplane.checkpoint import CheckpointStore
 from kubepy.controlplane.manager import Manager
 from kubepy.kubelet import Kubelet
@@ -49,7 +49,7 @@ class Run:
         self.change_node(name, {"spec": made["spec"] | {"taints": made["spec"].get("taints")}})
 
     def change_node(self, name: str, patch: dict[str, Any]) -> None:
-        self.client.patch("nodes", name, patch, MERGE_PATCH)
+        self.client.patch("nodes", name, Patch(MERGE_PATCH, patch))
 
     def add_pod(self, name: str, **rest: Any) -> None:
         made = pod(name, **rest)
@@ -129,7 +129,7 @@ def test_pods_of_other_schedulers_and_gated_pods_are_left_alone(run: Run) -> Non
     run.add_pod("gated", schedulingGates=[{"name": "example.org/wait"}])
     run.settle()
     assert run.placed() == {"gated": "", "other": ""}
-    run.client.patch("pods", "gated", {"spec": {"schedulingGates": []}}, MERGE_PATCH, namespace="default")
+    run.client.patch("pods", "gated", Patch(MERGE_PATCH, {"spec": {"schedulingGates": []}}), namespace="default")
     run.settle()
     assert run.placed() == {"gated": "a", "other": ""}
 
@@ -199,7 +199,8 @@ def test_a_pod_waits_on_its_promised_node_while_the_victim_will_not_go(run: Run)
     })  # fmt: skip
     run.add_node("a", cpu="1")
     run.add_pod("low", requests={"cpu": "1"})
-    run.client.patch("pods", "low", {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}, MERGE_PATCH,
+    run.client.patch("pods", "low",
+                     Patch(MERGE_PATCH, {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}),
                      namespace="default")  # fmt: skip
     run.settle()
     run.add_pod("urgent", requests={"cpu": "1"}, priorityClassName="gold")
@@ -212,7 +213,7 @@ def test_a_pod_waits_on_its_promised_node_while_the_victim_will_not_go(run: Run)
     assert (target["reason"], target["message"]) == (
         "PreemptionByScheduler", "default-scheduler: preempting to accommodate a higher priority pod")  # fmt: skip
     run.add_pod("next", requests={"cpu": "1"})
-    run.client.patch("pods", "low", {"metadata": {"annotations": None}}, MERGE_PATCH, namespace="default")
+    run.client.patch("pods", "low", Patch(MERGE_PATCH, {"metadata": {"annotations": None}}), namespace="default")
     run.settle()
     assert run.placed() == {"next": "", "urgent": "a"}
 
@@ -247,7 +248,8 @@ def test_what_happened_to_a_pod_while_nobody_looked_can_help_a_pod_that_waits(ru
     run.settle()
     assert run.placed()["second"] == ""
     run.restart()
-    run.client.patch("pods", "first", {"metadata": {"labels": {"app": "other"}}}, MERGE_PATCH, namespace="default")
+    run.client.patch("pods", "first", Patch(MERGE_PATCH, {"metadata": {"labels": {"app": "other"}}}),
+                     namespace="default")
     run.settle()
     assert run.placed()["second"] == "a"
 
@@ -259,7 +261,7 @@ def test_a_pod_that_ended_while_nobody_looked_leaves_its_room(run: Run) -> None:
     run.add_pod("second", requests={"cpu": "1"})
     run.settle()
     run.restart()
-    run.client.patch("pods", "first", {"status": {"phase": "Succeeded"}}, MERGE_PATCH, namespace="default",
+    run.client.patch("pods", "first", Patch(MERGE_PATCH, {"status": {"phase": "Succeeded"}}), namespace="default",
                      subresource="status")  # fmt: skip
     run.settle()
     assert run.placed()["second"] == "a"
@@ -289,7 +291,7 @@ def test_a_namespace_that_becomes_one_that_is_meant_lets_a_pod_follow(run: Run) 
     run.add_pod("follower", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
     run.settle()
     assert run.placed()["follower"] == ""
-    run.client.patch("namespaces", "shop", {"metadata": {"labels": {"team": "x"}}}, MERGE_PATCH)
+    run.client.patch("namespaces", "shop", Patch(MERGE_PATCH, {"metadata": {"labels": {"team": "x"}}}))
     run.settle()
     assert run.placed()["follower"] == "a"
 
@@ -336,7 +338,7 @@ def test_a_pod_that_begins_to_go_no_longer_counts_for_the_spread(run: Run) -> No
     run.settle()
     assert run.placed()["second"] == ""
     stuck = {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}
-    run.client.patch("pods", "first", stuck, MERGE_PATCH, namespace="default")
+    run.client.patch("pods", "first", Patch(MERGE_PATCH, stuck), namespace="default")
     run.delete("first")
     run.settle()
     assert run.placed() == {"first": "a", "second": "a"}
@@ -359,7 +361,7 @@ def hold_node(run: Run) -> None:
     run.add_node("a", cpu="1")
     run.add_pod("low", requests={"cpu": "1"})
     stuck = {"metadata": {"annotations": {"kubepy.dev/termination": "stuck"}}}
-    run.client.patch("pods", "low", stuck, MERGE_PATCH, namespace="default")
+    run.client.patch("pods", "low", Patch(MERGE_PATCH, stuck), namespace="default")
     run.settle()
     run.add_pod("middling", requests={"cpu": "1"}, priorityClassName="silver")
     run.settle()

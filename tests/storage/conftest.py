@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage import Key, Store
+from kubepy.storage import Key
+from kubepy.storage.folder.store import FolderStore
 
 Object = dict[str, Any]
 
@@ -30,7 +31,7 @@ def names(objects: list[Object]) -> list[str]:
     return [obj["metadata"]["name"] for obj in objects]
 
 
-def create(store: Store, *objects: Object, resource: str = "configmaps") -> None:
+def create(store: FolderStore, *objects: Object, resource: str = "configmaps") -> None:
     with store.transaction() as transaction:
         for obj in objects:
             metadata = obj["metadata"]
@@ -45,21 +46,21 @@ def file_of(folder: Path, name: str, namespace: str = "default", resource: str =
 def folder(tmp_path: Path) -> Iterator[Path]:
     """A cluster's folder, sound at the end."""
     state = tmp_path / "state"
-    Store.initialize(state, {})
+    FolderStore.initialize(state, {})
     yield state
     if state.exists():
-        store = Store(state, volatile={"events": 3600.0})
+        store = FolderStore(state, volatile={"events": 3600.0})
         assert store.check() == []
         store.close()
 
 
 @pytest.fixture
-def open_store(folder: Path) -> Iterator[Callable[..., Store]]:
+def open_store(folder: Path) -> Iterator[Callable[..., FolderStore]]:
     """Opens stores on the folder, and closes them at the end."""
-    opened: list[Store] = []
+    opened: list[FolderStore] = []
 
-    def open_one(**options: Any) -> Store:
-        store = Store(folder, **{"volatile": {"events": 3600.0}, **options})
+    def open_one(**options: Any) -> FolderStore:
+        store = FolderStore(folder, **{"volatile": {"events": 3600.0}, **options})
         opened.append(store)
         return store
 
@@ -69,5 +70,5 @@ def open_store(folder: Path) -> Iterator[Callable[..., Store]]:
 
 
 @pytest.fixture
-def store(open_store: Callable[..., Store]) -> Store:
+def store(open_store: Callable[..., FolderStore]) -> FolderStore:
     return open_store()

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.storage import FolderError, Store
+from kubepy.storage import FolderError
 from kubepy.storage.folder.files import MAX_SIZE
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key
@@ -28,14 +29,14 @@ MERGED = WRITTEN.replace("{name: paint}", "{name: paint, namespace: default}")
 
 
 def update(folder: Path, value: str) -> None:
-    store = Store(folder)
+    store = FolderStore(folder)
     with store.transaction() as transaction:
         transaction.update(key("paint"), config_map("paint", value))
     store.close()
 
 
 @pytest.fixture
-def paint(folder: Path, store: Store) -> Path:
+def paint(folder: Path, store: FolderStore) -> Path:
     """A file that was written by hand, and taken in."""
     path = file_of(folder, "paint")
     path.parent.mkdir(parents=True)
@@ -44,7 +45,7 @@ def paint(folder: Path, store: Store) -> Path:
     return path
 
 
-def test_edited_file_keeps_its_form_for_ever(paint: Path, folder: Path) -> None:
+def test_edited_file_written_again_keeps_its_form(paint: Path, folder: Path) -> None:
     for value in ("2", "3"):
         update(folder, value)
         assert paint.read_text() == MERGED.replace("'1'", f"'{value}'")
@@ -55,7 +56,7 @@ def test_edited_file_keeps_its_form_when_the_writer_is_killed(
         paint: Path, folder: Path, tmp_path: Path, after: int) -> None:
     update(folder, "0")
     run_killed(after, lambda: update(folder, "2"))
-    store = Store(folder)
+    store = FolderStore(folder)
     create(store, config_map("next"))  # the next holder of the lock finishes what was left
     obj = store.get(key("paint"))
     assert obj is not None
@@ -63,8 +64,8 @@ def test_edited_file_keeps_its_form_when_the_writer_is_killed(
     store.close()
 
 
-def test_canonical_file_is_known_as_such_again_after_a_rebuild(
-        folder: Path, open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_canonical_file_after_a_rebuild_is_canonical(
+        folder: Path, open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch) -> None:
     first = open_store()
     create(first, config_map("paint"))
     first.close()
@@ -77,21 +78,21 @@ def test_canonical_file_is_known_as_such_again_after_a_rebuild(
         assert connection.execute("SELECT canonical FROM objects").fetchall() == [(1,)]
 
 
-def test_touched_file_stays_canonical(folder: Path, store: Store) -> None:
+def test_touched_file_stays_canonical(folder: Path, store: FolderStore) -> None:
     create(store, config_map("paint"))
     file_of(folder, "paint").touch()
     update(folder, "2")
     assert file_of(folder, "paint").read_text() == dump(config_map("paint", "2"))
 
 
-def test_object_made_again_begins_in_canonical_form(paint: Path, folder: Path, store: Store) -> None:
+def test_object_created_again_is_written_in_canonical_form(paint: Path, folder: Path, store: FolderStore) -> None:
     with store.transaction() as transaction:
         transaction.delete(key("paint"))
     create(store, config_map("paint"))
     assert paint.read_text() == dump(config_map("paint"))
 
 
-def test_edited_file_that_would_grow_too_large_is_refused(paint: Path, folder: Path, store: Store) -> None:
+def test_edited_file_that_would_grow_too_large_is_refused(paint: Path, folder: Path, store: FolderStore) -> None:
     comment = f"# {'x' * (MAX_SIZE - 1000)}\n"
     paint.write_text(comment + WRITTEN)
     with pytest.raises(FolderError, match="would be larger than 3 MiB"):

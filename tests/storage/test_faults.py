@@ -13,9 +13,9 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage import Store
 from kubepy.storage.folder import commit_files, index
 from kubepy.storage.folder.locks import Lock
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from ..torture.deaths import KILLED, run_killed
@@ -48,14 +48,14 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def prepare(folder: Path) -> None:
-    store = Store(folder)
+    store = FolderStore(folder)
     create(store, *(config_map(name) for name in ("kept", "changed", "deleted")), config_map("lone", namespace="gone"))
     create(store, config_map("managed", managedFields=APPLIED))
     store.close()
 
 
 def commit(folder: Path) -> None:
-    store = Store(folder)
+    store = FolderStore(folder)
     with store.transaction() as transaction:
         transaction.update(key("changed"), config_map("changed", "2"))
         transaction.delete(key("deleted"))
@@ -67,7 +67,7 @@ def commit(folder: Path) -> None:
     store.close()
 
 
-def state(store: Store) -> list[tuple[str, str, str]]:
+def state(store: FolderStore) -> list[tuple[str, str, str]]:
     objects = store.list("configmaps").objects
     return [(obj["metadata"]["namespace"], obj["metadata"]["name"], obj["data"]["a"]) for obj in objects]
 
@@ -91,10 +91,10 @@ AFTER = [
 def sound_after(folder: Path, acknowledged: bool) -> list[tuple[str, str, str]]:
     """All or nothing, to a reader that cannot finish the work and to everyone else; returns which."""
     with locked_by_another(folder):
-        reader = Store(folder)
+        reader = FolderStore(folder)
         seen = state(reader)
         reader.close()
-    store = Store(folder)
+    store = FolderStore(folder)
     assert state(store) == seen
     assert seen in (BEFORE, AFTER)
     assert seen == AFTER or not acknowledged
@@ -110,7 +110,7 @@ def rebuilt_as(folder: Path, seen: list[tuple[str, str, str]]) -> None:
     """The files alone hold the same."""
     copy = folder.parent / "copy"
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".kubepy"))
-    store = Store(copy)
+    store = FolderStore(copy)
     assert state(store) == seen
     assert store.check() == []
     new = store.get(key("new"))
@@ -135,7 +135,7 @@ def each_death(
 ) -> Iterator[tuple[Path, bool]]:
     """The folder after a death at every point of the work, and whether the work was acknowledged before."""
     origin = tmp_path / "origin"
-    Store.initialize(origin, {})
+    FolderStore.initialize(origin, {})
     start(origin)
     for point in range(1000):
         folder = tmp_path / f"state{point}"
@@ -153,13 +153,13 @@ def each_death(
 
 def warm(folder: Path) -> None:
     """A copy has other inodes: let the index learn them."""
-    store = Store(folder)
+    store = FolderStore(folder)
     store.list("configmaps")
     store.close()
 
 
 @pytest.mark.usefixtures("unsynced")
-def test_a_commit_is_all_or_nothing_wherever_its_process_dies(tmp_path: Path) -> None:
+def test_commit_whose_process_dies_is_all_or_nothing(tmp_path: Path) -> None:
     seen = [sound_after(folder, acknowledged) for folder, acknowledged in each_death(tmp_path, prepare, commit)]
     assert seen[0] == BEFORE
     assert seen[-1] == AFTER
@@ -183,16 +183,16 @@ def die_after_recording(folder: Path) -> None:
 
 
 def finish(folder: Path) -> None:
-    store = Store(folder)
+    store = FolderStore(folder)
     store.list("configmaps")
     store.close()
 
 
 @pytest.mark.usefixtures("unsynced")
-def test_finishing_what_was_left_may_die_anywhere_too(tmp_path: Path) -> None:
+def test_recovery_that_dies_is_finished_by_the_next(tmp_path: Path) -> None:
     for point in range(1000):
         folder = tmp_path / f"state{point}"
-        Store.initialize(folder, {})
+        FolderStore.initialize(folder, {})
         die_after_recording(folder)
         death = run_killed(point, lambda folder=folder: finish(folder))
         assert not death.error
@@ -204,11 +204,11 @@ def test_finishing_what_was_left_may_die_anywhere_too(tmp_path: Path) -> None:
     raise AssertionError("the work has no end")
 
 
-def test_an_edit_of_a_file_that_a_dead_process_was_to_replace_wins(folder: Path) -> None:
+def test_edit_of_a_pending_file_wins_over_the_dead_commit(folder: Path) -> None:
     die_after_recording(folder)
     file_of(folder, "changed").write_text(dump(config_map("changed", "theirs")))
     file_of(folder, "deleted").write_text(dump(config_map("deleted", "theirs")))
-    store = Store(folder)
+    store = FolderStore(folder)
     finished = {(namespace, name): value for namespace, name, value in state(store)}
     assert finished["default", "changed"] == "theirs"
     assert finished["default", "deleted"] == "theirs"
@@ -220,7 +220,7 @@ def test_an_edit_of_a_file_that_a_dead_process_was_to_replace_wins(folder: Path)
     store.close()
 
 
-def test_a_file_that_cannot_be_written_undoes_the_whole_transaction(folder: Path) -> None:
+def test_unwritable_file_undoes_the_whole_transaction(folder: Path) -> None:
     prepare(folder)
     real, calls = os.write, []
 
@@ -234,7 +234,7 @@ def test_a_file_that_cannot_be_written_undoes_the_whole_transaction(folder: Path
 
     with mock.patch.object(os, "write", full), pytest.raises(FolderError, match="No space left on device"):
         commit(folder)
-    store = Store(folder)
+    store = FolderStore(folder)
     assert state(store) == BEFORE
     assert store.check() == []
     assert not (folder / "namespaces/fresh").exists()
@@ -287,35 +287,35 @@ LOSSES: dict[str, Callable[[PowerCut], object]] = {
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
-def test_what_was_acknowledged_is_there_after_a_power_loss(power: PowerCut, loss: Callable[[PowerCut], object]) -> None:
+def test_acknowledged_commit_survives_a_power_cut(power: PowerCut, loss: Callable[[PowerCut], object]) -> None:
     loss(power)
     power.boot("second")
     assert sound_after(power.folder, True) == AFTER
-    store = Store(power.folder)
+    store = FolderStore(power.folder)
     assert store.changes(11) == []
     store.close()
 
 
-def test_what_was_lost_after_the_second_start_is_a_deletion(power: PowerCut) -> None:
+def test_file_missing_after_the_second_start_is_a_deletion(power: PowerCut) -> None:
     power.boot("second")
     finish(power.folder)
     file_of(power.folder, "new").unlink()
     power.boot("third")
-    store = Store(power.folder)
+    store = FolderStore(power.folder)
     assert ("default", "new", "1") not in state(store)
     store.close()
 
 
-def test_an_edit_from_outside_before_the_next_start_stays(power: PowerCut) -> None:
+def test_edit_before_the_next_start_stays(power: PowerCut) -> None:
     file_of(power.folder, "changed").write_text(dump(config_map("changed", "theirs")))
     file_of(power.folder, "deleted").write_text(dump(config_map("deleted", "theirs")))
     power.boot("second")
-    store = Store(power.folder)
+    store = FolderStore(power.folder)
     assert {("default", "changed", "theirs"), ("default", "deleted", "theirs")} < set(state(store))
     store.close()
 
 
-def test_a_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "boot_id", lambda: None)
     prepare(folder)
     synced: list[int] = []
@@ -323,12 +323,12 @@ def test_a_system_without_boot_ids_syncs_every_file(folder: Path, monkeypatch: p
     monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), real(descriptor))[1])
     commit(folder)
     assert len(synced) >= 5
-    store = Store(folder)
+    store = FolderStore(folder)
     assert state(store) == AFTER
     store.close()
 
 
-def test_tombstones_do_not_pile_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tombstones_beyond_the_limit_are_dropped(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(commit_files, "MAX_TOMBSTONES", 2)
     create(store, *(config_map(f"n{number}") for number in range(6)))

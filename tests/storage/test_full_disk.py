@@ -15,9 +15,10 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage import FolderError, Store
+from kubepy.storage import FolderError
 from kubepy.storage.folder import locks
 from kubepy.storage.folder.commit_files import DONE_NEVERTHELESS
+from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, key
 from .test_faults import AFTER, BEFORE, commit, prepare, state, warm
@@ -89,9 +90,9 @@ def copy_of(origin: Path, folder: Path) -> Path:
     return folder
 
 
-def test_a_commit_happens_whole_or_not_at_all_wherever_the_disk_fills_up(tmp_path: Path) -> None:
+def test_commit_on_a_full_disk_is_all_or_nothing(tmp_path: Path) -> None:
     origin = tmp_path / "origin"
-    Store.initialize(origin, {})
+    FolderStore.initialize(origin, {})
     prepare(origin)
     outcomes: list[str] = []
     for room in range(200):
@@ -114,14 +115,14 @@ def outcome_of(folder: Path, disk: Disk) -> str:
             commit(folder)
         except FolderError as raised:
             error = str(raised)
-        reader = Store(folder)  # the disk is still full
+        reader = FolderStore(folder)  # the disk is still full
         seen = state(reader)
         reader.close()
     assert error is None or FULL in error or "disk is full" in error
     happened = seen == AFTER
     assert seen in (BEFORE, AFTER)
     assert happened == (error is None or DONE_NEVERTHELESS in error), error
-    store = Store(folder)
+    store = FolderStore(folder)
     assert state(store) == seen
     assert (store.meta("done") == "yes") == happened
     with store.transaction() as transaction:
@@ -131,22 +132,22 @@ def outcome_of(folder: Path, disk: Disk) -> str:
     return "nothing" if not happened else "all" if error is None else "all, with an error"
 
 
-def test_finishing_a_commit_on_a_disk_that_is_still_full_leaves_nothing_half_done(tmp_path: Path) -> None:
+def test_recovery_on_a_full_disk_leaves_nothing_half_done(tmp_path: Path) -> None:
     """Recovery fails at every point, again and again, until there is room."""
     folder = tmp_path / "state"
-    Store.initialize(folder, {})
+    FolderStore.initialize(folder, {})
     prepare(folder)
     with pytest.raises(FolderError, match=DONE_NEVERTHELESS), full_at_replace():
         commit(folder)
     for room in range(200):
         disk = Disk(room)
         with disk.in_use():
-            store = Store(folder)
+            store = FolderStore(folder)
             assert state(store) == AFTER
             store.close()
         if disk.left >= 0:
             break
-    store = Store(folder)
+    store = FolderStore(folder)
     assert state(store) == AFTER
     assert store.check() == []
     store.close()

@@ -25,17 +25,17 @@ from kubepy.storage.folder.paths import decode, encode, is_cut, path_of
         (Key("roles", "default", ".git"), "namespaces/default/roles/%2Egit.yaml"),
     ],
 )
-def test_a_key_has_one_path(key: Key, path: str) -> None:
+def test_key_has_exactly_one_path(key: Key, path: str) -> None:
     assert path_of(key) == path
 
 
-def test_an_empty_name_has_no_path() -> None:
+def test_empty_name_has_no_path() -> None:
     with pytest.raises(ValueError, match="empty"):
         encode("")
 
 
 @given(st.text(min_size=1, max_size=60).filter(lambda text: not any("\ud800" <= char <= "\udfff" for char in text)))
-def test_a_name_comes_back_from_its_component(name: str) -> None:
+def test_name_encoded_and_decoded_is_the_same(name: str) -> None:
     component = encode(name)
     assert decode(component) == name or is_cut(component)
     assert component.isascii()
@@ -48,7 +48,7 @@ def test_names_that_differ_in_case_differ_in_every_file_system() -> None:
     assert encode("a").lower() != encode("A").lower()
 
 
-def test_the_longest_name_fits_into_a_file_name_and_stays_apart_from_others() -> None:
+def test_longest_names_fit_into_file_names_and_differ() -> None:
     first, second = "a" * 253, "a" * 252 + "b"
     assert len(encode(first) + ".yaml") <= 255
     assert encode(first) != encode(second)
@@ -57,5 +57,5 @@ def test_the_longest_name_fits_into_a_file_name_and_stays_apart_from_others() ->
 
 
 @pytest.mark.parametrize("component", ["A", "%61", "a%2f", "a:b", "%zz", "con", "%FF", "a\udcff"])
-def test_a_component_that_no_name_has_is_no_name(component: str) -> None:
+def test_component_of_no_name_decodes_to_none(component: str) -> None:
     assert decode(component) is None

@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.storage import FolderError, Key, LockTimeoutError, Store
+from kubepy.storage import FolderError, Key, LockTimeoutError
 from kubepy.storage.folder.locks import Lock
+from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, key, names
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from kubepy.storage import Store
-store = Store(Path(sys.argv[1]))
+from kubepy.storage.folder.store import FolderStore
+store = FolderStore(Path(sys.argv[1]))
 with {lock}:
     print("held", flush=True)
     time.sleep(60)
@@ -49,8 +50,8 @@ def hold_in_another(folder: Path) -> Callable[[str], subprocess.Popen[str]]:
 Hold = Callable[[str], "subprocess.Popen[str]"]
 
 
-def test_a_writer_that_waits_too_long_is_told_who_holds_the_lock(
-    open_store: Callable[..., Store], hold_in_another: Hold
+def test_writer_that_waits_too_long_learns_the_holder(
+    open_store: Callable[..., FolderStore], hold_in_another: Hold
 ) -> None:
     create(open_store(), config_map("a"))
     process = hold_in_another("store.transaction()")
@@ -65,7 +66,7 @@ def test_a_writer_that_waits_too_long_is_told_who_holds_the_lock(
     assert names(store.list("configmaps").objects) == ["a", "b"]
 
 
-def test_a_writer_waits_longer_where_the_lock_goes_from_hand_to_hand(
+def test_writer_waits_longer_while_the_holder_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others, mine = Lock(str(tmp_path / "lock")), Lock(str(tmp_path / "lock"))
@@ -86,7 +87,7 @@ def test_a_writer_waits_longer_where_the_lock_goes_from_hand_to_hand(
     mine.release()
 
 
-def test_a_held_lock_says_who_holds_it_and_dies_with_its_process(store: Store, hold_in_another: Hold) -> None:
+def test_held_lock_names_its_holder_and_dies_with_it(store: FolderStore, hold_in_another: Hold) -> None:
     assert store.holder("manager.lock") is None
     process = hold_in_another('store.hold("manager.lock")')
     assert (store.holder("manager.lock") or "").startswith(f"process {process.pid} (holder.py ")
@@ -105,8 +106,9 @@ def test_a_held_lock_says_who_holds_it_and_dies_with_its_process(store: Store, h
 WORK = """
 import json, sys
 from pathlib import Path
-from kubepy.storage import ConflictError, Key, Store
-store, number = Store(Path(sys.argv[1])), int(sys.argv[2])
+from kubepy.storage import ConflictError, Key
+from kubepy.storage.folder.store import FolderStore
+store, number = FolderStore(Path(sys.argv[1])), int(sys.argv[2])
 counter = Key("configmaps", "default", "counter")
 
 def increment():
@@ -136,7 +138,7 @@ print(json.dumps(conflicts))
 """
 
 
-def test_processes_that_write_at_once_lose_nothing(store: Store, folder: Path) -> None:
+def test_processes_writing_at_once_lose_nothing(store: FolderStore, folder: Path) -> None:
     start = {"kind": "ConfigMap", "metadata": {"name": "counter", "namespace": "default"}, "data": {"n": 0}}
     create(store, start)
     processes = [
@@ -166,7 +168,7 @@ def test_link_in_the_own_folder_is_never_followed(folder: Path, tmp_path: Path, 
     own = folder / ".kubepy"
     (own / name).unlink(missing_ok=True)
     (own / name).symlink_to(victim)
-    store = Store(folder)
+    store = FolderStore(folder)
     assert store.list("configmaps").objects == []
     with pytest.raises(FolderError, match=rf"{name} is a symbolic link"), store.transaction():
         pass

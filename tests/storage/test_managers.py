@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage import Store
+from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key, names
 
@@ -21,17 +21,17 @@ def managers_file(folder: Path, name: str = "a") -> Path:
     return folder / f"namespaces/default/configmaps/.managed/{name}.yaml"
 
 
-def managers(store: Store) -> Any:
+def managers(store: FolderStore) -> Any:
     obj = store.get(key("a"))
     assert obj is not None
     return obj["metadata"].get("managedFields")
 
 
-def clone(folder: Path) -> Store:
+def clone(folder: Path) -> FolderStore:
     copy = folder.parent / "clone"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(".kubepy"))
-    return Store(copy)
+    return FolderStore(copy)
 
 
 BAD = {
@@ -48,8 +48,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD.keys())
-def test_bad_file_of_managers_never_costs_the_object(folder: Path, content: bytes) -> None:
-    store = Store(folder)
+def test_bad_file_of_managers_leaves_the_object_alone(folder: Path, content: bytes) -> None:
+    store = FolderStore(folder)
     create(store, config_map("a", uid="1", managedFields=APPLIED), config_map("b"))
     managers_file(folder).write_bytes(content)
     listed = store.list("configmaps")
@@ -66,7 +66,7 @@ def test_bad_file_of_managers_never_costs_the_object(folder: Path, content: byte
     store.close()
 
 
-def test_changed_file_of_managers_alone_is_an_edit(store: Store, folder: Path) -> None:
+def test_changed_file_of_managers_alone_is_an_edit(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED))
     path = managers_file(folder)
     path.write_text(path.read_text().replace("kubectl", "other"))
@@ -74,7 +74,7 @@ def test_changed_file_of_managers_alone_is_an_edit(store: Store, folder: Path) -
     assert [(change.type, change.key.name) for change in store.changes(1)] == [("MODIFIED", "a")]
 
 
-def test_link_in_place_of_managers_costs_only_them(store: Store, folder: Path) -> None:
+def test_link_in_place_of_managers_loses_only_the_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED))
     managers_file(folder).unlink()
     os.symlink("/etc/passwd", managers_file(folder))
@@ -85,7 +85,7 @@ def test_link_in_place_of_managers_costs_only_them(store: Store, folder: Path) -
     assert managers(clone(folder)) == CHANGED
 
 
-def test_folder_in_place_of_managers_costs_only_them(store: Store, folder: Path) -> None:
+def test_folder_in_place_of_managers_loses_only_the_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED))
     managers_file(folder).unlink()
     managers_file(folder).mkdir()
@@ -105,14 +105,14 @@ def test_folder_in_place_of_managers_costs_only_them(store: Store, folder: Path)
     assert names(store.list("configmaps").objects) == ["b"]
 
 
-def test_removed_object_takes_its_managers_along(store: Store, folder: Path) -> None:
+def test_removed_object_loses_its_file_of_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=APPLIED), config_map("b"))
     file_of(folder, "a").unlink()
     assert names(store.list("configmaps").objects) == ["b"]
     assert not managers_file(folder).parent.exists()
 
 
-def test_managers_without_an_object_are_told_and_removed_by_repair(store: Store, folder: Path) -> None:
+def test_managers_without_an_object_are_reported_and_repaired(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     managers_file(folder, "gone").parent.mkdir()
     managers_file(folder, "gone").write_text("managedFields: []\n")

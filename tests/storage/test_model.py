@@ -11,7 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kubepy.storage import CompactedError, ConflictError, ExistsError, MissingError, Store
+from kubepy.storage import CompactedError, ConflictError, ExistsError, MissingError
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, file_of, key
@@ -25,8 +26,8 @@ class Model(RuleBasedStateMachine):
     def start(self) -> None:
         self.base = Path(tempfile.mkdtemp())
         self.folder = self.base / "state"
-        Store.initialize(self.folder, {})
-        self.store = Store(self.folder)
+        FolderStore.initialize(self.folder, {})
+        self.store = FolderStore(self.folder)
         self.objects: dict[str, str] = {}
         self.watched: dict[str, str] = {}
         self.since = 0
@@ -120,7 +121,7 @@ class Model(RuleBasedStateMachine):
     @rule()
     def open_again(self) -> None:
         self.store.close()
-        self.store = Store(self.folder)
+        self.store = FolderStore(self.folder)
 
     @rule()
     def lose_the_index(self) -> None:

@@ -13,7 +13,8 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage import FolderError, Key, Problem, Store
+from kubepy.storage import FolderError, Key, Problem
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key, names
@@ -79,7 +80,7 @@ def denied(path: Path, *operations: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def store(open_store: Callable[..., Store]) -> Store:
+def store(open_store: Callable[..., FolderStore]) -> FolderStore:
     store = open_store()
     create(store, config_map("a"), config_map("b"), config_map("c", namespace="other"))
     with store.transaction() as transaction:
@@ -87,11 +88,11 @@ def store(open_store: Callable[..., Store]) -> Store:
     return store
 
 
-def all_objects(store: Store) -> list[str]:
+def all_objects(store: FolderStore) -> list[str]:
     return names(store.list("configmaps").objects)
 
 
-def is_held_back(store: Store, problem: Problem) -> None:
+def is_held_back(store: FolderStore, problem: Problem) -> None:
     """The objects in the folder default/configmaps are neither gone nor changed, and cannot be written."""
     revision = store.revision()
     assert store.list("configmaps", "default") == (
@@ -99,7 +100,7 @@ def is_held_back(store: Store, problem: Problem) -> None:
     assert store.changes(4) == []
     assert "configmaps" in store.resources()
     assert problem in store.problems()
-    with pytest.raises(FolderError, match=problem.why):
+    with pytest.raises(FolderError, match=problem.reason):
         store.get(key("a"))
     writes: list[Callable[[Any], object]] = [
         lambda one: one.get(key("a")),
@@ -108,7 +109,7 @@ def is_held_back(store: Store, problem: Problem) -> None:
         lambda one: one.create(key("new"), config_map("new")),
     ]
     for write in writes:
-        with store.transaction() as transaction, pytest.raises(FolderError, match=problem.why):
+        with store.transaction() as transaction, pytest.raises(FolderError, match=problem.reason):
             write(transaction)
     with store.transaction() as transaction:
         assert names(transaction.list("configmaps", "default")) == ["a", "b"]
@@ -118,8 +119,8 @@ def is_held_back(store: Store, problem: Problem) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("put", "why"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_what_is_behind_an_obstacle_is_neither_gone_nor_changed(
-    store: Store, folder: Path, place: str, put: Callable[[Path], None], why: str
+def test_objects_behind_an_obstacle_count_as_they_last_were(
+    store: FolderStore, folder: Path, place: str, put: Callable[[Path], None], why: str
 ) -> None:
     put(folder / place)
     is_held_back(store, Problem(place, 0, why))
@@ -131,13 +132,13 @@ def test_what_is_behind_an_obstacle_is_neither_gone_nor_changed(
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("operations", [(), ("lstat",), ("scandir",)], ids=["000", "444", "111"])
-def test_a_folder_that_cannot_be_read_holds_back_its_own_objects_only(
-    store: Store, folder: Path, place: str, operations: tuple[str, ...]
+def test_unreadable_folder_hides_its_own_objects_only(
+    store: FolderStore, folder: Path, place: str, operations: tuple[str, ...]
 ) -> None:
     with denied(folder / place, *operations):
         snapshot = store.list("configmaps", "default")
         assert names(snapshot.objects) == ["a", "b"]
-        assert [one.why for one in snapshot.problems] == ["cannot be read: Permission denied"] or operations
+        assert [one.reason for one in snapshot.problems] == ["cannot be read: Permission denied"] or operations
         assert store.changes(4) == []
         assert store.get(NODE) is not None
         with store.transaction() as transaction:
@@ -148,12 +149,12 @@ def test_a_folder_that_cannot_be_read_holds_back_its_own_objects_only(
     assert store.problems() == []
 
 
-def test_without_permission_one_folder_is_a_problem_like_any_other(store: Store, folder: Path) -> None:
+def test_folder_without_permission_is_a_problem(store: FolderStore, folder: Path) -> None:
     with denied(folder / PLACES[0]):
         is_held_back(store, Problem(PLACES[0], 0, "cannot be read: Permission denied"))
 
 
-def test_cluster_scoped_objects_are_held_back_as_well(store: Store, folder: Path) -> None:
+def test_cluster_scoped_objects_behind_an_obstacle_count_as_they_last_were(store: FolderStore, folder: Path) -> None:
     linked(folder / "cluster")
     snapshot = store.list("nodes")
     assert (names(snapshot.objects), snapshot.problems) == (["n"], (Problem("cluster", 0, "is a symbolic link"),))
@@ -162,7 +163,7 @@ def test_cluster_scoped_objects_are_held_back_as_well(store: Store, folder: Path
         f"{folder}/cluster: is a symbolic link: its objects count as they last were")
 
 
-def test_what_was_edited_behind_an_obstacle_shows_when_it_is_gone(store: Store, folder: Path) -> None:
+def test_edit_behind_an_obstacle_shows_once_it_is_removed(store: FolderStore, folder: Path) -> None:
     linked_to_nothing(folder / PLACES[0])
     assert all_objects(store) == ["a", "b", "c"]
     kept = folder / "namespaces/default/.kept"
@@ -173,17 +174,17 @@ def test_what_was_edited_behind_an_obstacle_shows_when_it_is_gone(store: Store, 
     assert [(change.type, change.key.name) for change in store.changes(4)] == [("MODIFIED", "a"), ("DELETED", "b")]
 
 
-def test_a_file_in_the_way_of_nothing_is_no_problem(store: Store, folder: Path) -> None:
+def test_file_that_hides_no_object_is_no_problem(store: FolderStore, folder: Path) -> None:
     (folder / "namespaces/default/notes").write_text("what this namespace is for\n")
     assert store.list("configmaps").problems == ()
     assert store.problems() == []
 
 
-def test_a_new_index_knows_nothing_of_what_is_behind_an_obstacle_but_tells_it(store: Store, folder: Path) -> None:
+def test_new_index_reports_an_obstacle_without_objects_behind_it(store: FolderStore, folder: Path) -> None:
     linked(folder / PLACES[0])
     store.close()
     shutil.rmtree(folder / ".kubepy")
-    again = Store(folder)
+    again = FolderStore(folder)
     problem = Problem(PLACES[0], 0, "is a symbolic link")
     assert (all_objects(again), again.list("configmaps").problems) == (["c"], (problem,))
     with pytest.raises(FolderError, match="is a symbolic link"):
@@ -194,15 +195,15 @@ def test_a_new_index_knows_nothing_of_what_is_behind_an_obstacle_but_tells_it(st
     again.close()
 
 
-def test_a_reader_that_cannot_take_the_lock_sees_the_same(store: Store, folder: Path) -> None:
+def test_reader_that_cannot_take_the_lock_sees_the_same(store: FolderStore, folder: Path) -> None:
     linked(folder / PLACES[0])
     with store.transaction():
-        reader = Store(folder)
+        reader = FolderStore(folder)
         assert all_objects(reader) == ["a", "b", "c"]
         reader.close()
 
 
-def test_nothing_outside_is_touched_through_a_link(store: Store, folder: Path) -> None:
+def test_link_in_place_of_a_folder_is_never_followed(store: FolderStore, folder: Path) -> None:
     linked(folder / PLACES[0])
     elsewhere = folder.parent / "elsewhere"
     (elsewhere / ".managed").mkdir()
@@ -215,10 +216,10 @@ def test_nothing_outside_is_touched_through_a_link(store: Store, folder: Path) -
     assert sorted((path.name, path.stat().st_mtime_ns) for path in elsewhere.iterdir()) == before
 
 
-def test_a_commit_that_a_dead_process_left_waits_behind_an_obstacle(folder: Path) -> None:
+def test_pending_commit_behind_an_obstacle_waits(folder: Path) -> None:
     die_after_recording(folder)
     linked(folder / PLACES[0])
-    store = Store(folder)
+    store = FolderStore(folder)
     assert state(store) == AFTER
     with store.transaction() as transaction:
         transaction.create(key("more", "fresh"), config_map("more", namespace="fresh"))
@@ -232,8 +233,8 @@ def test_a_commit_that_a_dead_process_left_waits_behind_an_obstacle(folder: Path
 
 @pytest.mark.parametrize("put", [lambda path: path.symlink_to("/nowhere"), lambda path: path.write_text("")],
                          ids=["a link", "a file"])
-def test_what_is_in_the_way_of_managers_stops_only_writes_beside_it(
-    store: Store, folder: Path, put: Callable[[Path], None]
+def test_obstacle_before_managers_stops_only_writes_beside_it(
+    store: FolderStore, folder: Path, put: Callable[[Path], None]
 ) -> None:
     managed = folder / "namespaces/default/configmaps/.managed"
     put(managed)
@@ -247,12 +248,12 @@ def test_what_is_in_the_way_of_managers_stops_only_writes_beside_it(
     managed.unlink()
 
 
-def test_a_commit_with_managers_that_a_dead_process_left_waits_for_their_folder(folder: Path) -> None:
+def test_pending_commit_with_managers_waits_for_their_folder(folder: Path) -> None:
     die_after_recording(folder)
     managed = folder / "namespaces/default/configmaps/.managed"
     shutil.rmtree(managed)
     managed.symlink_to("/nowhere")
-    store = Store(folder)
+    store = FolderStore(folder)
     assert state(store) == AFTER
     with store.transaction() as transaction:
         transaction.create(key("more", "fresh"), config_map("more", namespace="fresh"))
@@ -263,7 +264,7 @@ def test_a_commit_with_managers_that_a_dead_process_left_waits_for_their_folder(
     store.close()
 
 
-def test_a_folder_named_like_a_temporary_file_stops_only_writes_beside_it(store: Store, folder: Path) -> None:
+def test_folder_named_like_a_temporary_file_stops_only_writes_beside_it(store: FolderStore, folder: Path) -> None:
     temporary = folder / "namespaces/default/configmaps/.kubepy-0.tmp"
     temporary.mkdir()
     with pytest.raises(FolderError, match=r"\.kubepy-0\.tmp|cannot be written"), store.transaction() as transaction:

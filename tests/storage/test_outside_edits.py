@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage import ConflictError, FolderError, Key, Store
+from kubepy.storage import ConflictError, FolderError, Key
 from kubepy.storage.folder import reader
 from kubepy.storage.folder.locks import Lock
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key, names
@@ -25,7 +26,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
-def told(store: Store, since: int) -> list[tuple[str, str]]:
+def told(store: FolderStore, since: int) -> list[tuple[str, str]]:
     return [(change.type, change.key.name) for change in store.changes(since)]
 
 
@@ -39,7 +40,7 @@ def locked_by_another(folder: Path) -> Any:
         lock.release()
 
 
-def test_an_edit_becomes_a_new_revision_and_a_change(store: Store, folder: Path) -> None:
+def test_edit_becomes_a_new_revision_and_a_change(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1"), config_map("b"))
     edit(file_of(folder, "a"), '"1"\nkind', '"2"\nkind')
     text = file_of(folder, "a").read_text()
@@ -49,7 +50,7 @@ def test_an_edit_becomes_a_new_revision_and_a_change(store: Store, folder: Path)
     assert file_of(folder, "a").read_text() == text
 
 
-def test_a_new_file_is_an_addition_and_a_removed_one_a_deletion(store: Store, folder: Path) -> None:
+def test_new_and_removed_files_are_additions_and_deletions(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"), config_map("b"))
     file_of(folder, "c").write_text(dump(config_map("c")))
     file_of(folder, "a").unlink()
@@ -58,7 +59,7 @@ def test_a_new_file_is_an_addition_and_a_removed_one_a_deletion(store: Store, fo
     assert store.changes(2)[0].object == config_map("a", resourceVersion="3")
 
 
-def test_another_object_in_the_place_of_one_is_a_deletion_and_an_addition(store: Store, folder: Path) -> None:
+def test_file_with_another_uid_is_a_deletion_and_an_addition(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1"))
     file_of(folder, "a").write_text(dump(config_map("a", uid="2")))
     assert store.get(key("a")) == config_map("a", uid="2", resourceVersion="3")
@@ -67,14 +68,14 @@ def test_another_object_in_the_place_of_one_is_a_deletion_and_an_addition(store:
     assert store.check() == []
 
 
-def test_a_deleted_folder_takes_its_objects_along(store: Store, folder: Path) -> None:
+def test_deleted_folder_deletes_its_objects(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"), config_map("b", namespace="other"))
     shutil.rmtree(folder / "namespaces/default")
     assert names(store.list("configmaps").objects) == ["b"]
     assert told(store, 2) == [("DELETED", "a")]
 
 
-def test_a_transaction_takes_in_edits_of_all_resources_first(store: Store, folder: Path) -> None:
+def test_transaction_records_edits_of_all_resources_first(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     path = folder / "cluster/nodes/node-1.yaml"
     path.parent.mkdir(parents=True)
@@ -84,14 +85,14 @@ def test_a_transaction_takes_in_edits_of_all_resources_first(store: Store, folde
         assert names(transaction.list("nodes")) == ["node-1"]
 
 
-def test_an_update_that_names_the_version_before_an_edit_conflicts(store: Store, folder: Path) -> None:
+def test_update_that_names_the_version_before_an_edit_conflicts(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     edit(file_of(folder, "a"), '"1"', '"2"')
     with store.transaction() as transaction, pytest.raises(ConflictError):
         transaction.update(key("a"), config_map("a", "3"), expected="1")
 
 
-def test_a_touched_file_is_no_change(store: Store, folder: Path) -> None:
+def test_touched_file_is_no_change(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     os.utime(file_of(folder, "a"))
     assert store.get(key("a")) == config_map("a", resourceVersion="1")
@@ -99,7 +100,7 @@ def test_a_touched_file_is_no_change(store: Store, folder: Path) -> None:
     assert store.list("configmaps").revision == 1
 
 
-def test_an_edit_in_the_same_tick_of_the_same_size_is_seen(store: Store, folder: Path) -> None:
+def test_edit_in_the_same_tick_of_the_same_size_is_seen(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     for value in ["2", "3", "4", "5"]:
         path = file_of(folder, "a")
@@ -110,7 +111,9 @@ def test_an_edit_in_the_same_tick_of_the_same_size_is_seen(store: Store, folder:
         assert store.get(key("a"))["data"] == {"a": value}  # type: ignore[index]
 
 
-def test_an_edit_that_keeps_size_inode_and_mtime_is_seen_while_the_stamp_is_racy(store: Store, folder: Path) -> None:
+def test_edit_that_keeps_size_inode_and_mtime_is_seen_while_the_stamp_is_racy(
+    store: FolderStore, folder: Path
+) -> None:
     create(store, config_map("a"))
     path = file_of(folder, "a")
     edit(path, '"1"', '"2"')
@@ -126,7 +129,7 @@ def test_an_edit_that_keeps_size_inode_and_mtime_is_seen_while_the_stamp_is_racy
     assert store.get(key("a"))["data"] == {"a": "3"}  # type: ignore[index]
 
 
-def test_files_with_whole_second_times_are_compared_by_content(store: Store, folder: Path) -> None:
+def test_files_with_whole_second_times_are_compared_by_content(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     path = file_of(folder, "a")
     edit(path, '"1"', '"2"')
@@ -138,7 +141,7 @@ def test_files_with_whole_second_times_are_compared_by_content(store: Store, fol
     assert store.get(key("a"))["data"] == {"a": "3"}  # type: ignore[index]
 
 
-def test_an_edited_object_keeps_its_managers_while_its_uid_is_the_same(store: Store, folder: Path) -> None:
+def test_edited_object_keeps_its_managers_while_its_uid_is_the_same(store: FolderStore, folder: Path) -> None:
     managers = [{"manager": "kubectl", "operation": "Update"}]
     create(store, config_map("a", uid="1", managedFields=managers), config_map("b", uid="1", managedFields=managers))
     edit(file_of(folder, "a"), '"1"\nkind', '"2"\nkind')
@@ -148,7 +151,9 @@ def test_an_edited_object_keeps_its_managers_while_its_uid_is_the_same(store: St
     assert "managedFields" not in store.get(key("b"))["metadata"]  # type: ignore[index]
 
 
-def test_a_manifest_by_hand_keeps_what_admission_gave_it(open_store: Callable[..., Store], folder: Path) -> None:
+def test_handwritten_manifest_keeps_the_defaults_of_admission(
+    open_store: Callable[..., FolderStore], folder: Path
+) -> None:
     def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
         obj["metadata"].setdefault("uid", f"uid at {mtime}")
         obj["metadata"].setdefault("creationTimestamp", "now")
@@ -171,7 +176,7 @@ def test_a_manifest_by_hand_keeps_what_admission_gave_it(open_store: Callable[..
     path.unlink()
 
 
-def test_admission_is_given_the_object_last_taken_in(open_store: Callable[..., Store], folder: Path) -> None:
+def test_admission_gets_the_object_last_recorded(open_store: Callable[..., FolderStore], folder: Path) -> None:
     known: list[Any] = []
 
     def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
@@ -200,7 +205,7 @@ def end(key: Key, obj: dict[str, Any], now: float) -> dict[str, Any] | None:
 
 
 @pytest.fixture
-def holding(open_store: Callable[..., Store]) -> Store:
+def holding(open_store: Callable[..., FolderStore]) -> FolderStore:
     store = open_store(removal=end, now=lambda: 7.0)
     create(store, {"metadata": {"name": "shop"}, "hold": True}, resource="namespaces")
     create(store, config_map("a", namespace="shop"))
@@ -214,7 +219,7 @@ def file_of_shop(folder: Path) -> Path:
     return folder / "cluster/namespaces/shop.yaml"
 
 
-def test_removed_file_of_an_object_that_stays_is_written_again(holding: Store, folder: Path) -> None:
+def test_removed_file_of_a_retained_object_is_written_again(holding: FolderStore, folder: Path) -> None:
     file_of_shop(folder).unlink()
     assert holding.get(SHOP) == {"metadata": {"name": "shop", "resourceVersion": "3"}, "hold": True, "ended": 7.0}
     assert told(holding, 2) == [("MODIFIED", "shop")]
@@ -225,7 +230,7 @@ def test_removed_file_of_an_object_that_stays_is_written_again(holding: Store, f
     assert holding.get(SHOP) is None
 
 
-def test_removed_file_is_taken_in_and_written_to_in_one_transaction(holding: Store, folder: Path) -> None:
+def test_removed_file_is_recorded_and_written_in_one_transaction(holding: FolderStore, folder: Path) -> None:
     file_of_shop(folder).unlink()
     with holding.transaction() as transaction:
         ended = transaction.get(SHOP)
@@ -234,7 +239,7 @@ def test_removed_file_is_taken_in_and_written_to_in_one_transaction(holding: Sto
     assert "seen: true" in file_of_shop(folder).read_text()
 
 
-def test_removed_file_is_gone_where_the_namespace_has_no_files(holding: Store, folder: Path) -> None:
+def test_removed_file_without_files_in_its_namespace_is_a_deletion(holding: FolderStore, folder: Path) -> None:
     file_of_shop(folder).unlink()
     shutil.rmtree(folder / "namespaces/shop")
     assert holding.get(SHOP) is None
@@ -242,7 +247,7 @@ def test_removed_file_is_gone_where_the_namespace_has_no_files(holding: Store, f
     assert not file_of_shop(folder).exists()
 
 
-def test_reader_beside_a_writer_shows_a_removed_object_that_stays(holding: Store, folder: Path) -> None:
+def test_reader_beside_a_writer_shows_a_retained_object(holding: FolderStore, folder: Path) -> None:
     with locked_by_another(folder):
         file_of_shop(folder).unlink()
         assert holding.get(SHOP) == {"metadata": {"name": "shop", "resourceVersion": "1"}, "hold": True, "ended": 7.0}
@@ -250,7 +255,7 @@ def test_reader_beside_a_writer_shows_a_removed_object_that_stays(holding: Store
         assert not file_of_shop(folder).exists()
 
 
-def test_git_checkout_takes_the_cluster_back(store: Store, folder: Path) -> None:
+def test_git_checkout_restores_the_older_objects(store: FolderStore, folder: Path) -> None:
     def git(*arguments: str) -> None:
         subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True)
 
@@ -278,7 +283,7 @@ def test_git_checkout_takes_the_cluster_back(store: Store, folder: Path) -> None
 # --- beside a writer ---
 
 
-def test_readers_show_an_edit_while_another_process_has_the_lock(store: Store, folder: Path) -> None:
+def test_readers_show_an_edit_while_another_process_has_the_lock(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"), config_map("b"), config_map("c"))
     with locked_by_another(folder):
         edit(file_of(folder, "a"), '"1"', '"2"')
@@ -298,7 +303,9 @@ def test_readers_show_an_edit_while_another_process_has_the_lock(store: Store, f
     assert told(store, 3) == [("MODIFIED", "a"), ("DELETED", "b"), ("ADDED", "d")]
 
 
-def test_readers_see_the_state_before_a_transaction_until_it_is_committed(open_store: Callable[..., Store]) -> None:
+def test_readers_see_the_state_before_a_transaction_until_it_is_committed(
+    open_store: Callable[..., FolderStore]
+) -> None:
     store, other = open_store(), open_store()
     create(store, config_map("a"))
     with store.transaction() as transaction:
@@ -309,7 +316,7 @@ def test_readers_see_the_state_before_a_transaction_until_it_is_committed(open_s
     assert names(other.list("configmaps").objects) == ["a", "b"]
 
 
-def test_an_edit_while_a_transaction_runs_is_not_overwritten(store: Store, folder: Path) -> None:
+def test_edit_while_a_transaction_runs_is_not_overwritten(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     with pytest.raises(ConflictError, match="was edited in the mean"), store.transaction() as transaction:  # noqa: PT012
         transaction.create(key("b"), config_map("b"))
@@ -319,7 +326,7 @@ def test_an_edit_while_a_transaction_runs_is_not_overwritten(store: Store, folde
     assert store.get(key("a"))["data"] == {"a": "theirs"}  # type: ignore[index]
 
 
-def test_reading_leaves_the_folder_as_it_was(open_store: Callable[..., Store], folder: Path) -> None:
+def test_reading_leaves_the_folder_as_it_was(open_store: Callable[..., FolderStore], folder: Path) -> None:
     def contents() -> dict[str, bytes]:
         return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -337,7 +344,7 @@ def test_reading_leaves_the_folder_as_it_was(open_store: Callable[..., Store], f
     assert contents() == before
 
 
-def test_edit_with_the_same_size_inode_and_time_is_seen_by_its_change_time(store: Store, folder: Path) -> None:
+def test_edit_with_the_same_size_inode_and_time_is_seen_by_its_change_time(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     path = file_of(folder, "a")
     stat = path.stat()
@@ -382,8 +389,8 @@ class Meanwhile:
 
 @pytest.mark.parametrize("moment", ["after the scan", "after the snapshot"])
 @pytest.mark.parametrize("way", ["changed", "new", "removed", "changed and overwritten"])
-def test_edit_that_another_process_takes_in_meanwhile_is_seen(
-    open_store: Callable[..., Store], folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str, way: str
+def test_edit_recorded_by_another_process_meanwhile_is_seen(
+    open_store: Callable[..., FolderStore], folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str, way: str
 ) -> None:
     mine, other = open_store(), open_store()
     create(mine, config_map("a"), config_map("b"))
@@ -407,8 +414,8 @@ def test_edit_that_another_process_takes_in_meanwhile_is_seen(
 
 
 @pytest.mark.parametrize("moment", ["after the scan", "after the snapshot"])
-def test_commit_of_another_process_meanwhile_is_seen_whole_or_not_at_all(
-    open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, moment: str
+def test_commit_by_another_process_meanwhile_is_all_or_nothing(
+    open_store: Callable[..., FolderStore], monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     mine, other = open_store(), open_store()
     create(mine, config_map("a"), config_map("b"), config_map("c"))

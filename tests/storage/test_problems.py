@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kubepy.storage import EditError, FolderError, Key, Store
+from kubepy.storage import EditError, FolderError, Key
+from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key, names
 
@@ -72,21 +73,21 @@ def admit(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | Non
 
 
 @pytest.fixture
-def store(open_store: Callable[..., Store]) -> Store:
+def store(open_store: Callable[..., FolderStore]) -> FolderStore:
     store = open_store(admit=admit)
     create(store, config_map("bad"), config_map("good"))
     return store
 
 
 @pytest.mark.parametrize(("content", "expected"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_file_that_cannot_be_an_object_is_told_and_left_alone(
-    store: Store, folder: Path, content: bytes, expected: tuple[int, str] | None
+def test_invalid_file_is_reported_and_left_alone(
+    store: FolderStore, folder: Path, content: bytes, expected: tuple[int, str] | None
 ) -> None:
     path = file_of(folder, "bad")
     path.write_bytes(content)
     (problem,) = store.problems()
     assert problem.path == f"{HERE}/bad.yaml"
-    assert expected is None or (problem.line, problem.why) == expected
+    assert expected is None or (problem.line, problem.reason) == expected
     assert store.list("configmaps") == (2, [config_map("good", resourceVersion="2")], (problem,))
     with pytest.raises(FolderError, match=r"configmaps/bad\.yaml"):
         store.get(key("bad"))
@@ -95,7 +96,7 @@ def test_a_file_that_cannot_be_an_object_is_told_and_left_alone(
     assert store.changes(2) == []
 
 
-def refuses_every_write(store: Store) -> None:
+def refuses_every_write(store: FolderStore) -> None:
     with store.transaction() as transaction:
         assert names(transaction.list("configmaps")) == ["good"]
         for write in (transaction.create, transaction.update):
@@ -107,7 +108,7 @@ def refuses_every_write(store: Store) -> None:
             transaction.get(key("bad"))
 
 
-def test_the_same_holds_when_the_index_is_made_anew(store: Store, folder: Path) -> None:
+def test_invalid_file_with_a_new_index_is_reported_and_left_alone(store: FolderStore, folder: Path) -> None:
     import shutil
 
     for number, (content, _) in enumerate(BROKEN.values()):
@@ -117,7 +118,7 @@ def test_the_same_holds_when_the_index_is_made_anew(store: Store, folder: Path) 
     assert len(store.problems()) == len(BROKEN)
 
 
-def test_a_repaired_file_is_told_to_watchers(store: Store, folder: Path) -> None:
+def test_repaired_file_is_a_change_for_watchers(store: FolderStore, folder: Path) -> None:
     text = file_of(folder, "bad").read_text()
     file_of(folder, "bad").write_text("{")
     assert store.list("configmaps").problems != ()
@@ -127,7 +128,7 @@ def test_a_repaired_file_is_told_to_watchers(store: Store, folder: Path) -> None
     assert names(store.list("configmaps").objects) == ["bad", "good"]
 
 
-def test_a_broken_file_that_is_removed_is_a_deletion(store: Store, folder: Path) -> None:
+def test_invalid_file_that_is_removed_is_a_deletion(store: FolderStore, folder: Path) -> None:
     file_of(folder, "bad").write_text("{")
     assert store.list("configmaps").problems != ()
     file_of(folder, "bad").unlink()
@@ -135,14 +136,14 @@ def test_a_broken_file_that_is_removed_is_a_deletion(store: Store, folder: Path)
     assert store.problems() == []
 
 
-def test_links_are_never_followed(store: Store, folder: Path, tmp_path: Path) -> None:
+def test_links_are_never_followed(store: FolderStore, folder: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "victim.yaml").write_text("kind: ConfigMap\nmetadata: {name: victim}\n")
     file_of(folder, "victim").symlink_to(outside / "victim.yaml")
     (folder / "namespaces/linked").symlink_to(outside)
     (folder / "namespaces/default/secrets").symlink_to(outside)
-    assert [(problem.path, problem.why) for problem in store.problems()] == [
+    assert [(problem.path, problem.reason) for problem in store.problems()] == [
         (f"{HERE}/victim.yaml", "is a symbolic link"),
         ("namespaces/default/secrets", "is a symbolic link"),
         ("namespaces/linked", "is a symbolic link"),
@@ -157,28 +158,28 @@ def test_links_are_never_followed(store: Store, folder: Path, tmp_path: Path) ->
     assert [path.name for path in outside.iterdir()] == ["victim.yaml"]
 
 
-def test_a_folder_in_the_place_of_a_file_is_a_problem(store: Store, folder: Path) -> None:
+def test_folder_in_the_place_of_a_file_is_a_problem(store: FolderStore, folder: Path) -> None:
     file_of(folder, "odd").mkdir()
     assert [str(problem) for problem in store.problems()] == [f"{HERE}/odd.yaml: is not a regular file"]
     with pytest.raises(FolderError, match=r"odd\.yaml"):
         create(store, config_map("odd"))
 
 
-def test_a_pipe_in_the_place_of_a_file_does_not_block(store: Store, folder: Path) -> None:
+def test_pipe_in_the_place_of_a_file_does_not_block(store: FolderStore, folder: Path) -> None:
     os.mkfifo(file_of(folder, "pipe"))
-    assert [problem.why for problem in store.list("configmaps").problems] == ["is not a regular file"]
+    assert [problem.reason for problem in store.list("configmaps").problems] == ["is not a regular file"]
 
 
-def test_a_file_name_that_no_object_has_is_a_problem(store: Store, folder: Path) -> None:
+def test_file_name_of_no_object_is_a_problem(store: FolderStore, folder: Path) -> None:
     file_of(folder, "Bad").write_text("kind: ConfigMap\nmetadata: {name: Bad}\n")
     (file_of(folder, "x").parent / os.fsdecode(b"\xff.yaml")).write_text("")
-    assert [(problem.path, problem.why) for problem in store.problems()] == [
+    assert [(problem.path, problem.reason) for problem in store.problems()] == [
         (f"{HERE}/Bad.yaml", "is not the file name of any object"),
         (f"{HERE}/\\xff.yaml", "is not the file name of any object"),
     ]
 
 
-def test_other_files_are_left_alone_and_yaml_out_of_place_is_told(store: Store, folder: Path) -> None:
+def test_misplaced_yaml_is_reported_and_other_files_are_not(store: FolderStore, folder: Path) -> None:
     for path in ("README.md", ".git/config.yaml", f"{HERE}/.bad.yaml.swp", f"{HERE}/bad.yaml~", f"{HERE}/.x.yaml"):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text("not: an object")
@@ -191,7 +192,7 @@ def test_other_files_are_left_alone_and_yaml_out_of_place_is_told(store: Store, 
     assert names(store.list("configmaps").objects) == ["bad", "good"]
 
 
-def test_a_long_name_has_a_file_and_comes_back(store: Store, folder: Path) -> None:
+def test_long_name_is_read_back_from_its_file(store: FolderStore, folder: Path) -> None:
     import shutil
 
     long = "a" * 253
@@ -204,19 +205,19 @@ def test_a_long_name_has_a_file_and_comes_back(store: Store, folder: Path) -> No
     assert names(store.list("configmaps").objects) == ["System:X", "bad", "good"]
 
 
-def test_an_object_too_large_for_a_file_is_refused(store: Store) -> None:
+def test_object_too_large_for_a_file_is_refused(store: FolderStore) -> None:
     with pytest.raises(FolderError, match="larger than 3 MiB"):
         create(store, config_map("large", "x" * 3 * 1024 * 1024))
     assert store.get(key("large")) is None
 
 
-def test_a_file_in_the_place_of_all_folders_is_told(store: Store, folder: Path) -> None:
+def test_file_in_the_place_of_all_folders_is_reported(store: FolderStore, folder: Path) -> None:
     (folder / "cluster").write_text("")
     assert [str(problem) for problem in store.problems()] == ["cluster: is not a folder"]
     (folder / "cluster").unlink()
 
 
-def test_a_syntax_error_names_its_line_once(store: Store, folder: Path) -> None:
+def test_syntax_error_names_its_line_once(store: FolderStore, folder: Path) -> None:
     file_of(folder, "bad").write_text(GOOD + "x: [\n")
     (problem,) = store.list("configmaps").problems
     assert store.describe(problem) == (
@@ -234,7 +235,7 @@ def admit_unless_forbidden(key: Key, obj: dict[str, Any], mtime: float, old: dic
 
 
 @pytest.fixture
-def strict(open_store: Callable[..., Store]) -> Store:
+def strict(open_store: Callable[..., FolderStore]) -> FolderStore:
     store = open_store(admit=admit_unless_forbidden)
     create(store, config_map("a"), config_map("b"))
     return store
@@ -251,7 +252,7 @@ def allow(folder: Path, text: str) -> None:
     file_of(folder, "a").write_text(text)
 
 
-def test_object_of_a_refused_edit_counts_as_it_last_was(strict: Store, folder: Path) -> None:
+def test_refused_edit_leaves_the_object_as_it_last_was(strict: FolderStore, folder: Path) -> None:
     sound = forbid(folder)
     (problem,) = strict.problems()
     assert problem == (f"{HERE}/a.yaml", 3, 'data.a: may not be "no"', True)
@@ -266,7 +267,9 @@ def test_object_of_a_refused_edit_counts_as_it_last_was(strict: Store, folder: P
     assert strict.problems() == []
 
 
-def test_object_of_a_refused_edit_can_be_read_and_not_written_in_a_transaction(strict: Store, folder: Path) -> None:
+def test_object_of_a_refused_edit_is_read_only_in_a_transaction(
+    strict: FolderStore, folder: Path
+) -> None:
     sound = forbid(folder)
     with strict.transaction() as transaction:
         assert names(transaction.list("configmaps")) == ["a", "b"]
@@ -281,7 +284,7 @@ def test_object_of_a_refused_edit_can_be_read_and_not_written_in_a_transaction(s
     allow(folder, sound)
 
 
-def test_refused_edit_is_no_change_and_neither_is_its_undoing(strict: Store, folder: Path) -> None:
+def test_refused_edit_and_its_undoing_are_no_changes(strict: FolderStore, folder: Path) -> None:
     sound = forbid(folder)
     assert strict.changes(2) == []
     allow(folder, sound)
@@ -290,7 +293,7 @@ def test_refused_edit_is_no_change_and_neither_is_its_undoing(strict: Store, fol
     assert [(change.type, change.key.name) for change in strict.changes(2)] == [("MODIFIED", "a")]
 
 
-def test_refused_edit_after_a_broken_file_puts_the_object_back_into_lists(strict: Store, folder: Path) -> None:
+def test_refused_edit_after_a_broken_file_puts_the_object_back_into_lists(strict: FolderStore, folder: Path) -> None:
     sound = file_of(folder, "a").read_text()
     allow(folder, "{")
     assert names(strict.list("configmaps").objects) == ["b"]
@@ -304,11 +307,11 @@ def test_refused_edit_after_a_broken_file_puts_the_object_back_into_lists(strict
     allow(folder, sound)
 
 
-def test_refused_edit_beside_a_writer_is_told_and_keeps_the_object(strict: Store, folder: Path) -> None:
+def test_refused_edit_beside_a_writer_is_reported_and_keeps_the_object(strict: FolderStore, folder: Path) -> None:
     with strict.transaction() as transaction:
         transaction.update(key("b"), config_map("b", "2"))
         sound = forbid(folder)
-        reader = Store(folder, admit=admit_unless_forbidden)
+        reader = FolderStore(folder, admit=admit_unless_forbidden)
         listed = reader.list("configmaps")
         reader.close()
         assert names(listed.objects) == ["a", "b"]
@@ -316,7 +319,9 @@ def test_refused_edit_beside_a_writer_is_told_and_keeps_the_object(strict: Store
     allow(folder, sound)
 
 
-def test_new_index_takes_a_file_as_it_is(open_store: Callable[..., Store], strict: Store, folder: Path) -> None:
+def test_new_index_accepts_a_file_without_comparing(
+    open_store: Callable[..., FolderStore], strict: FolderStore, folder: Path
+) -> None:
     import shutil
 
     forbid(folder)
@@ -327,8 +332,8 @@ def test_new_index_takes_a_file_as_it_is(open_store: Callable[..., Store], stric
 
 @pytest.mark.parametrize("error", [TypeError("no such shape"), OverflowError("too large"), KeyError("spec"),
                                    AttributeError("get"), MemoryError("all of it"), RecursionError("depth")])
-def test_error_nobody_foresaw_is_the_problem_of_its_file_alone(
-        open_store: Callable[..., Store], folder: Path, error: Exception) -> None:
+def test_unforeseen_error_is_the_problem_of_its_file_alone(
+        open_store: Callable[..., FolderStore], folder: Path, error: Exception) -> None:
     def fail(key: Key, obj: dict[str, Any], mtime: float, old: dict[str, Any] | None) -> dict[str, Any]:
         if key.name == "bad":
             raise error
@@ -340,4 +345,4 @@ def test_error_nobody_foresaw_is_the_problem_of_its_file_alone(
     snapshot = store.list("configmaps")
     assert names(snapshot.objects) == ["good"]
     assert [(problem.path, problem.line) for problem in snapshot.problems] == [(f"{HERE}/bad.yaml", 1)]
-    assert type(error).__name__ in snapshot.problems[0].why or "nested too deeply" in snapshot.problems[0].why
+    assert type(error).__name__ in snapshot.problems[0].reason or "nested too deeply" in snapshot.problems[0].reason

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kubepy.storage import Store
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key
@@ -20,9 +20,10 @@ from .conftest import config_map, create, file_of, key
 # Counts up in two objects of one transaction, and says each number that has been committed.
 COUNTING = """
 import sys
-from kubepy.storage import ConflictError, Key, Store
+from kubepy.storage import ConflictError, Key
+from kubepy.storage.folder.store import FolderStore
 
-store, name, said = Store(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+store, name, said = FolderStore(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 while True:
     try:
         with store.transaction() as transaction:
@@ -69,7 +70,7 @@ def counting(folder: Path) -> Iterator[list[Counter]]:
                 one.kill()
 
 
-def pairs(store: Store) -> dict[str, set[int]]:
+def pairs(store: FolderStore) -> dict[str, set[int]]:
     """The numbers of each counter's two objects in one snapshot."""
     found: dict[str, set[int]] = {}
     for obj in store.list("configmaps", "default").objects:
@@ -78,8 +79,8 @@ def pairs(store: Store) -> dict[str, set[int]]:
     return found
 
 
-def test_what_killed_processes_have_acknowledged_is_there_and_nothing_is_half_done(folder: Path) -> None:
-    store = Store(folder)
+def test_killed_processes_lose_nothing_acknowledged(folder: Path) -> None:
+    store = FolderStore(folder)
     create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))
     chance = random.Random(5)
     with counting(folder) as counters:
@@ -98,9 +99,9 @@ def test_what_killed_processes_have_acknowledged_is_there_and_nothing_is_half_do
     store.close()
 
 
-def test_edits_from_outside_and_commits_of_another_process_take_turns(folder: Path) -> None:
+def test_edits_beside_commits_of_another_process_are_all_seen(folder: Path) -> None:
     """Somebody sets a counter's files to 1000000 while its process counts: it counts on from there, or is overtaken."""
-    store = Store(folder)
+    store = FolderStore(folder)
     create(store, *(config_map(f"{name}{suffix}", "0") for name in COUNTERS for suffix in ("-a", "-b")))
     with counting(folder):
         for round in range(1, 6):

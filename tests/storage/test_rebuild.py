@@ -13,14 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.storage import CompactedError, FolderError, Key, NoClusterError, Store
+from kubepy.storage import CompactedError, FolderError, Key, NoClusterError
+from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key, names
 
 APPLIED = [{"manager": "kubectl", "operation": "Apply"}, {"manager": "other", "operation": "Update"}]
 
 
-def test_nothing_is_lost_with_the_index(store: Store, folder: Path, open_store: Callable[..., Store]) -> None:
+def test_removed_index_loses_no_object(
+    store: FolderStore, folder: Path, open_store: Callable[..., FolderStore]
+) -> None:
     create(store, *(config_map(f"n{number}") for number in range(5)))
     create(store, {"kind": "Node", "metadata": {"name": "n"}}, resource="nodes")
     store.close()
@@ -34,7 +37,7 @@ def test_nothing_is_lost_with_the_index(store: Store, folder: Path, open_store: 
         again.changes(0)
 
 
-def test_an_open_store_goes_on_when_the_index_is_removed(store: Store, folder: Path) -> None:
+def test_removed_index_is_made_anew_by_an_open_store(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     shutil.rmtree(folder / ".kubepy")
     assert names(store.list("configmaps").objects) == ["a"]
@@ -43,7 +46,7 @@ def test_an_open_store_goes_on_when_the_index_is_removed(store: Store, folder: P
     assert names(store.list("configmaps").objects) == ["a", "b"]
 
 
-def test_a_transaction_whose_index_is_removed_commits_nothing(store: Store, folder: Path) -> None:
+def test_transaction_whose_index_is_removed_commits_nothing(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     with pytest.raises(FolderError, match="was removed"), store.transaction() as transaction:  # noqa: PT012
         transaction.create(key("b"), config_map("b"))
@@ -51,7 +54,7 @@ def test_a_transaction_whose_index_is_removed_commits_nothing(store: Store, fold
     assert names(store.list("configmaps").objects) == ["a"]
 
 
-def test_a_folder_deleted_under_an_open_store_is_an_error_that_names_it(store: Store, folder: Path) -> None:
+def test_deleted_folder_of_an_open_store_is_named_in_the_error(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     shutil.rmtree(folder)
     with pytest.raises(NoClusterError, match=f"{folder} is not there"):
@@ -104,8 +107,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 @pytest.mark.parametrize("writes_first", [False, True])
-def test_a_damaged_index_is_made_anew(
-    folder: Path, open_store: Callable[..., Store], damage: Callable[[Path], object], writes_first: bool
+def test_damaged_index_is_made_anew(
+    folder: Path, open_store: Callable[..., FolderStore], damage: Callable[[Path], object], writes_first: bool
 ) -> None:
     store = open_store()
     create(store, config_map("a"))
@@ -118,7 +121,7 @@ def test_a_damaged_index_is_made_anew(
     assert names(again.list("configmaps").objects) == ["a", "b"][: 1 + writes_first]
 
 
-def write_until_made_anew(store: Store) -> None:
+def write_until_made_anew(store: FolderStore) -> None:
     """A transaction that meets damage in mid-work says so once."""
 
     def write() -> None:
@@ -134,7 +137,7 @@ def write_until_made_anew(store: Store) -> None:
         write()
 
 
-def test_an_index_that_is_a_folder_is_one_clear_line(store: Store, folder: Path) -> None:
+def test_folder_in_place_of_the_index_is_one_clear_error(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     store.close()
     be_a_folder(folder / ".kubepy/index.db")
@@ -144,7 +147,7 @@ def test_an_index_that_is_a_folder_is_one_clear_line(store: Store, folder: Path)
     (folder / ".kubepy/index.db").rmdir()
 
 
-def test_links_in_place_of_the_index_are_refused(store: Store, folder: Path, tmp_path: Path) -> None:
+def test_links_in_place_of_the_index_are_refused(store: FolderStore, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     shutil.rmtree(folder / ".kubepy")
     (folder / ".kubepy").symlink_to(tmp_path / "elsewhere")
@@ -155,8 +158,8 @@ def test_links_in_place_of_the_index_are_refused(store: Store, folder: Path, tmp
     (folder / ".kubepy").unlink()
 
 
-def test_a_clone_has_the_managers_of_what_server_side_apply_has_touched(
-    store: Store, folder: Path, open_store: Callable[..., Store]
+def test_clone_has_the_managers_of_server_side_apply(
+    store: FolderStore, folder: Path, open_store: Callable[..., FolderStore]
 ) -> None:
     managers = folder / "namespaces/default/configmaps/.managed"
     create(store, config_map("a", uid="1", managedFields=APPLIED), config_map("b", managedFields=APPLIED[1:]))
@@ -185,14 +188,14 @@ def public_folder() -> Iterator[Path]:
     """A cluster that everybody can get to."""
     with tempfile.TemporaryDirectory() as base:
         os.chmod(base, 0o755)
-        Store.initialize(Path(base) / "state", {})
+        FolderStore.initialize(Path(base) / "state", {})
         yield Path(base) / "state"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who must not write here")
 @pytest.mark.parametrize("has_index", [False, True])
-def test_a_folder_that_cannot_be_written_can_be_read(public_folder: Path, has_index: bool) -> None:
-    store = Store(public_folder)
+def test_read_only_folder_can_be_read(public_folder: Path, has_index: bool) -> None:
+    store = FolderStore(public_folder)
     create(store, config_map("a"), config_map("b"))
     store.close()
     if has_index:  # that of its owner, who may only read here
@@ -201,7 +204,7 @@ def test_a_folder_that_cannot_be_written_can_be_read(public_folder: Path, has_in
         shutil.rmtree(public_folder / ".kubepy")
     before = contents(public_folder / ".kubepy")
     with as_nobody():
-        store = Store(public_folder)
+        store = FolderStore(public_folder)
         assert names(store.list("configmaps").objects) == ["a", "b"]
         assert store.get(key("a"))["data"] == {"a": "1"}  # type: ignore[index]
         assert (store.get(key("a")) == config_map("a", resourceVersion="1")) == has_index
@@ -216,7 +219,8 @@ def test_a_folder_that_cannot_be_written_can_be_read(public_folder: Path, has_in
         os.seteuid(0)
         file_of(public_folder, "a").chmod(0)
         os.seteuid(65534)
-        assert [problem.why for problem in Store(public_folder).problems()] == ["cannot be read: Permission denied"]
+        problems = FolderStore(public_folder).problems()
+        assert [problem.reason for problem in problems] == ["cannot be read: Permission denied"]
         store.close()
     assert contents(public_folder / ".kubepy") == before
 
@@ -228,8 +232,8 @@ def make_read_only_of_nobody(own: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_another_user_reads_the_cluster_but_no_secrets(public_folder: Path) -> None:
-    store = Store(public_folder)
+def test_other_user_reads_the_cluster_without_secrets(public_folder: Path) -> None:
+    store = FolderStore(public_folder)
     create(store, config_map("a"))
     create(store, config_map("password"), config_map("old"), resource="secrets")
     with store.transaction() as transaction:
@@ -238,15 +242,15 @@ def test_another_user_reads_the_cluster_but_no_secrets(public_folder: Path) -> N
     with as_nobody():
         with pytest.raises(PermissionError):
             (public_folder / ".kubepy/index.db").read_bytes()
-        store = Store(public_folder)
+        store = FolderStore(public_folder)
         assert names(store.list("configmaps").objects) == ["a"]
         secrets = store.list("secrets")
-        assert (secrets.objects, [problem.why for problem in secrets.problems]) == ([], [
+        assert (secrets.objects, [problem.reason for problem in secrets.problems]) == ([], [
             "cannot be read: Permission denied"])
         store.close()
 
 
-def test_an_older_own_folder_that_all_could_read_becomes_private(store: Store, folder: Path) -> None:
+def test_public_own_folder_becomes_private(store: FolderStore, folder: Path) -> None:
     (folder / ".kubepy").chmod(0o755)
     create(store, config_map("a"))
     assert stat.S_IMODE((folder / ".kubepy").stat().st_mode) == 0o700
@@ -257,7 +261,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*")}
 
 
-def test_a_newer_file_system_clock_is_no_reason_to_lose_an_edit(store: Store, folder: Path) -> None:
+def test_edit_stamped_by_a_clock_ahead_is_seen(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     path = file_of(folder, "a")
     path.write_text(path.read_text().replace('"1"', '"2"'))

@@ -11,8 +11,8 @@ from unittest import mock
 
 import pytest
 
-from kubepy.storage import Store
 from kubepy.storage.folder import commit_files, index
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from .conftest import config_map, create, file_of, key, names
@@ -27,7 +27,7 @@ def boot(monkeypatch: pytest.MonkeyPatch) -> Boot:
 
 def write(folder: Path, *values: str, names: tuple[str, ...] = ("a",), sync: bool = True) -> None:
     """Commit values to objects one after the other, as a command does that ends normally (or with a power cut)."""
-    store = Store(folder)
+    store = FolderStore(folder)
     for value in values:
         with store.transaction() as transaction:
             for name in names:
@@ -39,13 +39,13 @@ def write(folder: Path, *values: str, names: tuple[str, ...] = ("a",), sync: boo
 
 
 def delete(folder: Path, name: str, *, sync: bool = True) -> None:
-    store = Store(folder)
+    store = FolderStore(folder)
     with store.transaction() as transaction:
         transaction.delete(key(name))
     close(store, sync)
 
 
-def close(store: Store, sync: bool) -> None:
+def close(store: FolderStore, sync: bool) -> None:
     if sync:
         store.close()
     else:
@@ -54,7 +54,7 @@ def close(store: Store, sync: bool) -> None:
 
 
 def values(folder: Path) -> dict[str, str]:
-    store = Store(folder)
+    store = FolderStore(folder)
     listed = {obj["metadata"]["name"]: obj["data"]["a"] for obj in store.list("configmaps").objects}
     store.close()
     return listed
@@ -86,7 +86,7 @@ def test_file_that_cannot_be_read_is_not_overwritten_after_a_restart(
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     content = path.read_bytes()
     boot("second")
-    store = Store(folder)
+    store = FolderStore(folder)
     listed = store.list("configmaps")
     assert (listed.objects, len(listed.problems)) == ([], 1)
     create(store, config_map("b"))
@@ -149,8 +149,8 @@ def test_empty_file_is_a_problem_as_long_as_the_machine_runs(folder: Path, boot:
     boot("first")
     write(folder, "1")
     file_of(folder, "a").write_bytes(b"")
-    store = Store(folder)
-    assert [problem.why for problem in store.list("configmaps").problems] == ["is empty"]
+    store = FolderStore(folder)
+    assert [problem.reason for problem in store.list("configmaps").problems] == ["is empty"]
     store.close()
     file_of(folder, "a").unlink()
 
@@ -210,7 +210,7 @@ def test_new_file_in_place_of_a_deleted_one_is_an_object_after_a_restart(folder:
     assert values(folder) == {"a": "1"}
 
 
-def test_empty_ghost_of_a_deleted_object_does_not_block_its_name(folder: Path, boot: Boot) -> None:
+def test_empty_file_of_a_deleted_object_does_not_block_its_name(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1")
     delete(folder, "a", sync=False)
@@ -221,7 +221,7 @@ def test_empty_ghost_of_a_deleted_object_does_not_block_its_name(folder: Path, b
     assert values(folder) == {"a": "2"}
 
 
-def test_object_created_again_survives_the_return_of_the_deleted_one(folder: Path, boot: Boot) -> None:
+def test_object_created_again_survives_the_return_of_the_deleted_file(folder: Path, boot: Boot) -> None:
     boot("first")
     write(folder, "1")
     kept = folder.parent / "kept"
@@ -256,7 +256,7 @@ def test_reader_that_cannot_take_the_lock_sees_the_same_after_a_restart(folder: 
 
 def test_command_syncs_and_marks_its_files_before_it_ends(folder: Path) -> None:
     write(folder, "1", "2", names=("a", "b"))
-    store = Store(folder)
+    store = FolderStore(folder)
     database = store._access.database()
     assert (database.unsynced(), [row.replaces for row in database.rows()]) == ([], ["", ""])
     store.close()
@@ -298,7 +298,7 @@ def test_rebuilt_index_syncs_the_files_that_it_trusts(folder: Path, monkeypatch:
     assert synced
 
 
-def test_many_writes_of_one_object_do_not_pile_up_versions(store: Store) -> None:
+def test_many_writes_of_one_object_keep_few_versions(store: FolderStore) -> None:
     for number in range(100):
         with store.transaction() as transaction:
             if number:
@@ -312,13 +312,13 @@ def test_many_writes_of_one_object_do_not_pile_up_versions(store: Store) -> None
 
 
 def test_store_of_a_folder_that_was_removed_closes(folder: Path) -> None:
-    store = Store(folder)
+    store = FolderStore(folder)
     create(store, config_map("a"))
     shutil.rmtree(folder)
     store.close()
 
 
-def test_dates_before_the_restart_do_not_matter(folder: Path, boot: Boot) -> None:
+def test_edit_with_a_time_before_the_restart_is_seen(folder: Path, boot: Boot) -> None:
     """An edit whose time lies before the commit (a clock that was wrong) is an edit all the same."""
     boot("first")
     write(folder, "1")

@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubepy.storage import Key, Store
+from kubepy.storage import Key
+from kubepy.storage.folder.store import FolderStore
 
 ODD = "ab \n\t:-#'\"%@`|>&*!?{}[],0123456789.~=<yesnoYN\u0085\u2028\ufeff\x07\x1b\x7f\u00a0é"
 TEXTS = st.text(max_size=30) | st.text(alphabet=ODD, max_size=40) | st.sampled_from(
@@ -23,10 +24,10 @@ TOY = Key("toys.example.org", "default", "top")
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.lists(st.dictionaries(TEXTS, VALUES, max_size=4), min_size=1, max_size=3))
-def test_whatever_is_stored_comes_back_from_its_file(data: list[dict[str, Any]]) -> None:
+def test_stored_object_read_from_its_file_is_the_same(data: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as base:
-        Store.initialize(folder := Path(base) / "state", {})
-        store = Store(folder)
+        FolderStore.initialize(folder := Path(base) / "state", {})
+        store = FolderStore(folder)
         for one in data:
             obj = {"apiVersion": "example.org/v1", "kind": "Toy", "metadata": {"name": "top", "namespace": "default"},
                    "data": one}
@@ -40,7 +41,7 @@ def test_whatever_is_stored_comes_back_from_its_file(data: list[dict[str, Any]])
         store.close()
 
 
-def test_a_number_without_a_fraction_is_an_integer_at_once(store: Store) -> None:
+def test_number_without_a_fraction_is_an_integer_at_once(store: FolderStore) -> None:
     metadata = {"name": "top", "namespace": "default"}
     with store.transaction() as transaction:
         stored = transaction.create(TOY, {"metadata": metadata, "data": {"a": 1.0, "b": [2.5, 1e16, {"c": -0.0}]}})

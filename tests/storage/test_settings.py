@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.storage import FolderError, NoClusterError, Store
+from kubepy.storage import FolderError, NoClusterError
+from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key
 
 
 def test_initialize_makes_an_empty_cluster(tmp_path: Path) -> None:
     state = tmp_path / "deep/state"
-    Store.initialize(state, {"seed": 7})
+    FolderStore.initialize(state, {"seed": 7})
     assert {path.name: path.read_text() for path in state.iterdir() if path.is_file()} == {
         "kubepy.yaml": "formatVersion: 1\nseed: 7\n",
         ".gitignore": "/.kubepy/\n",
     }
-    store = Store(state)
+    store = FolderStore(state)
     assert store.settings() == {"formatVersion": 1, "seed": 7}
     assert store.check() == []
     store.close()
@@ -28,24 +29,24 @@ def test_initialize_makes_an_empty_cluster(tmp_path: Path) -> None:
 
 def test_initialize_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("mine\n")
-    Store.initialize(tmp_path, {})
+    FolderStore.initialize(tmp_path, {})
     with pytest.raises(FolderError, match="is a cluster already"):
-        Store.initialize(tmp_path, {"seed": 1})
+        FolderStore.initialize(tmp_path, {"seed": 1})
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
     assert (tmp_path / "kubepy.yaml").read_text() == "formatVersion: 1\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [".gitignore", ".kubepy", "kubepy.yaml"]
 
 
-def test_initialize_says_why_it_cannot(tmp_path: Path) -> None:
+def test_initialize_of_an_unusable_folder_gives_the_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match=r"file/state: cannot be made a cluster: Not a directory"):
-        Store.initialize(tmp_path / "file/state", {})
+        FolderStore.initialize(tmp_path / "file/state", {})
 
 
-def test_a_folder_without_a_cluster_is_told_apart(tmp_path: Path) -> None:
+def test_folder_without_a_cluster_has_an_error_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(NoClusterError, match="absent is not there"):
-        Store(tmp_path / "absent").settings()
-    with pytest.raises(NoClusterError, match=r"has no kubepy\.yaml"), Store(tmp_path).transaction():
+        FolderStore(tmp_path / "absent").settings()
+    with pytest.raises(NoClusterError, match=r"has no kubepy\.yaml"), FolderStore(tmp_path).transaction():
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -62,14 +63,16 @@ def test_a_folder_without_a_cluster_is_told_apart(tmp_path: Path) -> None:
 )
 def test_settings_that_cannot_be_used_stop_everything(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "kubepy.yaml").write_text(text)
-    store = Store(tmp_path)
+    store = FolderStore(tmp_path)
     for attempt in (store.settings, lambda: store.list("pods"), lambda: create(store, config_map("a"))):
         with pytest.raises(FolderError, match=why):
             attempt()
     assert [path.name for path in tmp_path.iterdir()] == ["kubepy.yaml"]
 
 
-def test_edited_settings_are_read_again(store: Store, folder: Path, open_store: Callable[..., Store]) -> None:
+def test_edited_settings_are_read_again(
+    store: FolderStore, folder: Path, open_store: Callable[..., FolderStore]
+) -> None:
     create(store, config_map("a"))
     assert open_store().settings() == {"formatVersion": 1}
     (folder / "kubepy.yaml").write_text("formatVersion: 1\nseed: 5\n")
@@ -81,7 +84,7 @@ def test_edited_settings_are_read_again(store: Store, folder: Path, open_store: 
 # --- the files ---
 
 
-def test_a_file_is_the_object_less_what_only_this_machine_knows(store: Store, folder: Path) -> None:
+def test_file_holds_the_object_without_resource_version_and_managers(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", uid="1", managedFields=[{"manager": "x"}]))
     assert file_of(folder, "a").read_text() == (
         'apiVersion: v1\ndata:\n  a: "1"\nkind: ConfigMap\n'
@@ -90,7 +93,7 @@ def test_a_file_is_the_object_less_what_only_this_machine_knows(store: Store, fo
     assert store.get(key("a"))["metadata"]["managedFields"] == [{"manager": "x"}]  # type: ignore[index]
 
 
-def test_a_change_shows_as_the_line_that_changed(store: Store, folder: Path) -> None:
+def test_change_shows_as_the_line_that_changed(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a", labels={"x": "y"}))
     before = file_of(folder, "a").read_text().splitlines()
     with store.transaction() as transaction:
@@ -99,7 +102,7 @@ def test_a_change_shows_as_the_line_that_changed(store: Store, folder: Path) -> 
     assert [(old, new) for old, new in zip(before, after, strict=True) if old != new] == [('  a: "1"', '  a: "2"')]
 
 
-def test_secrets_are_for_their_owner_alone(store: Store, folder: Path) -> None:
+def test_secrets_are_for_their_owner_alone(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     create(store, {"kind": "Secret", "metadata": {"name": "a", "namespace": "default"}}, resource="secrets")
     assert stat.S_IMODE(file_of(folder, "a", resource="secrets").stat().st_mode) == 0o600

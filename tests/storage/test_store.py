@@ -7,20 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.storage import (
-    CompactedError,
-    ConflictError,
-    ExistsError,
-    Key,
-    MissingError,
-    Store,
-)
+from kubepy.storage import CompactedError, ConflictError, ExistsError, Key, MissingError
 from kubepy.storage.folder import commit_files
+from kubepy.storage.folder.store import FolderStore
 
 from .conftest import config_map, create, file_of, key, names
 
 
-def test_an_object_comes_back_as_it_went_in_with_its_resource_version(store: Store) -> None:
+def test_stored_object_is_the_same_with_a_resource_version(store: FolderStore) -> None:
     with store.transaction() as transaction:
         created = transaction.create(key("a"), config_map("a", labels={"x": "y"}))
     assert created == config_map("a", labels={"x": "y"}, resourceVersion="1")
@@ -28,19 +22,19 @@ def test_an_object_comes_back_as_it_went_in_with_its_resource_version(store: Sto
     assert store.revision() == 1
 
 
-def test_an_absent_object_is_none(store: Store) -> None:
+def test_absent_object_is_none(store: FolderStore) -> None:
     assert store.get(key("a")) is None
     assert store.list("configmaps") == (0, [], ())
     assert store.resources() == []
 
 
-def test_creating_twice_fails(store: Store) -> None:
+def test_create_of_an_existing_object_fails(store: FolderStore) -> None:
     create(store, config_map("a"))
     with pytest.raises(ExistsError), store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
 
 
-def test_updating_and_deleting_what_is_absent_fails(store: Store) -> None:
+def test_update_and_delete_of_an_absent_object_fail(store: FolderStore) -> None:
     with store.transaction() as transaction:
         with pytest.raises(MissingError):
             transaction.update(key("a"), config_map("a"))
@@ -48,7 +42,7 @@ def test_updating_and_deleting_what_is_absent_fails(store: Store) -> None:
             transaction.delete(key("a"))
 
 
-def test_an_update_that_names_an_older_version_fails(store: Store) -> None:
+def test_update_that_names_an_older_version_fails(store: FolderStore) -> None:
     create(store, config_map("a"))
     with store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "2"), expected="1")
@@ -60,7 +54,7 @@ def test_an_update_that_names_an_older_version_fails(store: Store) -> None:
     assert store.get(key("a")) == config_map("a", "2", resourceVersion="2")
 
 
-def test_an_update_that_changes_nothing_writes_nothing(store: Store, folder: Path) -> None:
+def test_update_that_changes_nothing_writes_nothing(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     before = file_of(folder, "a").stat()
     with store.transaction() as transaction:
@@ -71,7 +65,7 @@ def test_an_update_that_changes_nothing_writes_nothing(store: Store, folder: Pat
     assert store.changes(1) == []
 
 
-def test_true_and_one_are_not_the_same(store: Store) -> None:
+def test_true_and_one_are_not_the_same(store: FolderStore) -> None:
     create(store, {**config_map("a"), "data": {"a": 1}})
     with store.transaction() as transaction:
         transaction.update(key("a"), {**config_map("a"), "data": {"a": True}})
@@ -81,7 +75,7 @@ def test_true_and_one_are_not_the_same(store: Store) -> None:
     assert store.revision() == 2
 
 
-def test_deleting_returns_the_last_state_and_removes_file_and_empty_folders(store: Store, folder: Path) -> None:
+def test_deleting_returns_the_last_state_and_removes_file_and_empty_folders(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     with store.transaction() as transaction:
         assert transaction.delete(key("a")) == config_map("a", resourceVersion="1")
@@ -89,7 +83,7 @@ def test_deleting_returns_the_last_state_and_removes_file_and_empty_folders(stor
     assert sorted(path.name for path in folder.iterdir()) == [".gitignore", ".kubepy", "kubepy.yaml"]
 
 
-def test_an_exception_changes_nothing(store: Store, folder: Path) -> None:
+def test_exception_in_a_transaction_changes_nothing(store: FolderStore, folder: Path) -> None:
     create(store, config_map("a"))
     with pytest.raises(RuntimeError), store.transaction() as transaction:  # noqa: PT012
         transaction.update(key("a"), config_map("a", "2"))
@@ -101,7 +95,7 @@ def test_an_exception_changes_nothing(store: Store, folder: Path) -> None:
     assert [path.name for path in file_of(folder, "a").parent.iterdir()] == ["a.yaml"]
 
 
-def test_a_transaction_sees_its_own_writes(store: Store) -> None:
+def test_transaction_sees_its_own_writes(store: FolderStore) -> None:
     create(store, config_map("b"), config_map("d", namespace="other"))
     with store.transaction() as transaction:
         assert names(transaction.list("configmaps")) == ["b", "d"]
@@ -115,7 +109,7 @@ def test_a_transaction_sees_its_own_writes(store: Store) -> None:
     assert names(store.list("configmaps").objects) == ["a", "c", "d"]
 
 
-def test_lists_are_in_key_order_and_by_namespace(store: Store) -> None:
+def test_lists_are_in_key_order_and_by_namespace(store: FolderStore) -> None:
     create(
         store,
         *(config_map(name, namespace=namespace) for namespace in ("z", "b") for name in ("n-10", "n-2", "n")),
@@ -126,7 +120,7 @@ def test_lists_are_in_key_order_and_by_namespace(store: Store) -> None:
     assert store.list("configmaps", "c").objects == []
 
 
-def test_cluster_scoped_objects_lie_apart(store: Store, folder: Path) -> None:
+def test_cluster_scoped_objects_lie_apart(store: FolderStore, folder: Path) -> None:
     create(store, {"kind": "Node", "metadata": {"name": "n"}}, resource="nodes")
     assert names(store.list("nodes").objects) == ["n"]
     assert names(store.list("nodes", "").objects) == ["n"]
@@ -135,7 +129,7 @@ def test_cluster_scoped_objects_lie_apart(store: Store, folder: Path) -> None:
     assert store.resources() == ["nodes"]
 
 
-def test_an_object_must_carry_the_name_of_its_key(store: Store) -> None:
+def test_object_must_carry_the_name_of_its_key(store: FolderStore) -> None:
     with store.transaction() as transaction:
         with pytest.raises(ValueError, match="name"):
             transaction.create(key("a"), config_map("b"))
@@ -145,7 +139,7 @@ def test_an_object_must_carry_the_name_of_its_key(store: Store) -> None:
             transaction.create(key("a"), config_map("a", x=float("nan")))
 
 
-def test_transactions_do_not_nest(store: Store) -> None:
+def test_transactions_do_not_nest(store: FolderStore) -> None:
     with store.transaction(), pytest.raises(RuntimeError, match="nest"), store.transaction():
         pass
 
@@ -153,11 +147,11 @@ def test_transactions_do_not_nest(store: Store) -> None:
 # --- the change log ---
 
 
-def told(store: Store, since: int) -> list[tuple[int, str, str]]:
+def told(store: FolderStore, since: int) -> list[tuple[int, str, str]]:
     return [(change.revision, change.type, change.key.name) for change in store.changes(since)]
 
 
-def test_changes_are_told_in_order_with_the_state_after_them(store: Store) -> None:
+def test_changes_are_in_order_with_the_state_after_them(store: FolderStore) -> None:
     create(store, config_map("a"), config_map("b"))
     with store.transaction() as transaction:
         transaction.update(key("a"), config_map("a", "2"))
@@ -169,7 +163,7 @@ def test_changes_are_told_in_order_with_the_state_after_them(store: Store) -> No
     assert store.changes(4) == []
 
 
-def test_several_changes_of_one_object_become_one(store: Store) -> None:
+def test_several_changes_of_one_object_become_one(store: FolderStore) -> None:
     create(store, config_map("a"))
     for value in "23":
         with store.transaction() as transaction:
@@ -178,14 +172,14 @@ def test_several_changes_of_one_object_become_one(store: Store) -> None:
     assert told(store, 1) == [(3, "MODIFIED", "a")]
 
 
-def test_several_writes_of_one_object_in_a_transaction_are_one_change(store: Store) -> None:
+def test_several_writes_of_one_object_in_a_transaction_are_one_change(store: FolderStore) -> None:
     with store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
         transaction.update(key("a"), config_map("a", "2"))
     assert told(store, 0) == [(2, "ADDED", "a")]
 
 
-def test_an_object_that_lived_within_one_transaction_is_never_told_of(store: Store, folder: Path) -> None:
+def test_object_created_and_deleted_in_one_transaction_is_no_change(store: FolderStore, folder: Path) -> None:
     with store.transaction() as transaction:
         transaction.create(key("a"), config_map("a"))
         transaction.delete(key("a"))
@@ -193,7 +187,7 @@ def test_an_object_that_lived_within_one_transaction_is_never_told_of(store: Sto
     assert not (folder / "namespaces").exists()
 
 
-def test_replacing_an_object_by_another_of_its_name_is_a_deletion_and_an_addition(store: Store) -> None:
+def test_replacing_an_object_by_another_of_its_name_is_a_deletion_and_an_addition(store: FolderStore) -> None:
     create(store, config_map("a", uid="1"))
     with store.transaction() as transaction:
         transaction.delete(key("a"))
@@ -202,7 +196,7 @@ def test_replacing_an_object_by_another_of_its_name_is_a_deletion_and_an_additio
     assert [change.object["metadata"]["uid"] for change in store.changes(1)] == ["1", "2"]
 
 
-def test_the_change_log_forgets_what_is_long_ago(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_log_forgets_old_revisions(store: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commit_files, "LOG_LENGTH", 3)
     monkeypatch.setattr(commit_files, "LOG_SLACK", 2)
     for number in range(6):
@@ -212,7 +206,7 @@ def test_the_change_log_forgets_what_is_long_ago(store: Store, monkeypatch: pyte
         store.changes(2)
 
 
-def test_a_revision_yet_to_come_is_of_another_life(store: Store) -> None:
+def test_revision_beyond_the_counter_is_compacted(store: FolderStore) -> None:
     with pytest.raises(CompactedError):
         store.changes(1)
 
@@ -224,7 +218,9 @@ def event(name: str) -> dict[str, object]:
     return {"kind": "Event", "metadata": {"name": name, "namespace": "default"}}
 
 
-def test_volatile_objects_have_no_file_and_go_after_their_time(open_store: Callable[..., Store], folder: Path) -> None:
+def test_volatile_objects_have_no_file_and_go_after_their_time(
+    open_store: Callable[..., FolderStore], folder: Path
+) -> None:
     now = [1000.0]
     store = open_store(now=lambda: now[0])
     create(store, event("old"), resource="events")
@@ -240,7 +236,7 @@ def test_volatile_objects_have_no_file_and_go_after_their_time(open_store: Calla
     assert names(open_store(now=lambda: 0.0).list("events").objects) == ["new"]
 
 
-def test_a_volatile_object_can_be_updated_and_deleted(store: Store) -> None:
+def test_volatile_object_can_be_updated_and_deleted(store: FolderStore) -> None:
     create(store, event("e"), resource="events")
     with store.transaction() as transaction:
         transaction.update(Key("events", "default", "e"), {**event("e"), "count": 2})
@@ -249,7 +245,7 @@ def test_a_volatile_object_can_be_updated_and_deleted(store: Store) -> None:
     assert store.list("events").objects == []
 
 
-def test_meta_values_are_kept_and_belong_to_a_transaction(open_store: Callable[..., Store]) -> None:
+def test_meta_values_are_kept_and_belong_to_a_transaction(open_store: Callable[..., FolderStore]) -> None:
     store = open_store()
     store.set_meta("position", "1")
     with store.transaction() as transaction:

@@ -48,5 +48,5 @@ def test_line_in_json_is_found() -> None:
     assert line_of('{"spec":\n {"a":\n  1}}', "spec.a") == 2
 
 
-def test_text_that_ruamel_does_not_read_has_no_lines() -> None:
+def test_text_that_ruamel_cannot_read_has_no_lines() -> None:
     assert line_of("a: [nginx:1.27, x]\nb: [", "a") == 0

@@ -28,7 +28,7 @@ def read(text: str) -> Any:
         ("0xFFFFFFFFFFFFFFFFFF", "0xFFFFFFFFFFFFFFFFFF"), ("99999999999999999999", 1e20),
     ],
 )  # fmt: skip
-def test_a_scalar_means_what_go_yaml_takes_it_for(text: str, value: Any) -> None:
+def test_scalar_has_the_value_of_go_yaml(text: str, value: Any) -> None:
     found = read(f"k: {text}")["k"]
     assert (found, type(found)) == (value, type(value))
 
@@ -38,7 +38,7 @@ def test_keys_without_quotes_become_strings_by_their_value() -> None:
     assert read(text) == {"true": "1", "false": "2", "on": "3", "off-": "4", "1": "6", "16": "7", "2024-01-01": "8"}
 
 
-def test_of_a_key_twice_the_last_wins() -> None:
+def test_duplicate_key_last_value_wins() -> None:
     assert read("a: 1\nb: 2\na: 3\n") == {"a": 3, "b": 2}
     assert read('{"a": 1, "a": 3}') == {"a": 3}
 
@@ -82,7 +82,7 @@ def test_json_is_a_stream_and_what_is_nearly_json_is_yaml() -> None:
         ("[" * 5000, 1, "yaml: exceeded max depth"),
     ],
 )
-def test_bad_yaml_is_told_in_kubectls_words_with_its_line(text: str, line: int, message: str) -> None:
+def test_bad_yaml_has_kubectls_message_and_line(text: str, line: int, message: str) -> None:
     with pytest.raises(YamlError) as caught:
         load_all(text)
     assert (caught.value.line, caught.value.message) == (line, f"error converting YAML to JSON: {message}")
@@ -97,19 +97,19 @@ def test_bad_yaml_is_told_in_kubectls_words_with_its_line(text: str, line: int, 
         ('{"a" 1, b: [}', 1, "json: offset 6: invalid character '1' after object key"),
     ],
 )
-def test_bad_json_is_told_in_gos_words(text: str, line: int, message: str) -> None:
+def test_bad_json_has_gos_message(text: str, line: int, message: str) -> None:
     with pytest.raises(YamlError) as caught:
         load_all(text)
     assert (caught.value.line, caught.value.message) == (line, message)
 
 
-def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
+def test_alias_bomb_is_refused() -> None:
     levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 9))
     with pytest.raises(YamlError, match="document contains excessive aliasing"):
         load_all("l0: &l0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + levels)
 
 
-def test_of_equal_keys_the_last_counts_unless_they_are_an_error() -> None:
+def test_duplicate_key_with_unique_keys_is_an_error() -> None:
     text = "a: {x: 1}\nb:\n  x: 1\n  z: 2\n  x: 3\n"
     assert read(text) == {"a": {"x": 1}, "b": {"x": 3, "z": 2}}
     with pytest.raises(YamlError, match='has the key "x" more than once') as caught:
@@ -117,7 +117,7 @@ def test_of_equal_keys_the_last_counts_unless_they_are_an_error() -> None:
     assert caught.value.line == 7
 
 
-def test_what_a_merge_brings_may_be_overridden_where_keys_are_unique() -> None:
+def test_merged_key_may_be_overridden_with_unique_keys() -> None:
     text = "base: &base {image: a, port: 1}\none:\n  <<: *base\n  image: b\ntwo:\n  image: c\n  <<: *base\n"
     (document,) = load_all(text, unique_keys=True)
     assert (document.object["one"], document.object["two"]["image"]) == ({"image": "b", "port": 1}, "a")
@@ -140,7 +140,7 @@ def test_indented_json_keeps_order_numbers_and_escapes():
     ('{"a":1} x', "invalid character 'x' after top-level value"),
     ("{'a':1}", "invalid character '\\'' looking for beginning of object key string"),
 ])
-def test_what_is_no_json_is_told_as_go_does(text, why):
+def test_invalid_json_has_gos_message(text, why):
     with pytest.raises(YamlError) as failed:
         read_json(text)
     assert str(failed.value) == why
@@ -157,11 +157,11 @@ def test_what_is_no_json_is_told_as_go_does(text, why):
         ("{a: it's:me, b: c:d\n  e}", {"a": "it's:me", "b": "c:d e"}),
     ],
 )
-def test_a_colon_within_a_word_between_brackets_is_text(text: str, value: Any) -> None:
+def test_colon_within_a_word_between_brackets_is_text(text: str, value: Any) -> None:
     assert [document.object for document in load_all(text)] == [value]
 
 
-def test_what_is_wrong_beside_such_a_colon_is_told_with_its_line() -> None:
+def test_error_beside_a_hidden_colon_has_its_line() -> None:
     with pytest.raises(YamlError) as refused:
         load_all("a: {b: c:d}\ne: [f:g\n")
     assert refused.value.message == "error converting YAML to JSON: yaml: line 2: did not find expected ',' or ']'"

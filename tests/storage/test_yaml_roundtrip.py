@@ -151,7 +151,7 @@ status:
     ("spec: x\nkind: y\n", "apiVersion metadata status", "spec status apiVersion kind metadata"),
     ("a: x\nc: y\n", "b d", "a b c d"),
 ])
-def test_new_keys_come_beside_their_neighbours(text: str, names: str, expected: str) -> None:
+def test_new_keys_are_written_beside_their_neighbours(text: str, names: str, expected: str) -> None:
     merged = applied(text, put(**dict.fromkeys(names.split(), "new")))
     assert [line.partition(":")[0] for line in merged.splitlines()] == expected.split()
 
@@ -213,7 +213,7 @@ def test_items_that_change_places_take_their_comments_along() -> None:
      "\n# 1\n- verbs: [get, watch]\n# 2\n- verbs: [list]"),
     ("\n- - 1  # one\n  - 2\n- [3]  # three", [[1, 2, 7], [3, 4]], "\n- - 1  # one\n  - 2\n  - 7\n- [3, 4]  # three"),
 ])
-def test_list_items_are_known_again(items: str, changed_items: list[Any], expected: str) -> None:
+def test_list_items_are_matched_by_their_natural_key(items: str, changed_items: list[Any], expected: str) -> None:
     space = "" if items.startswith("\n") else " "
     assert applied(f"a:{space}{items}\n", put(a=changed_items)) == f"a:{space}{expected}\n"
 
@@ -256,7 +256,7 @@ def test_list_items_are_known_again(items: str, changed_items: list[Any], expect
     ("# h\n---\n# i\na: 1\n...\n# tail\n", put(a=2, b=3), "# h\n---\n# i\na: 2\nb: 3\n...\n# tail\n"),
     ("---  # d\na: 1\n---\n# nothing\n", put(a=2), "---  # d\na: 2\n---\n# nothing\n"),
 ])
-def test_style_of_what_did_not_change_stays(text: str, change: Change, expected: str) -> None:
+def test_style_of_unchanged_values_stays(text: str, change: Change, expected: str) -> None:
     assert applied(text, change) == expected
 
 
@@ -285,7 +285,7 @@ e: *base
     (lambda obj: obj.pop("base"), "- base: &base   # the base\n-   a: 1   # one\n-   <<: *base     # merged\n+   a: 1\n"
                                   "- e: *base\n+ e:\n+   a: 1"),
 ])
-def test_aliases_stay_where_they_still_mean_the_value(change: Change, expected: str) -> None:
+def test_aliases_that_still_mean_the_value_stay(change: Change, expected: str) -> None:
     assert sorted(diff(ALIASES, change).splitlines()) == sorted(expected.splitlines())
 
 
@@ -301,7 +301,7 @@ def test_text_that_cannot_be_edited_is_replaced(text: bytes) -> None:
 
 def test_edit_that_means_something_else_is_written_anew_with_its_comments(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "# h\na:\n  b:  # b\n    c: 1 # c\n    d: 2\n    # e\nf: 1  # f\n"
-    monkeypatch.setattr("kubepy.storage.yaml.roundtrip.block.block_scalar", lambda *_, **__: "broken")
+    monkeypatch.setattr("kubepy.storage.yaml.roundtrip.editors.block_scalar", lambda *_, **__: "broken")
     assert merge(text.encode(), {"a": {"b": {"c": 2, "d": 2}}, "f": 1}).decode() == (
         "# h\na:\n  b:  # b\n    # c\n    c: 2\n    d: 2\n    # e\nf: 1  # f\n")
 
@@ -330,7 +330,7 @@ def text_of(lines: list[Line], obj: Any) -> str:
 
 @settings(max_examples=400, deadline=None)
 @given(SEEDS)
-def test_comments_and_lines_of_what_stays_are_kept(rng: Random) -> None:
+def test_comments_and_lines_of_unchanged_values_are_kept(rng: Random) -> None:
     obj = random_object(rng)
     lines = write(rng, obj)
     text, new = text_of(lines, obj), changed(rng, obj)
@@ -377,7 +377,7 @@ def test_same_object_leaves_the_text(rng: Random) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(SEEDS)
-def test_another_object_altogether_is_what_the_text_means_then(rng: Random) -> None:
+def test_text_merged_with_another_object_means_that_object(rng: Random) -> None:
     text = "\n".join(line.text for line in write(rng, random_object(rng))) + "\n"
     new = random_object(rng)
     assert parse(merge(text.encode(), new)).object == new
@@ -385,7 +385,7 @@ def test_another_object_altogether_is_what_the_text_means_then(rng: Random) -> N
 
 @settings(max_examples=300, deadline=None)
 @given(st.text("ab:-# \n\t'\"|>[]{},&*!?%.<\ufeff", max_size=40))
-def test_no_text_makes_it_raise(text: str) -> None:
+def test_merge_of_any_text_does_not_raise(text: str) -> None:
     assert parse(merge(text.encode(), {"a": 1, "b": ["x"]})).object == {"a": 1, "b": ["x"]}
 
 

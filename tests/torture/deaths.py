@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from kubepy.storage import Store
 from kubepy.storage.folder.files import StateFolder
+from kubepy.storage.folder.store import FolderStore
 
 KILLED = 137
 FAILED = 3
@@ -189,10 +189,10 @@ def _words(arguments: tuple[Any, ...]) -> str:
 
 def acknowledge_transactions(acknowledge: Callable[[], None]) -> None:
     """Call a function whenever a transaction of a store has ended well, or a cluster was begun."""
-    transaction, initialize = Store.transaction, Store.initialize
+    transaction, initialize = FolderStore.transaction, FolderStore.initialize
 
     @contextmanager
-    def acknowledged(self: Store) -> Iterator[Any]:
+    def acknowledged(self: FolderStore) -> Iterator[Any]:
         with transaction(self) as opened:
             yield opened
         acknowledge()
@@ -201,8 +201,8 @@ def acknowledge_transactions(acknowledge: Callable[[], None]) -> None:
         initialize(folder, settings)
         acknowledge()
 
-    Store.transaction = acknowledged  # type: ignore[method-assign]
-    Store.initialize = initialized  # type: ignore[method-assign,assignment]
+    FolderStore.transaction = acknowledged  # type: ignore[method-assign]
+    FolderStore.initialize = initialized  # type: ignore[method-assign,assignment]
 
 
 def in_child(run: Callable[[int], None]) -> tuple[int, bytes]:

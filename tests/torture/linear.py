@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kubepy.storage import ConflictError, ExistsError, MissingError, Store, Transaction
+from kubepy.storage import ConflictError, ExistsError, MissingError, Transaction
+from kubepy.storage.folder.store import FolderStore
 
 from .history import (
     CONFLICT,
@@ -57,7 +58,7 @@ class _Process:
         self._notes = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._name = notes.name
         self._known: dict[str, int] = {}  # the revisions that it has seen last
-        self._store: Store | None = None
+        self._store: FolderStore | None = None
 
     def run(self) -> None:
         for number in range(OPERATIONS):
@@ -97,7 +98,7 @@ class _Process:
         self._known[obj["metadata"]["name"]] = revision
         return obj["data"]["a"], revision
 
-    def _write(self, store: Store, kind: str, name: str, value: str, expected: str | None) -> tuple[str, int]:
+    def _write(self, store: FolderStore, kind: str, name: str, value: str, expected: str | None) -> tuple[str, int]:
         with store.transaction() as transaction:
             if kind == "count":
                 value = _count(transaction)

@@ -264,15 +264,6 @@ def _emptied_older(history: History, name: str) -> Change:
     return Change(disk, {path_of(name): current.data}, {name: _version(name, 2)})
 
 
-def _restored_by_tar(history: History, name: str) -> Change:
-    older = _present(history.older[path_of(name)])
-    return _put(history, name, _file(older, older.data, mtime_ns=older.mtime_ns), _version(name, 1))
-
-
-def _restored_by_git(history: History, name: str) -> Change:
-    return _put(history, name, _file(_present(history.older[path_of(name)]), _text(name, 1)), _version(name, 1))
-
-
 def _same_file_other_text(history: History, name: str) -> Change:
     older = _present(history.older[path_of(name)])
     file = _file(older, _text(name, 3), inode=older.inode, mtime_ns=older.mtime_ns)
@@ -343,8 +334,8 @@ CHANGES: dict[str, tuple[Changing, tuple[str, ...], bool]] = {
     "new-empty-file": (_new_empty, ("kept",), False),
     "emptied": (_emptied, TARGETS, True),
     "emptied-older": (_emptied_older, TARGETS, True),
-    "deleted-by-tar": (_restored_by_tar, DELETED, False),
-    "deleted-by-git": (_restored_by_git, DELETED, False),
+    "deleted-by-tar": (_tar, DELETED, False),
+    "deleted-by-git": (_git_checkout, DELETED, False),
     "deleted-other-text": (_same_file_other_text, DELETED, False),
     "deleted-back": (_deleted_file_back, DELETED, True),
     "managers-cut": (_managers(lambda file: file.data[:20]), ("managed",), False),

@@ -16,7 +16,8 @@ from unittest import mock
 
 from kubepy.cli.main import main
 from kubepy.controlplane import manager
-from kubepy.storage import Key, Store
+from kubepy.storage import Key
+from kubepy.storage.folder.store import FolderStore
 from kubepy.storage.yaml import dump
 
 from .scratch import OWN
@@ -127,7 +128,7 @@ def commit(create: Callable[[], list[dict[str, Any]]] = list, update: Callable[[
 
 
 def begin(folder: Path) -> None:
-    Store.initialize(folder, SETTINGS)
+    FolderStore.initialize(folder, SETTINGS)
 
 
 def settings_only(folder: Path) -> None:

@@ -44,7 +44,7 @@ def test_sample_of_torture_loses_nothing(section: str) -> None:
 # --- a loss is found ---
 
 
-def test_kill_of_a_storage_that_replaces_files_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_that_replaces_files_too_early_loses_in_kill(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that are replaced before the commit is recorded: a death in between shows half a commit."""
     from kubepy.storage.folder.commit_files import Journal
 
@@ -85,7 +85,7 @@ def _held(disk: Disk) -> dict[str, bytes]:
     return {path: survivor.data for path, survivor in disk.items() if survivor}
 
 
-def test_disk_in_order_of_names_loses_what_was_not_synced(tmp_path: Path) -> None:
+def test_disk_in_order_of_names_loses_unsynced_files(tmp_path: Path) -> None:
     recording = record(tmp_path, (_written,))
     end = len(recording.operations)
     assert _held(disk_after(recording, end, ORDER, "empty")) == {"a/synced": b"new content", "a/lost": b""}
@@ -93,19 +93,19 @@ def test_disk_in_order_of_names_loses_what_was_not_synced(tmp_path: Path) -> Non
     assert _held(disk_after(recording, end, ORDER, "zeros"))["a/lost"] == bytes(11)
 
 
-def test_disk_of_what_was_synced_needs_the_folders_too(tmp_path: Path) -> None:
+def test_synced_disk_without_synced_folders_loses_files(tmp_path: Path) -> None:
     recording = record(tmp_path, (_written, lambda folder: _sync(folder / "a")))
     assert disk_after(recording, len(recording.operations), SYNCED, "none") == {}
     assert "a/lost" in disk_after(recording, len(recording.operations), SYNCED, "all")
 
 
-def test_disk_of_what_was_synced_holds_it(tmp_path: Path) -> None:
+def test_synced_disk_holds_synced_files(tmp_path: Path) -> None:
     recording = record(tmp_path, (_written, lambda folder: _sync(folder / "a"), _sync))
     disk = disk_after(recording, len(recording.operations), SYNCED, "none")
     assert _held(disk) == {"a/synced": b"new content", "a/lost": b""}
 
 
-def test_folder_that_was_removed_for_good_takes_with_it_what_was_in_it(tmp_path: Path) -> None:
+def test_folder_removed_for_good_loses_its_files(tmp_path: Path) -> None:
     _written(tmp_path)
 
     def remove(folder: Path) -> None:
@@ -169,7 +169,7 @@ def test_history_is_linearizable_or_not(operations: list[Operation], expected: b
     assert is_linearizable(operations) == expected
 
 
-def test_list_that_lacks_an_earlier_write_is_told() -> None:
+def test_list_without_an_earlier_write_is_reported() -> None:
     writes = [_write(0, 1, CREATE, 1)]
     assert list(check_listings(writes, [Listing(0, 3, 0, {})])) == []
     assert list(check_listings(writes, [Listing(2, 3, 1, {"k": State("x", 1)})])) == []
@@ -178,7 +178,7 @@ def test_list_that_lacks_an_earlier_write_is_told() -> None:
     assert list(check_listings(writes, [Listing(0, 3, 0, {"k": State("x", 1)})]))
 
 
-def test_revision_that_goes_back_is_told() -> None:
+def test_revision_that_goes_back_is_reported() -> None:
     assert list(check_revisions([_write(0, 1, CREATE, 2), _write(2, 3, UPDATE, 3)])) == []
     assert list(check_revisions([_write(0, 1, CREATE, 2), _write(2, 3, UPDATE, 1)]))
     assert list(check_revisions([_write(0, 1, CREATE, 2), _write(0, 3, UPDATE, 2)]))

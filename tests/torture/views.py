@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kubepy.apiserver.cluster import Cluster
-from kubepy.storage import NoClusterError, Store
+from kubepy.storage import NoClusterError
+from kubepy.storage.folder.store import FolderStore
 
 Object = dict[str, Any]
 Objects = dict[str, Object]
-Opener = Callable[[Path], Store]
+Opener = Callable[[Path], FolderStore]
 Likeness = Callable[[Objects], Objects]  # what of objects counts when they are compared
 NOW = 1_790_000_000.0  # the time of every cluster here stands still
 VOLATILE = "events"
@@ -27,12 +28,12 @@ class View(NamedTuple):
     problems: tuple[str, ...]
 
 
-def open_store(folder: Path) -> Store:
+def open_store(folder: Path) -> FolderStore:
     """The store by itself, which knows nothing of kinds."""
-    return Store(folder, volatile={VOLATILE: 3600.0}, now=lambda: NOW)
+    return FolderStore(folder, volatile={VOLATILE: 3600.0}, now=lambda: NOW)
 
 
-def open_cluster(folder: Path) -> Store:
+def open_cluster(folder: Path) -> FolderStore:
     """The store as commands open it: objects from outside are completed as their kind demands."""
     return Cluster.open(folder).store
 
@@ -51,7 +52,7 @@ def look(opener: Opener, folder: Path) -> View | None:
         store.close()
 
 
-def view_of(store: Store) -> View:
+def view_of(store: FolderStore) -> View:
     objects: Objects = {}
     for resource in store.resources():
         for obj in store.list(resource).objects:

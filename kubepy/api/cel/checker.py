@@ -1,16 +1,17 @@
-"""What cannot be right about an expression, told from the types of its variables (cel-go's ``checker``).
+"""The type checker: errors in an expression, from the types of its variables (cel-go's ``checker``).
 
-Only what is certain is an error: a ``dyn`` value fits everywhere.
+Values of type ``dyn`` fit everywhere. Kubernetes also compiles with cel-go's validators of literals: of durations,
+timestamps, regular expressions, and of lists and maps of several types (``apiserver/pkg/cel/environment``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from kubepy.api.cel import times
 from kubepy.api.cel.interpreter import dotted, optimized
-from kubepy.api.cel.literals import differing, wrong_argument
 from kubepy.api.cel.parser import parse
 from kubepy.api.cel.syntax import (
     MAPPING,
@@ -22,6 +23,7 @@ from kubepy.api.cel.syntax import (
     Macro,
     MapLiteral,
     Node,
+    NodeVisitor,
     Select,
 )
 from kubepy.api.cel.types import (
@@ -37,7 +39,8 @@ from kubepy.api.cel.types import (
     map_of,
     optional_of,
 )
-from kubepy.api.cel.values import TYPE_NAMES, kind_of, reserved
+from kubepy.api.cel.values import TYPE_NAMES, CelError, kind_of, reserved
+from kubepy.api.values.goregex import GoRegexError, compile_go
 
 Variables = Mapping[str, Type]
 Bindings = dict[str, Type]
@@ -49,8 +52,8 @@ _TYPE_WORDS = frozenset(("bool", "int", "uint", "double", "string", "bytes", "li
                          "optional_type", *TYPE_NAMES.values()))
 
 
-class Resolution(NamedTuple):
-    """The function that a call names, and those of its overloads that fit the types of the arguments."""
+class ResolvedCall(NamedTuple):
+    """The function of a call, and its overloads that accept the types of the arguments."""
 
     name: str
     overloads: list[Overload]
@@ -58,15 +61,15 @@ class Resolution(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A tree as it is written, and by a node's ``id()`` its type and the function that it calls."""
+    """A tree as written, with types of nodes and functions of calls by the ``id()`` of the node."""
 
     node: Node
     types: Mapping[int, Type]
-    calls: Mapping[int, Resolution]
+    calls: Mapping[int, ResolvedCall]
 
 
 class Compiled(NamedTuple):
-    """``node`` is what to evaluate, ``type`` that of the value, ``names`` the variables that the expression uses."""
+    """A compiled expression: the tree to evaluate, the type of its value, and the names of the variables in it."""
 
     node: Node
     type: Type
@@ -75,86 +78,64 @@ class Compiled(NamedTuple):
 
 
 class CompileError(ValueError):
-    """Why an expression does not compile, in cel-go's words with the lines that they are about."""
+    """The errors of an expression that does not compile, in cel-go's words, with their lines."""
 
 
 def parse_expression(text: str) -> Node:
-    """Only the syntax is looked at. Raises CompileError."""
+    """Parse an expression without checking types. Raises CompileError."""
     try:
         return parse(text)
     except CelSyntaxError as error:
-        raise CompileError(_shown(text, str(error), error.at)) from None
+        raise CompileError(_with_line(text, str(error), error.at)) from None
 
 
 def compile_expression(text: str, variables: Variables) -> Compiled:
-    """Raises CompileError."""
+    """Parse and check an expression. Raises CompileError."""
     node = parse_expression(text)
     checker = _Checker(variables)
     try:
-        found = checker.type_of(node, variables)
+        result_type = checker.visit(node, variables)
         folded = optimized(node)
     except RecursionError:
-        raise CompileError(_shown(text, "expression recursion limit exceeded", 0)) from None
-    if problems := checker.problems or checker.wrong_literals:
-        raise CompileError("\n".join(_shown(text, why, at) for at, why in sorted(problems)))
-    return Compiled(folded, found, frozenset(checker.names), Checked(node, checker.types, checker.calls))
+        raise CompileError(_with_line(text, "expression recursion limit exceeded", 0)) from None
+    if problems := checker.problems or checker.literal_problems:
+        raise CompileError("\n".join(_with_line(text, message, at) for at, message in sorted(problems)))
+    return Compiled(folded, result_type, frozenset(checker.names), Checked(node, checker.types, checker.calls))
 
 
-def _shown(text: str, why: str, at: int) -> str:
-    """An error with its line and a mark under the place, both left out if it has no place (-1)."""
+def _with_line(text: str, message: str, at: int) -> str:
+    """Return an error with its line and a mark under its place; without both if it has no place (-1)."""
     if at < 0:
-        return f"ERROR: <input>:-1:0: {why}"
+        return f"ERROR: <input>:-1:0: {message}"
     before = text[:at]
     line, column = before.count("\n") + 1, at - (before.rfind("\n") + 1)
-    return f"ERROR: <input>:{line}:{column + 1}: {why}\n | {text.split(chr(10))[line - 1]}\n | {'.' * column}^"
+    return f"ERROR: <input>:{line}:{column + 1}: {message}\n | {text.split(chr(10))[line - 1]}\n | {'.' * column}^"
 
 
-class _Checker:
+class _Checker(NodeVisitor[Variables, Type]):
+    """One check of a tree; scopes are the types of the variables."""
+
     def __init__(self, variables: Variables) -> None:
         self.problems: list[tuple[int, str]] = []
-        self.wrong_literals: list[tuple[int, str]] = []  # told if there are no other problems
+        self.literal_problems: list[tuple[int, str]] = []  # reported if there are no other problems
         self.names: set[str] = set()
         self.types: dict[int, Type] = {}
-        self.calls: dict[int, Resolution] = {}
+        self.calls: dict[int, ResolvedCall] = {}
         self._globals = variables
 
-    def _fail(self, at: int, why: str) -> Type:
-        self.problems.append((at, why))
+    def _fail(self, at: int, message: str) -> Type:
+        self.problems.append((at, message))
         return DYN
 
-    def type_of(self, node: Node, scope: Variables) -> Type:
-        found = self.types[id(node)] = self._type_of(node, scope)
-        return found
+    def visit(self, node: Node, scope: Variables) -> Type:
+        """Return the type of a node, and remember it."""
+        result = self.types[id(node)] = super().visit(node, scope)
+        return result
 
-    def _type_of(self, node: Node, scope: Variables) -> Type:
-        match node:
-            case Literal():
-                return _type_of_value(node.value)
-            case Ident():
-                return self._variable(node, scope)
-            case Select():
-                return self._select(node, scope)
-            case Call():
-                return self._call(node, scope)
-            case ListLiteral():
-                return list_of(self._common(node.items, scope, node.optional))
-            case MapLiteral():
-                keys = self._common([key for key, _, _ in node.entries], scope)
-                optional = {index for index, entry in enumerate(node.entries) if entry[2]}
-                return map_of(keys, self._common([one for _, one, _ in node.entries], scope, optional))
-            case Macro():
-                return self._macro(node, scope)
+    def visit_literal(self, node: Literal, scope: Variables) -> Type:
+        return Type(kind_of(node.value))
 
-    def _common(self, items: Sequence[Node], scope: Variables, optional: Container[int] = ()) -> Type:
-        """The type of all of several values, dyn if they differ or there are none. ``optional``: those that may be."""
-        types = [self.type_of(item, scope) for item in items]
-        types = [found.params[0] if index in optional and found.params else found for index, found in enumerate(types)]
-        self.wrong_literals.extend(differing(items, types))
-        if not types or any(not assignable(types[0], other, {}) for other in types):
-            return DYN
-        return types[0]
-
-    def _variable(self, node: Ident, scope: Variables) -> Type:
+    def visit_ident(self, node: Ident, scope: Variables) -> Type:
         found = scope.get(node.name)
         if found is None:
             if node.name in _TYPE_WORDS:
@@ -164,75 +145,89 @@ class _Checker:
             self.names.add(node.name)
         return found
 
-    # --- selection --------------------------------------------------------------------------------------------------
+    def visit_list(self, node: ListLiteral, scope: Variables) -> Type:
+        return list_of(self._common(node.items, scope, node.optional))
 
-    def _select(self, node: Select, scope: Variables) -> Type:
+    def visit_map(self, node: MapLiteral, scope: Variables) -> Type:
+        keys = self._common([key for key, _, _ in node.entries], scope)
+        optional = {index for index, (_, _, is_optional) in enumerate(node.entries) if is_optional}
+        return map_of(keys, self._common([value for _, value, _ in node.entries], scope, optional))
+
+    def _common(self, items: Sequence[Node], scope: Variables, optional: Container[int] = ()) -> Type:
+        """Return the type of all values, dyn if they differ or there are none. ``optional``: indices of ``?item``."""
+        types = [self.visit(item, scope) for item in items]
+        types = [type.params[0] if index in optional and type.params else type for index, type in enumerate(types)]
+        for item, type in zip(items, types, strict=True):
+            if types[0] != type and DYN not in (types[0], type):
+                self.literal_problems.append((item.at, f"expected type '{types[0]}' but found '{type}'"))
+                break
+        if not types or any(not assignable(types[0], other, {}) for other in types):
+            return DYN
+        return types[0]
+
+    def visit_select(self, node: Select, scope: Variables) -> Type:
         name = dotted(node)
         if name in _TYPE_WORDS and name.partition(".")[0] not in scope:
             return TYPE
-        outer = self.type_of(node.operand, scope)
-        is_optional = node.optional or outer.name == "optional"
-        found = self._field(outer.params[0] if outer.name == "optional" and outer.params else outer, node)
+        operand = self.visit(node.operand, scope)
+        is_optional = node.optional or operand.name == "optional"
+        holder = operand.params[0] if operand.name == "optional" and operand.params else operand
+        if holder.fields is not None:
+            field = holder.fields.get(node.field, holder.fields.get(reserved(node.field)))
+            found = field if field is not None else self._fail(node.at, f"undefined field '{node.field}'")
+        elif holder.name == "map":
+            found = holder.params[1] if holder.params else DYN
+        elif holder == DYN:
+            found = DYN
+        else:
+            found = self._fail(node.at, f"type '{holder}' does not support field selection")
         if node.test:
             return BOOL
         return optional_of(found) if is_optional else found
 
-    def _field(self, outer: Type, node: Select) -> Type:
-        if outer.fields is not None:
-            found = outer.fields.get(node.field, outer.fields.get(reserved(node.field)))
-            return found if found is not None else self._fail(node.at, f"undefined field '{node.field}'")
-        if outer.name == "map":
-            return outer.params[1] if outer.params else DYN
-        if outer == DYN:
-            return DYN
-        return self._fail(node.at, f"type '{outer}' does not support field selection")
-
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    def _call(self, node: Call, scope: Variables) -> Type:
-        args = self._args(node, scope)
-        self.wrong_literals.extend(wrong_argument(node))
+    def visit_call(self, node: Call, scope: Variables) -> Type:
+        known_problems = len(self.literal_problems)
+        args = [self.visit(arg, scope) for arg in node.args]
+        if node.function == "format":  # takes values of any types, in a list
+            del self.literal_problems[known_problems:]
+        if (problem := _literal_problem(node)) is not None:
+            self.literal_problems.append(problem)
         match node.function:
             case "_&&_" | "_||_":
-                return self._logical(node, args)
+                return self._all_bool(node.args, args)
             case "_?_:_":
                 return self._conditional(node, args)
             case "_[_]" | "_[?_]":
                 return self._index(node, args)
         name, is_member = node.function, False
         if node.target is not None:
-            outer = dotted(node.target)
-            if f"{outer}.{name}" in OVERLOADS and outer.partition(".")[0] not in scope:
-                name = f"{outer}.{name}"
+            namespace = dotted(node.target)
+            if f"{namespace}.{name}" in OVERLOADS and namespace.partition(".")[0] not in scope:
+                name = f"{namespace}.{name}"
             else:
-                args, is_member = [self.type_of(node.target, scope), *args], True
+                args, is_member = [self.visit(node.target, scope), *args], True
         return self._resolve(node, name, args, is_member)
 
-    def _args(self, node: Call, scope: Variables) -> list[Type]:
-        """Format takes values of any types, in a list."""
-        known = len(self.wrong_literals)
-        args = [self.type_of(arg, scope) for arg in node.args]
-        if node.function == "format":
-            del self.wrong_literals[known:]
-        return args
-
     def _resolve(self, node: Call, name: str, args: list[Type], is_member: bool) -> Type:
+        """Return the result's type of the overloads that accept the arguments, dyn if they differ."""
         if name not in OVERLOADS:
             return self._fail(node.at, f"undeclared reference to '{name}' (in container '')")
-        fitting = [(one, found) for one in OVERLOADS[name]
-                   if one.is_member == is_member and (found := _result(one, args)) is not None]
-        results = [found for _, found in fitting]
-        self.calls[id(node)] = Resolution(name, [one for one, _ in fitting], is_member)
+        fitting = [(overload, result) for overload in OVERLOADS[name]
+                   if overload.is_member == is_member and (result := _result(overload, args)) is not None]
+        results = [result for _, result in fitting]
+        self.calls[id(node)] = ResolvedCall(name, [overload for overload, _ in fitting], is_member)
         if not results:
             shown = ", ".join(map(str, args[is_member:]))
             applied = f"{args[0]}.({shown})" if is_member else f"({shown})"
             return self._fail(node.at, f"found no matching overload for '{name}' applied to '{applied}'")
-        return results[0] if all(one == results[0] for one in results) else DYN
+        return results[0] if all(result == results[0] for result in results) else DYN
 
-    def _logical(self, node: Call, args: list[Type]) -> Type:
-        for arg, found in zip(node.args, args, strict=True):
-            if found not in (BOOL, DYN):
-                self._fail(arg.at, f"expected type 'bool' but found '{found}'")
+    def _all_bool(self, nodes: Sequence[Node], types: Sequence[Type]) -> Type:
+        for node, type in zip(nodes, types, strict=False):
+            if type not in (BOOL, DYN):
+                self._fail(node.at, f"expected type 'bool' but found '{type}'")
         return BOOL
 
     def _conditional(self, node: Call, args: list[Type]) -> Type:
@@ -243,34 +238,30 @@ class _Checker:
         return no if yes in (DYN, NULL) else yes
 
     def _index(self, node: Call, args: list[Type]) -> Type:
-        outer, index = args
-        is_optional = node.function == "_[?_]" or outer.name == "optional"
-        inner = outer.params[0] if outer.name == "optional" and outer.params else outer
+        container, index = args
+        is_optional = node.function == "_[?_]" or container.name == "optional"
+        inner = container.params[0] if container.name == "optional" and container.params else container
         if inner == DYN:
-            found: Type | None = DYN
+            found = DYN
         elif inner.name == "list" and index in (INT, DYN):
             found = inner.params[0]
         elif inner.name == "map" and assignable(inner.params[0], index, {}):
             found = inner.params[1]
         else:
-            found = None
-        if found is None:
-            shown = f"({outer}, {index})"
+            shown = f"({container}, {index})"
             return self._fail(node.at, f"found no matching overload for '{node.function}' applied to '{shown}'")
         return optional_of(found) if is_optional else found
 
     # --- macros -----------------------------------------------------------------------------------------------------
 
-    def _macro(self, node: Macro, scope: Variables) -> Type:
-        over = self.type_of(node.range, scope)
-        inner = {**scope, **dict(zip(node.variables, self._types_in(node, over), strict=True))}
-        bodies = [self.type_of(body, inner) for body in node.body]
+    def visit_macro(self, node: Macro, scope: Variables) -> Type:
+        over = self.visit(node.range, scope)
+        inner = {**scope, **dict(zip(node.variables, self._variable_types(node, over), strict=True))}
+        bodies = [self.visit(body, inner) for body in node.body]
         if node.name in ("optMap", "optFlatMap"):
             return bodies[0] if node.name == "optFlatMap" else optional_of(bodies[0])
-        tests = [] if node.name == "sortBy" else bodies[:-1] if node.name in MAPPING else bodies
-        for body, found in zip(node.body, tests, strict=False):
-            if found not in (BOOL, DYN):
-                self._fail(body.at, f"expected type 'bool' but found '{found}'")
+        if node.name != "sortBy":
+            self._all_bool(node.body, bodies[:-1] if node.name in MAPPING else bodies)
         if node.name in ("all", "exists", "exists_one", "existsOne"):
             return BOOL
         if node.name in ("filter", "sortBy"):
@@ -279,8 +270,8 @@ class _Checker:
             return bodies[-1]
         return map_of(inner[node.variables[0]], bodies[-1]) if node.name == "transformMap" else list_of(bodies[-1])
 
-    def _types_in(self, node: Macro, over: Type) -> list[Type]:
-        """The types of the macro's variables."""
+    def _variable_types(self, node: Macro, over: Type) -> list[Type]:
+        """Return the types of the macro's variables."""
         two = len(node.variables) == 2
         if node.name in ("optMap", "optFlatMap"):
             return [over.params[0] if over.name == "optional" and over.params else DYN]
@@ -294,42 +285,59 @@ class _Checker:
         return [DYN] * len(node.variables)
 
 
-def _type_of_value(value: Any) -> Type:
-    return Type(kind_of(value))
-
-
-def _result(one: Overload, args: list[Type]) -> Type | None:
-    """What an overload gives for these arguments, None if it does not take them."""
-    bindings: Bindings = {}
-    if len(one.params) != len(args) or not all(
-            assignable(param, arg, bindings) for param, arg in zip(one.params, args, strict=True)):
+def _literal_problem(call: Call) -> tuple[int, str] | None:
+    """Return the problem of a literal that is not the duration, time or regular expression that a call wants."""
+    arg = call.args[0] if len(call.args) == 1 else None
+    if not isinstance(arg, Literal):
         return None
-    return _bound(one.result, bindings)
+    try:
+        match call.function, arg.value:
+            case "duration", str(text):
+                times.parse_duration(text)
+            case "timestamp", str(text):
+                times.parse_timestamp(text)
+            case "timestamp", int(seconds):
+                times.shifted(times.EPOCH, seconds * 10**9)
+            case "matches", str(text):
+                compile_go(text)
+    except (CelError, GoRegexError):
+        return arg.at, f"invalid {call.function} argument"
+    return None
 
 
-def _bound(wanted: Type, bindings: Bindings) -> Type:
-    if wanted.is_parameter:
-        return bindings.get(wanted.name, DYN)
-    return wanted._replace(params=tuple(_bound(param, bindings) for param in wanted.params))
+def _result(overload: Overload, args: list[Type]) -> Type | None:
+    """Return the type of an overload's result for these arguments, None if it does not accept them."""
+    bindings: Bindings = {}
+    if len(overload.params) != len(args) or not all(
+            assignable(param, arg, bindings) for param, arg in zip(overload.params, args, strict=True)):
+        return None
+    return _bound(overload.result, bindings)
 
 
-def assignable(wanted: Type, found: Type, bindings: Bindings) -> bool:
-    """Whether a value of one type can be where another is wanted; parameters are bound on the way."""
-    if wanted.is_parameter:
-        bound = bindings.get(wanted.name)
+def _bound(type: Type, bindings: Bindings) -> Type:
+    """Replace type parameters by the types that they are bound to."""
+    if type.is_parameter:
+        return bindings.get(type.name, DYN)
+    return type._replace(params=tuple(_bound(param, bindings) for param in type.params))
+
+
+def assignable(target: Type, source: Type, bindings: Bindings) -> bool:
+    """Return whether a value of one type can be where another is expected; type parameters are bound on the way."""
+    if target.is_parameter:
+        bound = bindings.get(target.name)
         if bound is None or bound == DYN:
-            bindings[wanted.name] = found
+            bindings[target.name] = source
             return True
-        return assignable(bound, found, bindings) or assignable(found, bound, bindings)
-    if DYN in (wanted, found) or found.is_parameter:
+        return assignable(bound, source, bindings) or assignable(source, bound, bindings)
+    if DYN in (target, source) or source.is_parameter:
         return True
-    if NULL in (wanted, found):
-        return (wanted.name in _NULLABLE or wanted.fields is not None) and (
-            found.name in _NULLABLE or found.fields is not None)
-    if wanted.fields is not None or found.fields is not None:
-        return wanted.fields is found.fields
-    return wanted.name == found.name and all(
-        assignable(one, other, bindings) for one, other in zip(wanted.params, found.params, strict=False))
+    if NULL in (target, source):
+        return (target.name in _NULLABLE or target.fields is not None) and (
+            source.name in _NULLABLE or source.fields is not None)
+    if target.fields is not None or source.fields is not None:
+        return target.fields is source.fields
+    return target.name == source.name and all(
+        assignable(left, right, bindings) for left, right in zip(target.params, source.params, strict=False))
 
 
 @lru_cache(maxsize=512)

@@ -1,8 +1,8 @@
-"""The estimate of what an expression can cost, from the types and sizes of what it is about.
+"""The estimate of the cost of an expression, from the types and sizes of the values that it is about.
 
+It decides which rules a CustomResourceDefinition may have, so that it follows upstream even where that looks like an
+oversight (the size of a value that no path leads to is taken from the root).
 Upstream: cel-go's ``checker/cost.go`` and ``ext/{lists,sets}.go``, Kubernetes' ``apiserver/pkg/cel/library/cost.go``.
-It decides which rules a CustomResourceDefinition may have, so that also what looks like an oversight there (the size of
-a value that no path leads to is taken from the root) is the same here.
 """
 
 from __future__ import annotations
@@ -15,27 +15,38 @@ from kubepy.api.cel.checker import Checked
 from kubepy.api.cel.cost import LIST_COST, MAP_COST, REGEX_FACTOR, SORT_FACTOR, STRING_FACTOR
 from kubepy.api.cel.interpreter import dotted
 from kubepy.api.cel.sizes import UNKNOWN, Shape
-from kubepy.api.cel.syntax import MAPPING, Call, Ident, ListLiteral, Literal, Macro, MapLiteral, Node, Select
+from kubepy.api.cel.syntax import (
+    MAPPING,
+    Call,
+    Ident,
+    ListLiteral,
+    Literal,
+    Macro,
+    MapLiteral,
+    Node,
+    NodeVisitor,
+    Select,
+)
 from kubepy.api.cel.types import DYN, TYPE, Overload, Type
 
 MAX = 2**64 - 1
 
 
 class Range(NamedTuple):
-    """The least and the most of a cost or a size, both at most ``MAX``."""
+    """The smallest and the largest cost or size, both at most ``MAX``."""
 
     least: int
     most: int
 
     def plus(self, *others: Range) -> Range:
-        return Range(min(self.least + sum(one.least for one in others), MAX),
-                     min(self.most + sum(one.most for one in others), MAX))
+        return Range(min(self.least + sum(other.least for other in others), MAX),
+                     min(self.most + sum(other.most for other in others), MAX))
 
     def times(self, other: Range) -> Range:
         return Range(min(self.least * other.least, MAX), min(self.most * other.most, MAX))
 
     def scaled(self, factor: float) -> Range:
-        """Rounded up."""
+        """Return the product with a factor, rounded up."""
         return Range(min(ceil(float(self.least) * factor), MAX), min(ceil(float(self.most) * factor), MAX))
 
     def union(self, other: Range) -> Range:
@@ -51,26 +62,26 @@ _NOTHING_YET = Range(MAX, 0)  # the union with any range is that range
 _ONE = fixed(1)
 
 
-class Entry(NamedTuple):
-    """The sizes of the keys (of a list: of nothing) and of the values in a list or map that an expression makes."""
+class EntrySizes(NamedTuple):
+    """The sizes of the keys (of a list: 1) and of the values in a list or map that an expression makes."""
 
     key: Range
     value: Range
     is_list: bool
 
-    def union(self, other: Entry | None) -> Entry | None:
+    def union(self, other: EntrySizes | None) -> EntrySizes | None:
         if other is None:
             return None
-        return Entry(self.key.union(other.key), self.value.union(other.value), self.is_list)
+        return EntrySizes(self.key.union(other.key), self.value.union(other.value), self.is_list)
 
 
 class Estimate(NamedTuple):
-    """``size`` is None if nothing is known of it; ``shape`` is what a path leads to, None if there is no path."""
+    """The estimate of a value. ``size``: None if unknown; ``shape``: that at the end of a path, None without a path."""
 
     cost: Range
     size: Range | None
     shape: Shape | None
-    entry: Entry | None
+    entry: EntrySizes | None
     type: Type
     node: Node | None = None
 
@@ -84,7 +95,7 @@ class Local(NamedTuple):
 
     shape: Shape | None
     size: Range | None = None
-    entry: Entry | None = None
+    entry: EntrySizes | None = None
 
 
 Locals = Mapping[str, Local]
@@ -97,11 +108,11 @@ class Sizes:
         self.root = root or Shape()
 
     def size_of(self, shape: Shape | None, type: Type) -> Range | None:
-        """``type``: for those who know more of it than what the path leads to."""
+        """Return the size of the value at the end of a path, None if unknown. Subclasses may use the ``type``."""
         return None if shape is None or shape.largest is None else Range(0, shape.largest)
 
     def below(self, shape: Shape | None, step: str) -> Shape:
-        """The value that a step leads to: ``@items``, ``@keys``, ``@indices`` or a field. Without a path, the root."""
+        """Return the shape after a step: ``@items``, ``@keys``, ``@indices`` or a field. Without a path, the root."""
         if shape is None:
             return self.root
         if step == "@items":
@@ -113,7 +124,7 @@ class Sizes:
 
 def estimate_cost(checked: Checked, sizes: Sizes) -> Range:
     """Return the least and the most that the expression can cost."""
-    return _Estimator(checked, sizes).of(checked.node, {}).cost
+    return _Estimator(checked, sizes).visit(checked.node, {}).cost
 
 
 def _is_scalar(type: Type) -> bool:
@@ -122,28 +133,13 @@ def _is_scalar(type: Type) -> bool:
     return type.name in ("bool", "double", "duration", "int", "timestamp", "uint")
 
 
-class _Estimator:
+class _Estimator(NodeVisitor[Locals, Estimate]):
+    """One estimate of a checked tree; scopes are the variables of macros."""
+
     def __init__(self, checked: Checked, sizes: Sizes) -> None:
         self._types = checked.types
         self._calls = checked.calls
         self._sizes = sizes
-
-    def of(self, node: Node, scope: Locals) -> Estimate:
-        match node:
-            case Literal():
-                return self._literal(node)
-            case Ident():
-                return self._variable(node, scope)
-            case Select():
-                return self._select(node, scope)
-            case Call():
-                return self._call(node, scope)
-            case ListLiteral():
-                return self._list(node, scope)
-            case MapLiteral():
-                return self._map(node, scope)
-            case Macro():
-                return self._macro(node, scope)
 
     def _type(self, node: Node) -> Type:
         return self._types.get(id(node), DYN)
@@ -154,76 +150,75 @@ class _Estimator:
             size = _ONE
         return otherwise if size is None else size
 
-    def _made(self, cost: Range, node: Node, size: Range | None = None, entry: Entry | None = None) -> Estimate:
-        """The size of a value that no path leads to."""
+    def _made(self, cost: Range, node: Node, size: Range | None = None, entry: EntrySizes | None = None) -> Estimate:
+        """Return the estimate of a value that no path leads to."""
         type = self._type(node)
         return Estimate(cost, self._size(None, type) if size is None else size, None, entry, type, node)
 
     # --- values and paths -------------------------------------------------------------------------------------------
 
-    def _literal(self, node: Literal) -> Estimate:
+    def visit_literal(self, node: Literal, scope: Locals) -> Estimate:
         size = len(node.value) if isinstance(node.value, str | bytes) else 1
         return self._made(fixed(0), node, fixed(size))
 
-    def _variable(self, node: Ident, scope: Locals) -> Estimate:
+    def visit_ident(self, node: Ident, scope: Locals) -> Estimate:
         local = scope.get(node.name, Local(self._sizes.root))
         type = self._type(node)
         return Estimate(_ONE, self._size(local.shape, type, local.size), local.shape, local.entry, type, node)
 
-    def _select(self, node: Select, scope: Locals) -> Estimate:
+    def visit_select(self, node: Select, scope: Locals) -> Estimate:
         if self._type(node) == TYPE and (name := dotted(node)):
-            return self._variable(Ident(name, node.at), {})
-        outer = self.of(node.operand, scope)
+            return self.visit_ident(Ident(name, node.at), {})
+        operand = self.visit(node.operand, scope)
         if node.test:
-            return self._made(outer.cost, node)
+            return self._made(operand.cost, node)
         if node.optional:
-            return self._made(outer.cost.plus(_ONE), node)
-        has_cost = outer.type.name in ("map", "object") or outer.type.is_parameter
-        shape, type = self._sizes.below(outer.shape, node.field), self._type(node)
-        cost = outer.cost.plus(_ONE) if has_cost else outer.cost
+            return self._made(operand.cost.plus(_ONE), node)
+        has_cost = operand.type.name in ("map", "object") or operand.type.is_parameter
+        shape, type = self._sizes.below(operand.shape, node.field), self._type(node)
+        cost = operand.cost.plus(_ONE) if has_cost else operand.cost
         return Estimate(cost, self._size(shape, type), shape, None, type, node)
 
-    def _list(self, node: ListLiteral, scope: Locals) -> Estimate:
-        items = [self.of(item, scope) for item in node.items]
-        entry = Entry(_ONE, _union(item.any_size for item in items), is_list=True)
+    def visit_list(self, node: ListLiteral, scope: Locals) -> Estimate:
+        items = [self.visit(item, scope) for item in node.items]
+        entry = EntrySizes(_ONE, _union(item.any_size for item in items), is_list=True)
         return self._made(fixed(LIST_COST).plus(*(item.cost for item in items)), node, fixed(len(items)), entry)
 
-    def _map(self, node: MapLiteral, scope: Locals) -> Estimate:
-        keys = [self.of(key, scope) for key, _, _ in node.entries]
-        values = [self.of(value, scope) for _, value, _ in node.entries]
-        entry = Entry(_union(key.any_size for key in keys), _union(value.any_size for value in values), is_list=False)
-        cost = fixed(MAP_COST).plus(*(one.cost for one in (*keys, *values)))
+    def visit_map(self, node: MapLiteral, scope: Locals) -> Estimate:
+        keys = [self.visit(key, scope) for key, _, _ in node.entries]
+        values = [self.visit(value, scope) for _, value, _ in node.entries]
+        entry = EntrySizes(_union(key.any_size for key in keys), _union(value.any_size for value in values),
+                           is_list=False)
+        cost = fixed(MAP_COST).plus(*(estimate.cost for estimate in (*keys, *values)))
         return self._made(cost, node, fixed(len(keys)), entry)
 
     # --- calls ------------------------------------------------------------------------------------------------------
 
-    def _call(self, node: Call, scope: Locals) -> Estimate:
+    def visit_call(self, node: Call, scope: Locals) -> Estimate:
         resolved = self._calls.get(id(node))
         has_target = node.target is not None and (resolved is None or resolved.is_member)
         nodes = (node.target, *node.args) if has_target else node.args
-        args = [self.of(arg, scope) for arg in nodes if arg is not None]
+        args = [self.visit(arg, scope) for arg in nodes if arg is not None]
         match node.function:
             case "_&&_" | "_||_":
                 return self._made(Range(args[0].cost.least, fixed(0).plus(*(arg.cost for arg in args)).most), node)
             case "_?_:_":
-                return self._conditional(node, *args)
+                condition, yes, no = args
+                cost = condition.cost.plus(yes.cost.union(no.cost))
+                entry = None if yes.entry is None else yes.entry.union(no.entry)
+                return self._made(cost, node, yes.any_size.union(no.any_size), entry)
             case "_[_]" | "_[?_]":
                 return self._index(node, *args)
             case "dyn":
                 return self._made(args[0].cost.plus(_ONE), node, args[0].size, args[0].entry)
         name, overloads = (node.function, []) if resolved is None else (resolved.name, resolved.overloads)
         estimates = [self._function(name, overload, args) for overload in overloads] or [_CallEstimate(_ONE)]
-        cost = _union(one.cost for one in estimates).plus(*(arg.cost for arg in args))
-        sizes = [one.size for one in estimates if one.size is not None]
+        cost = _union(estimate.cost for estimate in estimates).plus(*(arg.cost for arg in args))
+        sizes = [estimate.size for estimate in estimates if estimate.size is not None]
         entry = None
         if name == "_+_" and args[0].entry is not None:
             entry = args[0].entry.union(args[1].entry)
         return self._made(cost, node, _union(sizes) if sizes else None, entry)
-
-    def _conditional(self, node: Call, condition: Estimate, yes: Estimate, no: Estimate) -> Estimate:
-        cost = condition.cost.plus(yes.cost.union(no.cost))
-        entry = None if yes.entry is None else yes.entry.union(no.entry)
-        return self._made(cost, node, yes.any_size.union(no.any_size), entry)
 
     def _index(self, node: Call, container: Estimate, index: Estimate) -> Estimate:
         cost = container.cost.plus(index.cost, _ONE)
@@ -234,15 +229,19 @@ class _Estimator:
         return Estimate(cost, size, shape, None, type, node)
 
     def _function(self, name: str, overload: Overload, args: Sequence[Estimate]) -> _CallEstimate:
-        """The cost of the call itself, without its arguments."""
+        """Return the cost of the call itself, without its arguments."""
         if name in ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"):
             return _CallEstimate(self._traversal(args[0]))
-        if name == "join":
-            return self._join(args)
-        return _function(name, overload, args)
+        if name != "join":
+            return _function(name, overload, args)
+        items, count = self._items_of(args[0]), args[0].any_size
+        size = count.times(items[1]) if items else fixed(0)
+        if len(args) > 1:
+            size = size.plus(args[1].any_size.times(Range(max(count.least - 1, 0), max(count.most - 1, 0))))
+        return _CallEstimate(size.scaled(STRING_FACTOR), size)
 
     def _items_of(self, container: Estimate) -> tuple[Type, Range] | None:
-        """The type and the size of a list's items."""
+        """Return the type and the size of a list's items."""
         if not container.type.params:
             return None
         type = container.type.params[0]
@@ -251,6 +250,7 @@ class _Estimator:
         return type, ANY_SIZE if size is None else size
 
     def _traversal(self, target: Estimate) -> Range:
+        """Return the cost of looking at all items of a list, or at a text."""
         items = self._items_of(target)
         if items is None:
             return target.any_size.scaled(STRING_FACTOR)
@@ -258,38 +258,29 @@ class _Estimator:
         each = _ONE.plus(size.scaled(STRING_FACTOR)) if type.name in ("string", "bytes") else _ONE
         return target.any_size.times(each)
 
-    def _join(self, args: Sequence[Estimate]) -> _CallEstimate:
-        items, count = self._items_of(args[0]), args[0].any_size
-        size = count.times(items[1]) if items else fixed(0)
-        if len(args) > 1:
-            size = size.plus(args[1].any_size.times(Range(max(count.least - 1, 0), max(count.most - 1, 0))))
-        return _CallEstimate(size.scaled(STRING_FACTOR), size)
-
     # --- macros -----------------------------------------------------------------------------------------------------
 
-    def _macro(self, node: Macro, scope: Locals) -> Estimate:
-        over = self.of(node.range, scope)
+    def visit_macro(self, node: Macro, scope: Locals) -> Estimate:
+        over = self.visit(node.range, scope)
         if node.name in ("optMap", "optFlatMap"):
             return self._mapped_optional(node, over, scope)
         if node.name == "sortBy":
             return self._sorted(node, over, scope)
         inner = {**scope, **self._variables(node, over)}
-        bodies = [self.of(body, inner) for body in node.body]
+        bodies = [self.visit(body, inner) for body in node.body]
         loop = _loop(node, [body.cost for body in bodies])
         cost = over.cost.plus(loop.around, over.any_size.times(loop.step))
         if not (node.name in MAPPING or node.name == "filter"):
             return self._made(cost, node, _ONE)
         entry = None
         if node.name in ("map", "filter", "transformList"):
-            item = self._variable(Ident(node.variables[0], 0), inner) if node.name == "filter" else bodies[-1]
-            size = self._variable_size(node, inner) if node.name == "filter" else item.any_size
-            entry = Entry(_ONE, Range(0, size.most), is_list=True)
+            size = bodies[-1].any_size
+            if node.name == "filter":
+                local = inner[node.variables[0]]
+                type = next(iter(self._type(node).params), DYN)
+                size = self._size(local.shape, type, local.size) or ANY_SIZE
+            entry = EntrySizes(_ONE, Range(0, size.most), is_list=True)
         return self._made(cost, node, over.any_size, entry)
-
-    def _variable_size(self, node: Macro, inner: Locals) -> Range:
-        local = inner[node.variables[0]]
-        type = next(iter(self._type(node).params), DYN)
-        return self._size(local.shape, type, local.size) or ANY_SIZE
 
     def _variables(self, node: Macro, over: Estimate) -> dict[str, Local]:
         is_list = over.entry.is_list if over.entry else over.type.name == "list"
@@ -301,17 +292,17 @@ class _Estimator:
         return {node.variables[0]: value if is_list else key}
 
     def _mapped_optional(self, node: Macro, over: Estimate, scope: Locals) -> Estimate:
-        """``target.hasValue() ? optional.of(body) : optional.none()``, the variable bound to ``target.value()``."""
+        """Estimate ``target.hasValue() ? optional.of(body) : optional.none()``, the variable bound to the value."""
         type = over.type.params[0] if over.type.name == "optional" and over.type.params else DYN
         local = Local(None, self._size(None, type))
-        body = self.of(node.body[0], {**scope, node.variables[0]: local})
+        body = self.visit(node.body[0], {**scope, node.variables[0]: local})
         bound = fixed(LIST_COST).plus(over.cost, _ONE, body.cost)
         some = bound if node.name == "optFlatMap" else bound.plus(_ONE)
         return self._made(over.cost.plus(_ONE, some.union(_ONE)), node, ANY_SIZE)
 
     def _sorted(self, node: Macro, over: Estimate, scope: Locals) -> Estimate:
-        """The list is bound to a variable, mapped to the keys, and sorted by them."""
-        body = self.of(node.body[0], {**scope, **self._variables(node, over)})
+        """Estimate ``sortBy``: the list is bound to a variable, mapped to the keys, and sorted by them."""
+        body = self.visit(node.body[0], {**scope, **self._variables(node, over)})
         keys = over.any_size.times(_loop(node._replace(name="map"), [body.cost]).step)
         mapping = _ONE.plus(fixed(LIST_COST + 1), keys)
         sorting = _sorting(over.any_size, [body.type.name])
@@ -319,22 +310,22 @@ class _Estimator:
 
 
 def _union(ranges: Iterable[Range]) -> Range:
-    """The cost of nothing: zero."""
-    found = _NOTHING_YET
-    for one in ranges:
-        found = found.union(one)
-    return fixed(0) if found is _NOTHING_YET else found
+    """Return the union of ranges; zero without any."""
+    union = _NOTHING_YET
+    for range_ in ranges:
+        union = union.union(range_)
+    return fixed(0) if union is _NOTHING_YET else union
 
 
 class _Loop(NamedTuple):
-    """The cost of a macro: ``around`` its loop, and ``step`` each time."""
+    """The cost of a macro: ``around`` its loop, and of each ``step``."""
 
     around: Range
     step: Range
 
 
 def _loop(node: Macro, bodies: Sequence[Range]) -> _Loop:
-    """The loop that cel-go makes of a macro; naming the accumulator costs 1 (``parser/macro.go``)."""
+    """Return the cost of a macro's loop (``parser/macro.go``), in which naming the accumulator costs 1."""
     first, last = bodies[0], bodies[-1]
     match node.name:
         case "all":
@@ -373,6 +364,7 @@ _NETWORK_BYTES = Range(4, 16)
 
 
 def _function(name: str, overload: Overload, args: Sequence[Estimate]) -> _CallEstimate:
+    """Return the cost of a call that depends on nothing but its arguments."""
     sizes = [arg.any_size for arg in args]
     kind = overload.params[0].name if overload.params else ""
     if name in _READERS or (name == "ip" and kind == "string"):
@@ -404,14 +396,18 @@ def _function(name: str, overload: Overload, args: Sequence[Estimate]) -> _CallE
         case "ip.isCanonical":
             return _CallEstimate(sizes[0].scaled(2 * STRING_FACTOR))
         case "containsIP" | "containsCIDR":
-            return _CallEstimate(_containment(name, overload, sizes))
+            cost = _NETWORK_BYTES.plus(_NETWORK_BYTES).scaled(STRING_FACTOR)
+            if name == "containsCIDR":
+                cost = cost.plus(_NETWORK_BYTES.scaled(STRING_FACTOR), _ONE)
+            is_text = overload.params[1].name == "string"
+            return _CallEstimate(cost.plus(sizes[1].scaled(STRING_FACTOR)) if is_text else cost)
         case "validate":
             return _CallEstimate(sizes[1].scaled(STRING_FACTOR).scaled(128 * REGEX_FACTOR))
     return _text_call(name, kind, args, sizes)
 
 
 def _text_call(name: str, kind: str, args: Sequence[Estimate], sizes: Sequence[Range]) -> _CallEstimate:
-    """Calls that make texts, or lists of them."""
+    """Return the cost of calls that make texts, or lists of them."""
     size = sizes[0] if sizes else ANY_SIZE
     match name:
         case "bytes" if kind == "string":
@@ -429,13 +425,13 @@ def _text_call(name: str, kind: str, args: Sequence[Estimate], sizes: Sequence[R
 
 
 def replaced_size(text: Range, old: Range, new: Range) -> Range:
-    """The size of ``text.replace(old, new)``."""
+    """Return the size of ``text.replace(old, new)``."""
     return Range(_replaced(text.least, old.most, new.least, is_kept=old.most <= new.least),
                  _replaced(text.most, old.least, new.most, is_kept=new.most <= old.least))
 
 
 def _replaced(text: int, old: int, new: int, *, is_kept: bool) -> int:
-    """``is_kept``: the text gets no longer, or no shorter, by it."""
+    """Return a bound of the size after replacing. ``is_kept``: the text gets no longer (or no shorter) by it."""
     if old == 0:  # the new text stands around every character
         return min(min(text + 1, MAX) * new + text, MAX)
     return text if is_kept else min(ceil(float(text) / float(old)) * new, MAX)
@@ -462,13 +458,6 @@ def _matching(sizes: Sequence[Range]) -> Range:
     return sizes[0].plus(_ONE).scaled(STRING_FACTOR).times(sizes[1].scaled(REGEX_FACTOR))
 
 
-def _containment(name: str, overload: Overload, sizes: Sequence[Range]) -> Range:
-    cost = _NETWORK_BYTES.plus(_NETWORK_BYTES).scaled(STRING_FACTOR)
-    if name == "containsCIDR":
-        cost = cost.plus(_NETWORK_BYTES.scaled(STRING_FACTOR), _ONE)
-    return cost.plus(sizes[1].scaled(STRING_FACTOR)) if overload.params[1].name == "string" else cost
-
-
 def _list_call(name: str, args: Sequence[Estimate]) -> _CallEstimate:
     size = args[0].any_size
     match name:
@@ -481,12 +470,12 @@ def _list_call(name: str, args: Sequence[Estimate]) -> _CallEstimate:
         case "distinct":
             return _allocation(size.times(size), SORT_FACTOR)
         case "sort":
-            return _sorting(size, [one.name for one in args[0].type.params])
+            return _sorting(size, [type.name for type in args[0].type.params])
     return _allocation(size, 1)
 
 
 def _sorting(size: Range, kinds: Sequence[str]) -> _CallEstimate:
-    """``kinds``: of what is compared; it may be a text if that is not known."""
+    """Return the cost of sorting. ``kinds``: the type of the items, which may be a text if it is not known."""
     plain, texts = (_allocation(size.times(size), factor) for factor in (SORT_FACTOR, SORT_FACTOR + STRING_FACTOR))
     if not kinds or kinds[0] == "dyn":
         return plain._replace(cost=plain.cost.union(texts.cost))

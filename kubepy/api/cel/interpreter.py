@@ -1,15 +1,15 @@
-"""Evaluates a tree, and counts what that costs.
+"""The interpreter: evaluates a tree and counts the cost.
 
 Costs are those that cel-go counts (``interpreter/{interpretable,planner,runtimecost}.go``): 1 for a name and for each
-step along a path, what ``cost.CALL_COSTS`` says of a call, and what a macro costs by the loop that cel-go makes of it.
+step along a path, ``cost.CALL_COSTS`` for calls, and for a macro the cost of the loop that cel-go expands it to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from kubepy.api.cel import library
+from kubepy.api.cel import addresses, lists, operators, quantities, strings, times
 from kubepy.api.cel.cost import (
     CALL_COSTS,
     LIST_COST,
@@ -19,13 +19,14 @@ from kubepy.api.cel.cost import (
     CostTracker,
     sorting_cost,
 )
-from kubepy.api.cel.library.lists import sort_by
+from kubepy.api.cel.lists import sort_by
 from kubepy.api.cel.operators import field_of, has_field
 from kubepy.api.cel.syntax import Call, Ident, ListLiteral, Literal, Macro, MapLiteral, Node, Select
 from kubepy.api.cel.types import OVERLOADS, call
 from kubepy.api.cel.values import NONE, TYPE_NAMES, CelError, CelType, OptionalValue
 
-__all__ = ["evaluate", "library"]
+# Importing these modules registers the functions of the language, cel-go's extensions and Kubernetes' libraries.
+_LIBRARIES = (addresses, lists, operators, quantities, strings, times)
 
 Scope = Mapping[str, Any]
 
@@ -35,7 +36,7 @@ _TYPE_FIELDS = frozenset(name.rpartition(".")[2] for name in _TYPE_NAMES if "." 
 
 
 def evaluate(node: Node, scope: Scope, tracker: CostTracker | None = None) -> Any:
-    """Return the value of an expression. Raises CelError; CostLimitExceeded if it costs more than one may."""
+    """Return the value of an expression. Raises CelError, of which CostLimitExceeded is one."""
     tracker = tracker or CostTracker()
     value = _run(node, scope, tracker)
     tracker.check()
@@ -43,7 +44,7 @@ def evaluate(node: Node, scope: Scope, tracker: CostTracker | None = None) -> An
 
 
 def evaluate_within(node: Node, scope: Scope, budget: CostBudget) -> Any:
-    """Return the value of an expression; its cost is taken out of a budget. Raises CelError and BudgetExceeded."""
+    """Return the value of an expression, and take its cost out of a budget. Raises CelError and BudgetExceeded."""
     tracker = CostTracker()
     try:
         return evaluate(node, scope, tracker)
@@ -52,7 +53,7 @@ def evaluate_within(node: Node, scope: Scope, budget: CostBudget) -> Any:
 
 
 def dotted(node: Node) -> str:
-    """``a.b.c`` for names that may be one qualified name, "" for anything else."""
+    """Return ``a.b.c`` for a path that may be a qualified name, "" for any other node."""
     if isinstance(node, Ident):
         return node.name
     if isinstance(node, Select) and not node.test and not node.optional:
@@ -61,15 +62,42 @@ def dotted(node: Node) -> str:
     return ""
 
 
+Handler = Callable[[Any, Scope, CostTracker, int], Any]
+HandlerT = TypeVar("HandlerT", bound=Handler)
+_HANDLERS: dict[type, Handler] = {}  # by type of node
+_SPECIAL_CALLS: dict[str, Handler] = {}  # by function, for calls that do not evaluate all of their arguments
+_PATHS = ("_[_]", "_[?_]", "_?_:_")  # functions that a path may go on from
+
+
+def _handles(node_type: type) -> Callable[[HandlerT], HandlerT]:
+    """Register the handler of a type of nodes."""
+    def register(handler: HandlerT) -> HandlerT:
+        _HANDLERS[node_type] = handler
+        return handler
+
+    return register
+
+
+def _handles_call(*functions: str) -> Callable[[HandlerT], HandlerT]:
+    """Register the handler of calls of some functions."""
+    def register(handler: HandlerT) -> HandlerT:
+        _SPECIAL_CALLS.update(dict.fromkeys(functions, handler))
+        return handler
+
+    return register
+
+
 def _run(node: Node, scope: Scope, tracker: CostTracker, base: int = 1) -> Any:
-    """``base``: what the name costs that a path begins with; nothing where cel-go does not observe it."""
+    """Evaluate a node. ``base``: the cost of the name that a path begins with; 0 where cel-go does not observe it."""
     return _HANDLERS[type(node)](node, scope, tracker, base)
 
 
+@_handles(Literal)
 def _literal(node: Literal, scope: Scope, tracker: CostTracker, base: int) -> Any:
     return node.value
 
 
+@_handles(Ident)
 def _variable(node: Ident, scope: Scope, tracker: CostTracker, base: int) -> Any:
     name = node.name
     if name in scope:
@@ -80,6 +108,7 @@ def _variable(node: Ident, scope: Scope, tracker: CostTracker, base: int) -> Any
     raise CelError(f"no such attribute(s): {name}")
 
 
+@_handles(Select)
 def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> Any:
     if node.field in _TYPE_FIELDS and (name := dotted(node)) in _TYPE_NAMES and name.partition(".")[0] not in scope:
         return CelType(name)
@@ -101,7 +130,7 @@ def _selected(node: Select, scope: Scope, tracker: CostTracker, base: int) -> An
 
 
 def _operand(node: Node, scope: Scope, tracker: CostTracker, base: int) -> Any:
-    """The value that a path goes on from: a path, or any other value, which then counts as a name of its own."""
+    """Return the value that a path goes on from. One that is not a path itself counts as a name."""
     if type(node) is not Ident and type(node) is not Select and not (type(node) is Call and node.function in _PATHS):
         tracker.cost += base
     return _run(node, scope, tracker, base)
@@ -110,8 +139,9 @@ def _operand(node: Node, scope: Scope, tracker: CostTracker, base: int) -> Any:
 # --- calls ----------------------------------------------------------------------------------------------------------
 
 
+@_handles(Call)
 def _called(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
-    if (special := _SPECIAL.get(node.function)) is not None:
+    if (special := _SPECIAL_CALLS.get(node.function)) is not None:
         return special(node, scope, tracker, base)
     name, target, is_member = node.function, node.target, False
     if target is not None:
@@ -119,7 +149,10 @@ def _called(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
         if qualified in OVERLOADS:
             name = qualified
         elif name in ("or", "orValue"):
-            return _alternative(node, target, scope, tracker)
+            value = _run(target, scope, tracker)
+            if isinstance(value, OptionalValue) and value.has_value and len(node.args) == 1:
+                return value if name == "or" else value.value  # the argument is not evaluated
+            return call(name, [value, *(_run(arg, scope, tracker) for arg in node.args)], is_member=True)
         else:
             is_member = True
     try:
@@ -135,14 +168,7 @@ def _called(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
     return call(name, args, is_member=is_member)
 
 
-def _alternative(node: Call, target: Node, scope: Scope, tracker: CostTracker) -> Any:
-    """``optional.or(…)`` and ``optional.orValue(…)``, whose argument is only evaluated where it is wanted."""
-    value = _run(target, scope, tracker)
-    if isinstance(value, OptionalValue) and value.has_value and len(node.args) == 1:
-        return value if node.function == "or" else value.value
-    return call(node.function, [value, *(_run(arg, scope, tracker) for arg in node.args)], is_member=True)
-
-
+@_handles_call("_?_:_")
 def _conditional(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
     condition, yes, no = node.args
     return _run(yes if _truth(_run(condition, scope, tracker)) else no, scope, tracker, 0)
@@ -154,20 +180,14 @@ def _truth(value: Any) -> bool:
     return value
 
 
-def _and(node: Call, scope: Scope, tracker: CostTracker, base: int) -> bool:
-    return _decided(node.args, scope, tracker, decisive=False)
-
-
-def _or(node: Call, scope: Scope, tracker: CostTracker, base: int) -> bool:
-    return _decided(node.args, scope, tracker, decisive=True)
-
-
-def _decided(expressions: Iterable[Node], scope: Scope, tracker: CostTracker, *, decisive: bool) -> bool:
-    """One expression that decides is enough, even if another one fails. Raises CelError, the first one's."""
+@_handles_call("_&&_", "_||_")
+def _logical(node: Call, scope: Scope, tracker: CostTracker, base: int) -> bool:
+    """Evaluate ``&&`` or ``||``: one argument that decides is enough, even if another fails. Raises the first error."""
+    decisive = node.function == "_||_"
     failure: CelError | None = None
-    for node in expressions:
+    for arg in node.args:
         try:
-            if _truth(_run(node, scope, tracker)) is decisive:
+            if _truth(_run(arg, scope, tracker)) is decisive:
                 return decisive
         except CostLimitExceeded:
             raise
@@ -178,6 +198,7 @@ def _decided(expressions: Iterable[Node], scope: Scope, tracker: CostTracker, *,
     return not decisive
 
 
+@_handles_call("_[_]", "_[?_]")
 def _indexed(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
     container, key = node.args
     value, index = _operand(container, scope, tracker, base), _run(key, scope, tracker, 0)
@@ -201,6 +222,7 @@ def _indexed(node: Call, scope: Scope, tracker: CostTracker, base: int) -> Any:
 # --- literals -------------------------------------------------------------------------------------------------------
 
 
+@_handles(ListLiteral)
 def _list(node: ListLiteral, scope: Scope, tracker: CostTracker, base: int) -> list[Any]:
     tracker.cost += LIST_COST
     items: list[Any] = []
@@ -213,25 +235,27 @@ def _list(node: ListLiteral, scope: Scope, tracker: CostTracker, base: int) -> l
     return items
 
 
+@_handles(MapLiteral)
 def _map(node: MapLiteral, scope: Scope, tracker: CostTracker, base: int) -> dict[Any, Any]:
     tracker.cost += MAP_COST
-    made: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for key_node, value_node, is_optional in node.entries:
         key, value = _run(key_node, scope, tracker), _run(value_node, scope, tracker)
         if isinstance(key, float | list | dict):
             raise CelError("unsupported key type")
-        if key in made:
+        if key in entries:
             raise CelError(f"Failed with repeated key: {key}")
         if not is_optional:
-            made[key] = value
+            entries[key] = value
         elif value.has_value:
-            made[key] = value.value
-    return made
+            entries[key] = value.value
+    return entries
 
 
 # --- macros ---------------------------------------------------------------------------------------------------------
 
 
+@_handles(Macro)
 def _folded(node: Macro, scope: Scope, tracker: CostTracker, base: int) -> Any:
     over = _run(node.range, scope, tracker)
     if node.name in ("optMap", "optFlatMap"):
@@ -249,7 +273,11 @@ def _folded(node: Macro, scope: Scope, tracker: CostTracker, base: int) -> Any:
             name = node.variables[0]
             return [inner[name] for inner in _chosen(node, over, scope, tracker, LIST_COST + 3)]
         case "sortBy":
-            return _sorted(node, over, scope, tracker)
+            keys = [_run(node.body[0], inner, tracker)
+                    for inner in _mapping(node, over, scope, tracker, _appending(node))]
+            tracker.cost += 2 + sorting_cost(keys)
+            tracker.check()
+            return sort_by(list(over), keys)
         case "transformMapEntry":
             return _united(_run(node.body[-1], inner, tracker) for inner in _mapping(node, over, scope, tracker, 2))
         case "transformMap":
@@ -260,23 +288,23 @@ def _folded(node: Macro, scope: Scope, tracker: CostTracker, base: int) -> Any:
 
 
 def _appending(node: Macro) -> int:
-    """The cost of adding an item to the list that a macro makes; a constant is a list of one item before it runs."""
+    """Return the cost of adding an item to the result's list; a constant was made a list of one item before."""
     return 2 if isinstance(node.body[-1], Literal) else 2 + LIST_COST
 
 
 def _united(entries: Iterator[dict[Any, Any]]) -> dict[Any, Any]:
-    """One map of all entries. Raises CelError where two have a key in common."""
-    found: dict[Any, Any] = {}
+    """Merge all entries into one map. Raises CelError if two have a key in common."""
+    united: dict[Any, Any] = {}
     for entry in entries:
         for key, value in entry.items():
-            if key in found:
+            if key in united:
                 raise CelError(f"insert failed: key '{key}' already exists")
-            found[key] = value
-    return found
+            united[key] = value
+    return united
 
 
 def _mapping(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: int) -> Iterator[Scope]:
-    """The scopes of what the first of two expressions chooses; all if there is one."""
+    """Yield the scopes in which the first of two expressions holds; all scopes if there is one expression."""
     if len(node.body) > 1:
         yield from _chosen(node, over, scope, tracker, cost)
         return
@@ -287,7 +315,7 @@ def _mapping(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: i
 
 
 def _chosen(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: int) -> Iterator[Scope]:
-    """The scopes in which the first expression holds; each costs ``cost``."""
+    """Yield the scopes in which the first expression holds; each costs ``cost``."""
     for inner in _scopes(node, over, scope):
         if _truth(_run(node.body[0], inner, tracker)):
             tracker.cost += cost
@@ -296,7 +324,7 @@ def _chosen(node: Macro, over: Any, scope: Scope, tracker: CostTracker, cost: in
 
 
 def _items(over: Any, *, with_keys: bool = False) -> Iterable[Any]:
-    """The values that a macro goes over: items or keys; with keys: pairs of index and item, or of key and value."""
+    """Return the items or keys that a macro goes over; with keys pairs of index and item, or of key and value."""
     if not isinstance(over, list | dict):
         raise CelError("no such overload")
     if not with_keys:
@@ -305,7 +333,7 @@ def _items(over: Any, *, with_keys: bool = False) -> Iterable[Any]:
 
 
 def _scopes(node: Macro, over: Any, scope: Scope) -> Iterator[dict[str, Any]]:
-    """One scope for each item or key, the same one with other values."""
+    """Yield a scope for each item or key; it is one dict whose values change."""
     inner = dict(scope)
     if len(node.variables) == 1:
         name = node.variables[0]
@@ -320,7 +348,7 @@ def _scopes(node: Macro, over: Any, scope: Scope) -> Iterator[dict[str, Any]]:
 
 
 def _quantified(node: Macro, over: Any, scope: Scope, tracker: CostTracker, *, decisive: bool) -> bool:
-    """``all`` and ``exists``: an item costs what the loop's condition (2 or 3) and the accumulator cost."""
+    """Evaluate ``all`` or ``exists``: an item costs the loop's condition (2 or 3) and the accumulator."""
     failure: CelError | None = None
     condition, left = (3 if decisive else 2), len(over) if isinstance(over, list | dict) else 0
     tracker.cost += 1
@@ -341,34 +369,17 @@ def _quantified(node: Macro, over: Any, scope: Scope, tracker: CostTracker, *, d
     return not decisive
 
 
-def _sorted(node: Macro, over: Any, scope: Scope, tracker: CostTracker) -> list[Any]:
-    keys = [_run(node.body[0], inner, tracker) for inner in _mapping(node, over, scope, tracker, _appending(node))]
-    tracker.cost += 2 + sorting_cost(keys)
-    tracker.check()
-    return sort_by(list(over), keys)
-
-
 def _mapped_optional(node: Macro, over: Any, scope: Scope, tracker: CostTracker) -> Any:
-    """The target is evaluated twice: for whether it has a value, and for the value."""
+    """Evaluate ``optMap`` or ``optFlatMap``, whose target is evaluated twice: for hasValue() and for value()."""
     if not isinstance(over, OptionalValue):
         raise CelError("no such overload")
     if not over.has_value:
         tracker.cost += 2
         return NONE
     _run(node.range, scope, tracker)
-    found = _run(node.body[0], {**scope, node.variables[0]: over.value}, tracker)
+    value = _run(node.body[0], {**scope, node.variables[0]: over.value}, tracker)
     tracker.cost += 2 if node.name == "optFlatMap" else 3
-    return found if node.name == "optFlatMap" else OptionalValue(found, has_value=True)
-
-
-_HANDLERS: dict[type, Callable[[Any, Scope, CostTracker, int], Any]] = {
-    Literal: _literal, Ident: _variable, Select: _selected, Call: _called, Macro: _folded, ListLiteral: _list,
-    MapLiteral: _map,
-}  # fmt: skip
-_SPECIAL: dict[str, Callable[[Call, Scope, CostTracker, int], Any]] = {
-    "_&&_": _and, "_||_": _or, "_?_:_": _conditional, "_[_]": _indexed, "_[?_]": _indexed,
-}  # fmt: skip
-_PATHS = ("_[_]", "_[?_]", "_?_:_")
+    return value if node.name == "optFlatMap" else OptionalValue(value, has_value=True)
 
 
 # --- constants ------------------------------------------------------------------------------------------------------
@@ -414,7 +425,7 @@ def _optimized_call(node: Call) -> Node:
 
 
 def _evaluated(node: Call | ListLiteral | MapLiteral) -> Node:
-    """A constant; the node itself if it cannot be evaluated, so that it fails where it stands."""
+    """Return the constant that a node evaluates to; the node itself if it fails, so that it fails when it is run."""
     try:
         return Literal(_run(node, {}, CostTracker()), node.at)
     except CelError:

@@ -1,4 +1,4 @@
-"""The operators and conversions of the language itself."""
+"""The operators and conversions of the language itself (cel-go's ``common/stdlib`` and ``common/types``)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ NUMBERS = ("int", "uint", "double")
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Numbers of all kinds compare by value; values of other kinds that differ are unequal."""
-    one, other = kind_of(left), kind_of(right)
-    if one in NUMBERS and other in NUMBERS:
+    """Compare two values: numbers of all kinds by value; values of different other kinds are unequal."""
+    left_kind, right_kind = kind_of(left), kind_of(right)
+    if left_kind in NUMBERS and right_kind in NUMBERS:
         return bool(left == right)
-    if one != other:
+    if left_kind != right_kind:
         return False
     if isinstance(left, SetList | MapList):
-        return len(left) == len(right) and all(any(equal(item, it) for it in right) for item in left)
+        return len(left) == len(right) and all(any(equal(item, other) for other in right) for item in left)
     if isinstance(left, list):
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict):
@@ -59,7 +59,7 @@ def _unequal(left: Any, right: Any) -> bool:
 
 @overload("@in(A, list<A>) -> bool", "@member(A, list<A>) -> bool")
 def _in_list(item: Any, items: list[Any]) -> bool:
-    return any(equal(item, one) for one in items)
+    return any(equal(item, other) for other in items)
 
 
 @overload("@in(A, map<A, B>) -> bool")
@@ -69,8 +69,9 @@ def _in_map(key: Any, entries: dict[Any, Any]) -> bool:
 
 def _compared(name: str, compare: Callable[[Any, Any], bool]) -> None:
     same = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
-    pairs = [(kind, kind) for kind in same] + [(one, other) for one in NUMBERS for other in NUMBERS if one != other]
-    overload(*(f"_{name}_({one}, {other}) -> bool" for one, other in pairs))(compare)
+    pairs = [(kind, kind) for kind in same]
+    pairs += [(left, right) for left in NUMBERS for right in NUMBERS if left != right]
+    overload(*(f"_{name}_({left}, {right}) -> bool" for left, right in pairs))(compare)
 
 
 _compared("<", lambda left, right: left < right)
@@ -102,21 +103,21 @@ def _whole(name: str, compute: Callable[[int, int], int]) -> None:
 def _quotient(left: int, right: int) -> int:
     if right == 0:
         raise CelError("division by zero")
-    found = abs(left) // abs(right)
-    return found if (left < 0) == (right < 0) else -found
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
 
 
 def _remainder(left: int, right: int) -> int:
     if right == 0:
         raise CelError("modulus by zero")
-    return int(math.copysign(abs(left) % abs(right), left)) if left else 0
+    return left - right * _quotient(left, right)
 
 
 _whole("+", lambda left, right: left + right)
 _whole("-", lambda left, right: left - right)
 _whole("*", lambda left, right: left * right)
 _whole("/", _quotient)
-_whole("%", lambda left, right: left - right * _quotient(left, right) if right else _remainder(left, right))
+_whole("%", _remainder)
 
 
 @overload("_+_(double, double) -> double", "_+_(string, string) -> string", "_+_(bytes, bytes) -> bytes")
@@ -126,7 +127,7 @@ def _plus(left: Any, right: Any) -> Any:
 
 @overload("_+_(list<A>, list<A>) -> list<A>")
 def _plus_list(left: list[Any], right: list[Any]) -> list[Any]:
-    """Sets are united; maps take over the items of the right side that have the same keys."""
+    """Concatenate lists, unite sets; in maps items of the right side replace those with the same keys."""
     if isinstance(left, SetList):
         return SetList([*left, *(item for item in right if not equals_any(item, left))])
     if isinstance(left, MapList):
@@ -270,7 +271,7 @@ def _double(value: Any) -> float:
 
 
 def _parse_float(text: str) -> float:
-    """``strconv.ParseFloat``: what is too large for a double is an error. Raises ValueError."""
+    """Read a double as ``strconv.ParseFloat`` does. Raises ValueError, also if it is too large."""
     value = float(text)
     if text.strip() != text or "_" in text or (math.isinf(value) and "inf" not in text.lower()):
         raise ValueError(text)
@@ -324,7 +325,7 @@ def _duration(value: Any) -> Duration:
 
 
 def field_of(value: Any, name: str) -> Any:
-    """``value.name``. Raises CelError."""
+    """Return ``value.name``. Raises CelError."""
     if not isinstance(value, dict):
         raise CelError("no such overload")
     spelled = _spelled(value, name)
@@ -334,14 +335,14 @@ def field_of(value: Any, name: str) -> Any:
 
 
 def has_field(value: Any, name: str) -> bool:
-    """``has(value.name)``: a field that a schema declares is there if the object has it."""
+    """Return ``has(value.name)``. Raises CelError if the value has no fields."""
     if not isinstance(value, dict):
         raise CelError("no such overload")
     return _spelled(value, name) in value
 
 
 def _spelled(value: dict[str, Any], name: str) -> str:
-    """A field whose name is one of CEL's own words stands in a record in another spelling."""
+    """Return the key of a field; records spell names that are reserved words of CEL in another way."""
     return reserved(name) if isinstance(value, Record) and reserved(name) in value else name
 
 

@@ -1,10 +1,12 @@
-"""Expressions into trees, macros included (the grammar of github.com/google/cel-spec)."""
+"""The parser: expressions into trees, macros included (cel-go's ``parser``, github.com/google/cel-spec)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from kubepy.api.cel.lexer import Token, tokens
 from kubepy.api.cel.syntax import (
     Call,
     CelSyntaxError,
@@ -18,28 +20,136 @@ from kubepy.api.cel.syntax import (
 )
 from kubepy.api.cel.values import INT_MAX, Uint
 
-RELATIONS = ("==", "!=", "<", "<=", ">", ">=", "in")
+_QUOTED = r"""(?P<prefix>[rRbB]{0,2})(?P<quote>\"\"\"|'''|"|')"""
+_TOKEN = re.compile(rf"""
+    (?P<space>\s+|//[^\n]*)
+  | (?P<float>(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?))
+  | (?P<uint>(?:0x[0-9a-fA-F]+|\d+)[uU])
+  | (?P<int>0x[0-9a-fA-F]+|\d+)
+  | (?P<string>{_QUOTED})
+  | (?P<ident>[A-Za-z_]\w*)
+  | (?P<escaped>`[\w.\-/ ]+`)
+  | (?P<op>\?\.|\[\?|&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{{}}=])
+""", re.VERBOSE | re.ASCII)
+_ESCAPE = re.compile(r"\\(?:([abfnrtv\\?\"'`])|x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|"
+                     r"([0-3][0-7]{2}))", re.ASCII)
+LONGEST_INTEGER = 4000  # digits; Python reads at most 4,300
+_SIMPLE = dict(zip("abfnrtv\\?\"'`", "\a\b\f\n\r\t\v\\?\"'`", strict=True))
+
+# Operators of two operands, those that bind least first.
+_BINARY_OPERATORS = (("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
 _LITERALS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset(("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
                        "package", "namespace", "return", "var", "void", "while"))
-# How many variables and expressions a macro takes.
+# Macros with the number of their arguments, variables included.
 _MACROS = {("all", 2), ("exists", 2), ("exists_one", 2), ("map", 2), ("map", 3), ("filter", 2), ("all", 3),
            ("exists", 3), ("existsOne", 2), ("existsOne", 3), ("transformList", 3), ("transformList", 4),
            ("transformMap", 3), ("transformMap", 4), ("transformMapEntry", 3), ("transformMapEntry", 4),
            ("sortBy", 2), ("optMap", 2), ("optFlatMap", 2)}
 _OF_TWO_VARIABLES = ("transformList", "transformMap", "transformMapEntry")
 _SIZE = 100_000  # characters of an expression
-_DEPTH = 50  # how deep an expression may be nested; cel-go takes more than Python's stack does
+_DEPTH = 50  # of nested expressions; cel-go accepts more, but Python's stack is limited
 
 
 def parse(text: str) -> Node:
-    """Raises CelSyntaxError."""
+    """Parse an expression. Raises CelSyntaxError."""
     if len(text) > _SIZE:
         raise CelSyntaxError(f"expression code point size exceeds limit: size: {len(text)}, limit {_SIZE}", -1)
     return _Parser(text).expression_to_end()
 
 
+# --- tokens ---------------------------------------------------------------------------------------------------------
+
+
+class Token(NamedTuple):
+    """A token. ``kind``: op, ident, literal or end; ``value``: the text of an op or ident, the value of a literal."""
+
+    kind: str
+    value: Any
+    at: int
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of an expression, the last of which is the end. Raises CelSyntaxError."""
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise CelSyntaxError(f"Syntax error: token recognition error at: '{text[at]}'", at)
+        start, at = at, found.end()
+        match found.lastgroup:
+            case _ if found["string"] is not None:
+                value, at = _string(text, found)
+                yield Token("literal", value, start)
+            case "space":
+                pass
+            case "int":
+                yield Token("literal", _whole(found[0]), start)
+            case "uint":
+                yield Token("literal", Uint(_whole(found[0][:-1])), start)
+            case "float":
+                if math.isinf(number := float(found[0])):
+                    raise CelSyntaxError("Syntax error: invalid double literal", start)
+                yield Token("literal", number, start)
+            case "escaped":
+                yield Token("ident", found[0][1:-1], start)
+            case kind:
+                yield Token(kind or "", found[0], start)
+    yield Token("end", "<EOF>", at)
+
+
+def _whole(text: str) -> int:
+    """Return the value of digits. Everything above 2**64 may be 2**64: the parser refuses what exceeds 64 bits."""
+    if text.startswith("0x"):
+        return int(text, 16)
+    return int(text) if len(text) <= LONGEST_INTEGER else 2**64
+
+
+def _string(text: str, found: re.Match[str]) -> tuple[str | bytes, int]:
+    """Return the value of a string or bytes literal, and the position of its end."""
+    prefix, quote = found["prefix"].lower(), found["quote"]
+    start, end = found.end(), found.end()
+    while not text.startswith(quote, end):
+        if end >= len(text) or (len(quote) == 1 and text[end] == "\n"):
+            message = f"Syntax error: token recognition error at: '{text[found.start():end]}'"
+            raise CelSyntaxError(message, found.start())
+        end += 2 if text[end] == "\\" and "r" not in prefix else 1
+    content, after = text[start:end], end + len(quote)
+    if "r" in prefix:
+        return (content.encode() if "b" in prefix else content), after
+    content = _unescaped(content, found.start(), is_bytes="b" in prefix)
+    return (content.encode("latin-1") if "b" in prefix else content), after
+
+
+def _unescaped(content: str, at: int, *, is_bytes: bool) -> str:
+    """Replace escapes. In bytes an escaped number is one byte, and all else UTF-8, kept as one character a byte."""
+    parts = []
+    position = 0
+    while position < len(content):
+        if content[position] != "\\":
+            character = content[position]
+            parts.append(character.encode().decode("latin-1") if is_bytes else character)
+            position += 1
+            continue
+        found = _ESCAPE.match(content, position)
+        if found is None:
+            raise CelSyntaxError("Syntax error: unable to unescape string", at)
+        if found[1]:
+            parts.append(_SIMPLE[found[1]])
+        elif found[6]:
+            parts.append(chr(int(found[6], 8)))
+        else:
+            parts.append(chr(int(found[2] or found[3] or found[4] or found[5], 16)))
+        position = found.end()
+    return "".join(parts)
+
+
+# --- trees ----------------------------------------------------------------------------------------------------------
+
+
 class _Parser:
+    """The recursive descent over the tokens of one expression."""
+
     def __init__(self, text: str) -> None:
         self._tokens = list(tokens(text))
         self._position = 0
@@ -74,6 +184,7 @@ class _Parser:
     # --- operators --------------------------------------------------------------------------------------------------
 
     def expression_to_end(self) -> Node:
+        """Read an expression and nothing after it. Raises CelSyntaxError."""
         found = self._expression()
         if self._next.kind != "end":
             self._fail("<EOF>")
@@ -92,34 +203,28 @@ class _Parser:
         return condition
 
     def _and(self) -> Node:
-        return self._logical(self._relation, "&&")
-
-    def _relation(self) -> Node:
-        return self._binary(self._sum, *RELATIONS)
-
-    def _sum(self) -> Node:
-        return self._binary(self._product, "+", "-")
-
-    def _product(self) -> Node:
-        return self._binary(self._unary, "*", "/", "%")
+        return self._logical(self._binary, "&&")
 
     def _logical(self, operand: Callable[[], Node], operator: str) -> Node:
-        """However many there are, they are one call, so that long chains are not deep trees."""
+        """Read operands joined by ``||`` or ``&&`` into one call, so that long chains are not deep trees."""
         args = [operand()]
         at = self._next.at
         while self._take(operator):
             args.append(operand())
         return args[0] if len(args) == 1 else Call(f"_{operator}_", None, tuple(args), at)
 
-    def _binary(self, operand: Callable[[], Node], *operators: str) -> Node:
-        left = operand()
-        while operator := self._take(*operators):
+    def _binary(self, level: int = 0) -> Node:
+        """Read operands joined by the operators of a level of ``_BINARY_OPERATORS``, or of those that bind more."""
+        if level == len(_BINARY_OPERATORS):
+            return self._unary()
+        left = self._binary(level + 1)
+        while operator := self._take(*_BINARY_OPERATORS[level]):
             name = "@in" if operator.value == "in" else f"_{operator.value}_"
-            left = Call(name, None, (left, operand()), operator.at)
+            left = Call(name, None, (left, self._binary(level + 1)), operator.at)
         return left
 
     def _unary(self) -> Node:
-        """Signs in a row cancel each other out, two and two (``visitLogicalNot``, ``visitNegate``)."""
+        """Read signs and their operand; two equal signs in a row cancel out (``visitLogicalNot``, ``visitNegate``)."""
         if operator := self._take("!"):
             is_negated = self._count("!") % 2 == 0
             operand = self._unary()
@@ -134,7 +239,7 @@ class _Parser:
         return self._member()
 
     def _count(self, operator: str) -> int:
-        """Take an operator as often as it comes, and return how often it did."""
+        """Take all of the same operator that follow; return their number."""
         count = 0
         while self._take(operator):
             count += 1
@@ -143,27 +248,23 @@ class _Parser:
     # --- members ----------------------------------------------------------------------------------------------------
 
     def _member(self) -> Node:
+        """Read a primary and the selections, calls and indexes that follow it."""
         found = self._primary()
         while operator := self._take(".", "?.", "[", "[?"):
-            if operator.value in (".", "?."):
-                found = self._selected(found, operator)
-            else:
+            if operator.value in ("[", "[?"):
                 name = "_[_]" if operator.value == "[" else "_[?_]"
                 found = Call(name, None, (found, self._expression()), operator.at)
                 self._expect("]")
+                continue
+            is_optional = operator.value == "?." or self._take("?") is not None
+            if self._next.kind != "ident" or self._next.value in _LITERALS or self._next.value == "in":
+                self._fail("IDENTIFIER")
+            field = str(self._advance().value)
+            if opening := self._take("("):
+                found = self._called(field, found, self._arguments(")"), opening.at)
+            else:
+                found = Select(found, field, operator.at, optional=is_optional)
         return found
-
-    def _selected(self, operand: Node, dot: Token) -> Node:
-        is_optional = dot.value == "?." or self._take("?") is not None
-        name = self._name()
-        if opening := self._take("("):
-            return self._called(name, operand, self._arguments(")"), opening.at)
-        return Select(operand, name, dot.at, optional=is_optional)
-
-    def _name(self) -> str:
-        if self._next.kind != "ident" or self._next.value in _LITERALS or self._next.value == "in":
-            self._fail("IDENTIFIER")
-        return str(self._advance().value)
 
     def _arguments(self, closing: str) -> tuple[Node, ...]:
         found: list[Node] = []
@@ -174,20 +275,32 @@ class _Parser:
         return tuple(found)
 
     def _called(self, name: str, target: Node | None, args: tuple[Node, ...], at: int) -> Node:
+        """Return a call, or what a macro of that name expands to."""
         if target is None and name == "has":
             if len(args) != 1 or not isinstance(args[0], Select) or args[0].test:
                 raise CelSyntaxError("invalid argument to has() macro", at)
             return args[0]._replace(test=True)
-        if target is not None and (name, len(args)) in _MACROS:
-            return _macro(name, target, args, at)
-        return Call(name, target, args, at)
+        if target is None or (name, len(args)) not in _MACROS:
+            return Call(name, target, args, at)
+        count = 2 if name in _OF_TWO_VARIABLES or (len(args) == 3 and name != "map") else 1
+        variables = []
+        for node in args[:count]:
+            if not isinstance(node, Ident):
+                raise CelSyntaxError("argument must be a simple name", node.at)
+            variables.append(node.name)
+        return Macro(name, target, tuple(variables), args[count:], at)
 
     # --- primaries --------------------------------------------------------------------------------------------------
 
     def _primary(self) -> Node:
         token = self._next
         if token.kind == "literal":
-            return self._literal(self._advance())
+            value = self._advance().value
+            if type(value) is int and not -INT_MAX - 1 <= value <= INT_MAX:
+                raise CelSyntaxError("invalid int literal", token.at)
+            if type(value) is Uint and value > 2 * INT_MAX + 1:
+                raise CelSyntaxError("invalid uint literal", token.at)
+            return Literal(value, token.at)
         if self._take("("):
             inner = self._expression()
             self._expect(")")
@@ -208,13 +321,6 @@ class _Parser:
         if opening := self._take("("):
             return self._called(name, None, self._arguments(")"), opening.at)
         return Ident(name, token.at if leading is None else leading.at)
-
-    def _literal(self, token: Token) -> Node:
-        if type(token.value) is int and not -INT_MAX - 1 <= token.value <= INT_MAX:
-            raise CelSyntaxError("invalid int literal", token.at)
-        if type(token.value) is Uint and token.value > 2 * INT_MAX + 1:
-            raise CelSyntaxError("invalid uint literal", token.at)
-        return Literal(token.value, token.at)
 
     def _list(self, at: int) -> Node:
         items: list[Node] = []
@@ -237,14 +343,3 @@ class _Parser:
             if not self._is("}"):
                 self._expect(",")
         return MapLiteral(tuple(entries), at)
-
-
-def _macro(name: str, target: Node, args: tuple[Node, ...], at: int) -> Node:
-    of_two = name in _OF_TWO_VARIABLES or (len(args) == 3 and name != "map")
-    count = 2 if of_two else 1
-    variables = []
-    for node in args[:count]:
-        if not isinstance(node, Ident):
-            raise CelSyntaxError("argument must be a simple name", node.at)
-        variables.append(node.name)
-    return Macro(name, target, tuple(variables), args[count:], at)

@@ -1,8 +1,8 @@
-"""The rules of a schema (``x-kubernetes-validations``) and what they refuse in an object.
+"""The rules of a schema (``x-kubernetes-validations``), and the errors of objects for which they do not hold.
 
-Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/cel``. A transition rule, which names ``oldSelf``, holds only
-where there is an old value to compare with; other rules let pass at an update what has not changed. All rules of an
-object share one cost budget; where it ends, so does the validation.
+A transition rule, which names ``oldSelf``, is run only if there is an old value; at an update other rules report
+nothing about values that have not changed. All rules of an object share one cost budget; when it is spent, the
+validation ends. Upstream: ``apiextensions-apiserver/pkg/apiserver/schema/cel``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kubepy.api.schema.structural import EMBEDDED, Schema, find_field
 from kubepy.api.values.goformat import quote
 
 RULES = "x-kubernetes-validations"
-ABSENT = object()  # an old value that is not there
+ABSENT = object()  # stands for a missing old value
 
 
-class Rule(NamedTuple):
-    """A rule that compiles; ``message`` is its messageExpression."""
+class ValidationRule(NamedTuple):
+    """A compiled rule; ``message`` is its messageExpression."""
 
     source: Object
     expression: Compiled
@@ -38,19 +38,19 @@ class Rule(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What an error calls the rule."""
+        """Return the text that stands for the rule in errors."""
         return str(self.source.get("message") or self.source["rule"]).strip()
 
 
 class RuleProblem(NamedTuple):
-    """Why a rule does not compile: the field of the rule, and the words."""
+    """The error of a rule that does not compile, and the field of the rule that it is about."""
 
     field: str
-    why: str
+    message: str
 
 
 class Place(NamedTuple):
-    """A place in an object: its path, if anything around it has the same old value, and what may be spent."""
+    """A place in an object: its path, whether something around it is unchanged, and the cost budget."""
 
     path: str
     is_unchanged: bool
@@ -59,14 +59,15 @@ class Place(NamedTuple):
 
 
 class _Stopped(Exception):
-    """No further rules are run. ``errors``: why, if the request hears of it."""
+    """The end of the validation: no further rules are run. ``errors``: the reason, if it is to be reported."""
 
     def __init__(self, *errors: FieldError) -> None:
         super().__init__()
         self.errors = errors
 
 
-def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> Rule | RuleProblem:
+def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> ValidationRule | RuleProblem:
+    """Compile a rule of a schema and its messageExpression."""
     own = type_of_schema(schema, is_root=is_root) or DYN
     old = optional_of(own) if source.get("optionalOldSelf") else own
     variables: dict[str, Type] = {"self": own, "oldSelf": old}
@@ -84,18 +85,18 @@ def compile_rule(source: Object, schema: Schema, *, is_root: bool = False) -> Ru
             return RuleProblem("messageExpression", f"messageExpression compilation failed: {error}")
         if message.type not in (STRING, DYN):
             return RuleProblem("messageExpression", "messageExpression must evaluate to a string")
-    return Rule(source, expression, message)
+    return ValidationRule(source, expression, message)
 
 
 class RuleSet:
-    """The rules of one schema, compiled as they are needed."""
+    """The rules of one schema, each compiled when it is first needed."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._compiled: dict[tuple[int, int, bool], Rule | RuleProblem] = {}
+        self._compiled: dict[tuple[int, int, bool], ValidationRule | RuleProblem] = {}
 
     def validate(self, obj: Object, old: Any = ABSENT) -> list[FieldError]:
-        """What the rules of the schema, and of everything in it, refuse in an object. ``old``: what it replaces."""
+        """Return the errors of the rules of the schema and of all its parts. ``old``: the object that is replaced."""
         errors: list[FieldError] = []
         place = Place("", is_unchanged=False, budget=CostBudget(), is_root=True)
         try:
@@ -105,14 +106,8 @@ class RuleSet:
             errors.extend(stop.errors)
         return errors
 
-    def _rule(self, source: Object, schema: Schema, is_root: bool) -> Rule | RuleProblem:
-        key = id(source), id(schema), is_root
-        if key not in self._compiled:
-            self._compiled[key] = compile_rule(source, schema, is_root=is_root)
-        return self._compiled[key]
-
     def _walk(self, schema: Schema, rules_of: Schema, value: Any, old: Any, place: Place) -> Iterator[FieldError]:
-        """``rules_of`` is the schema itself, or a part of its ``allOf``."""
+        """Yield the errors of a value. ``rules_of``: the schema itself, or a part of its ``allOf``."""
         if value is None:
             return
         unchanged = place.is_unchanged or (old is not ABSENT and old == value)
@@ -133,9 +128,9 @@ class RuleSet:
             return
         keys = schema.get("x-kubernetes-list-map-keys") or ()
         is_map = schema.get("x-kubernetes-list-type") == "map" and isinstance(old, list)
-        known = {_key(item, keys): item for item in old if isinstance(item, dict)} if is_map else {}
+        olds = {_key(item, keys): item for item in old if isinstance(item, dict)} if is_map else {}
         for index, item in enumerate(value):
-            before = known.get(_key(item, keys), ABSENT) if isinstance(item, dict) else ABSENT
+            before = olds.get(_key(item, keys), ABSENT) if isinstance(item, dict) else ABSENT
             at = place._replace(path=f"{place.path}[{index}]", is_root=bool(items.get(EMBEDDED)))
             yield from self._walk(items, own, item, before, at)
 
@@ -156,101 +151,92 @@ class RuleSet:
             yield from self._walk(inner, own, value[key], before.get(key, ABSENT), at)
 
     def _check(self, schema: Schema, sources: list[Object], value: Any, old: Any, place: Place) -> Iterator[FieldError]:
+        """Yield the errors of a value for which rules fail or do not hold."""
         path, kind = place.path or "<nil>", schema.get("type", "")
         if place.budget.remaining <= 0:
             raise _Stopped(invalid_value(path, kind, OUT_OF_BUDGET))
+        has_old = old is not ABSENT and old is not None
         for source in sources:
-            rule = self._rule(source, schema, place.is_root)
+            key = id(source), id(schema), place.is_root
+            if key not in self._compiled:
+                self._compiled[key] = compile_rule(source, schema, is_root=place.is_root)
+            rule = self._compiled[key]
             if isinstance(rule, RuleProblem):
-                yield invalid_value(path, kind, f"rule compile error: {rule.why}")
+                yield invalid_value(path, kind, f"rule compile error: {rule.message}")
                 continue
-            is_optional = bool(source.get("optionalOldSelf"))
-            if rule.is_transition and (old is ABSENT or old is None) and not is_optional:
+            if rule.is_transition and not has_old and not source.get("optionalOldSelf"):
                 continue
             try:
-                scope = _scope(schema, value, old, is_optional=is_optional, is_root=place.is_root)
+                before = value_of(old, schema, is_root=place.is_root) if has_old else None
+                if source.get("optionalOldSelf"):
+                    before = OptionalValue(before, has_value=True) if has_old else NONE
+                scope = {"self": value_of(value, schema, is_root=place.is_root), "oldSelf": before}
                 if evaluate_within(rule.expression.node, scope, place.budget) is True:
                     continue
             except BudgetExceeded:
                 raise _Stopped(invalid_value(path, kind, OUT_OF_BUDGET)) from None
             except CostLimitExceeded as error:
-                why = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: "
-                raise _Stopped(invalid_value(path, kind, why + rule.text)) from None
+                reason = f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: "
+                raise _Stopped(invalid_value(path, kind, reason + rule.text)) from None
             except CelError as error:
                 yield invalid_value(path, kind, _failure(error, rule))
                 continue
             except RecursionError:
                 yield invalid_value(path, kind, _failure(CelError("expression recursion limit exceeded"), rule))
                 continue
-            yield from _refused(rule, value, scope, place._replace(path=_at(place.path, source, schema)), kind)
+            field = find_field(schema, source.get("fieldPath") or "").text
+            at = place._replace(path=f"{place.path}{field}".lstrip(".") or "<nil>")
+            yield from _refuse(rule, value, scope, at, kind)
 
 
-def _refused(rule: Rule, value: Any, scope: dict[str, Any], place: Place, kind: str) -> Iterator[FieldError]:
-    """The errors of a value for which the rule does not hold: nothing of one that has not changed."""
-    is_told = rule.is_transition or not place.is_unchanged
+def _refuse(rule: ValidationRule, value: Any, scope: dict[str, Any], place: Place, kind: str) -> Iterator[FieldError]:
+    """Yield the error of a value for which a rule does not hold; none of an unchanged one. Raises _Stopped."""
+    is_reported = rule.is_transition or not place.is_unchanged
+    detail = rule.text if rule.source.get("message") else f"failed rule: {rule.text}"
     try:
-        detail = _detail(rule, scope, place.budget)
+        if rule.message is not None:
+            detail = _message(rule.message, scope, place.budget) or detail
     except BudgetExceeded:
-        why = ("messageExpression evaluation failed due to running out of cost budget, no further validation rules "
-               "will be run")
-        raise _Stopped(*[invalid_value(place.path, kind, why)] if is_told else ()) from None
+        reason = ("messageExpression evaluation failed due to running out of cost budget, no further validation rules "
+                  "will be run")
+        raise _Stopped(*[invalid_value(place.path, kind, reason)] if is_reported else ()) from None
     except CostLimitExceeded:
-        why = ("no further validation rules will be run due to call cost exceeds limit for messageExpression: "
-               f"{quote(rule.source['messageExpression'])}")
-        raise _Stopped(*[invalid_value(place.path, kind, why)] if is_told else ()) from None
-    if is_told:
-        yield _refusal(rule, value, kind, place.path, detail)
+        reason = ("no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+                  f"{quote(rule.source['messageExpression'])}")
+        raise _Stopped(*[invalid_value(place.path, kind, reason)] if is_reported else ()) from None
+    if not is_reported:
+        return
+    match rule.source.get("reason"):
+        case "FieldValueForbidden":
+            yield forbidden_field(place.path, detail)
+        case "FieldValueRequired":
+            yield required(place.path, detail)
+        case "FieldValueDuplicate":
+            yield duplicate(place.path, value)
+        case _ if kind in ("object", "array"):
+            yield invalid_without_value(place.path, detail)
+        case _:
+            yield invalid_value(place.path, value, detail)
 
 
 def _key(item: Object, keys: Any) -> tuple[str, ...]:
     return tuple(str(item.get(key)) for key in keys)
 
 
-def _scope(schema: Schema, value: Any, old: Any, *, is_optional: bool, is_root: bool) -> dict[str, Any]:
-    is_there = old is not ABSENT and old is not None
-    before = value_of(old, schema, is_root=is_root) if is_there else None
-    if is_optional:
-        before = OptionalValue(before, has_value=True) if is_there else NONE
-    return {"self": value_of(value, schema, is_root=is_root), "oldSelf": before}
-
-
-def _failure(error: CelError, rule: Rule) -> str:
+def _failure(error: CelError, rule: ValidationRule) -> str:
     if str(error).startswith("no such overload"):
         return (f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: "
                 f"{rule.text}")
     return f"{error} evaluating rule: {rule.text}"
 
 
-def _at(path: str, source: Object, schema: Schema) -> str:
-    """The path that an error names: that of the value, or what the rule's fieldPath makes of it."""
-    field = find_field(schema, source.get("fieldPath") or "").text
-    return f"{path}{field}".lstrip(".") or "<nil>"
-
-
-def _detail(rule: Rule, scope: dict[str, Any], budget: CostBudget) -> str:
-    if rule.message is not None and (found := _message(rule.message, scope, budget)):
-        return found
-    return rule.text if rule.source.get("message") else f"failed rule: {rule.text}"
-
-
 def _message(expression: Compiled, scope: dict[str, Any], budget: CostBudget) -> str:
-    """The message of a messageExpression; "" if it fails, or says nothing that fits into one line."""
+    """Evaluate a messageExpression; "" if it fails, or if its value is empty, too long or of several lines."""
     try:
-        found = evaluate_within(expression.node, scope, budget)
+        value = evaluate_within(expression.node, scope, budget)
     except CostLimitExceeded:
         raise
     except CelError:
         return ""
-    text = found.strip() if isinstance(found, str) else ""
+    text = value.strip() if isinstance(value, str) else ""
     return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
-
-
-def _refusal(rule: Rule, value: Any, kind: str, path: str, detail: str) -> FieldError:
-    match rule.source.get("reason"):
-        case "FieldValueForbidden":
-            return forbidden_field(path, detail)
-        case "FieldValueRequired":
-            return required(path, detail)
-        case "FieldValueDuplicate":
-            return duplicate(path, value)
-    return invalid_without_value(path, detail) if kind in ("object", "array") else invalid_value(path, value, detail)

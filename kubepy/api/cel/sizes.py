@@ -1,7 +1,7 @@
-"""The sizes that values of a structural schema can have, for the estimate of what a rule may cost.
+"""The sizes that values of a structural schema can have, for the estimate of the cost of rules.
 
-What a schema does not limit is limited by the size of a request. Upstream: ``apiserver/pkg/cel/common/schemas.go``,
-``apiserver/pkg/cel/limits.go``.
+Values that a schema does not limit are limited by the size of a request.
+Upstream: ``apiserver/pkg/cel/common/schemas.go``, ``apiserver/pkg/cel/limits.go``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kubepy.api.schema.structural import INT_OR_STRING, Schema
 
 MAX_REQUEST = 3 * 1024 * 1024  # bytes
 _MAX_TEXT = MAX_REQUEST - 2  # without quotes
-# Texts that are not strings to expressions: the most characters, and the least bytes in JSON.
+# Texts that are not strings in expressions: the largest number of characters, the smallest of bytes in JSON.
 _FORMATS = {"duration": (32, 3), "date": (12, 12), "date-time": (32, 21)}
 _SCALARS = {"boolean": 4, "number": 1, "integer": 1}
 
@@ -22,7 +22,7 @@ _SCALARS = {"boolean": 4, "number": 1, "integer": 1}
 class Shape(NamedTuple):
     """The size that a value can have.
 
-    ``largest``: the most characters, items or entries; None for a value that is not known. ``least``: bytes in JSON.
+    ``largest``: of characters, items or entries; None for an unknown value. ``least``: the fewest bytes in JSON.
     """
 
     largest: int | None = 0
@@ -37,12 +37,15 @@ _KEY = Shape()
 
 
 def shape_of(schema: Schema, *, is_root: bool = False) -> Shape | None:
-    """None for what expressions cannot see."""
+    """Return the sizes of a schema's values, None if expressions cannot see them."""
     if schema.get(INT_OR_STRING):
         return Shape(4 * max(schema["maxLength"], 0) if "maxLength" in schema else _MAX_TEXT, 1)
     match schema.get("type"):
         case "array":
-            return _list(schema)
+            item = shape_of(schema.get("items") or {})
+            if item is None:
+                return None
+            return Shape(_limit(schema, "maxItems", (MAX_REQUEST - 2) // (item.least + 1)), item=item)
         case "object":
             return _object(schema, is_root)
         case "string":
@@ -50,14 +53,6 @@ def shape_of(schema: Schema, *, is_root: bool = False) -> Shape | None:
         case str(kind) if kind in _SCALARS:
             return Shape(least=_SCALARS[kind])
     return None
-
-
-def _list(schema: Schema) -> Shape | None:
-    items = schema.get("items") or {}
-    item = shape_of(items)
-    if item is None:
-        return None
-    return Shape(_limit(schema, "maxItems", (MAX_REQUEST - 2) // (item.least + 1)), item=item)
 
 
 def _object(schema: Schema, is_root: bool) -> Shape | None:
@@ -71,13 +66,13 @@ def _object(schema: Schema, is_root: bool) -> Shape | None:
     required = schema.get("required") or ()
     fields: dict[str, Shape] = {}
     least = 2
-    for name, one in fields_of(schema, is_root=is_root).items():
-        shape = shape_of(one)
+    for name, field in fields_of(schema, is_root=is_root).items():
+        shape = shape_of(field)
         if shape is None:
             continue
         if (spelled := escaped(name)) is not None:
             fields[spelled] = shape
-        if name in required and one.get("default") is None:
+        if name in required and field.get("default") is None:
             least += len(name.encode()) + shape.least + 4
     return Shape(least=least, fields=fields)
 
@@ -91,7 +86,7 @@ def _text(schema: Schema) -> Shape:
     if "maxLength" in schema:
         return Shape(4 * _limit(schema, "maxLength", 0))  # a character may have four bytes
     if enum := schema.get("enum"):
-        return Shape(max((len(one.encode()) for one in enum if isinstance(one, str)), default=0))
+        return Shape(max((len(value.encode()) for value in enum if isinstance(value, str)), default=0))
     return Shape(_MAX_TEXT)
 
 

@@ -1,15 +1,19 @@
-"""The tree of an expression. ``at`` is the offset, in characters, that an error about a node points to."""
+"""The tree of an expression (cel-go's ``common/ast``).
+
+``at`` of a node is the offset, in characters, that errors about it point to.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, Generic, NamedTuple, TypeVar
 
 
 class CelSyntaxError(ValueError):
-    """An expression that cannot be read. ``at``: where, in characters from its beginning; -1 if it is all of it."""
+    """An expression that cannot be parsed. ``at``: the offset of the error; -1 if it is about the whole expression."""
 
-    def __init__(self, why: str, at: int) -> None:
-        super().__init__(why)
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(message)
         self.at = at
 
 
@@ -24,7 +28,7 @@ class Ident(NamedTuple):
 
 
 class Select(NamedTuple):
-    """``operand.field``; ``test``: ``has(operand.field)``; ``optional``: ``operand.?field``."""
+    """A selection ``operand.field``; with ``test`` ``has(operand.field)``, with ``optional`` ``operand.?field``."""
 
     operand: Node
     field: str
@@ -34,7 +38,7 @@ class Select(NamedTuple):
 
 
 class Call(NamedTuple):
-    """``function(args)`` or ``target.function(args)``; operators are called ``_+_`` and the like."""
+    """A call ``function(args)`` or ``target.function(args)``; operators are functions named ``_+_`` and the like."""
 
     function: str
     target: Node | None
@@ -43,7 +47,7 @@ class Call(NamedTuple):
 
 
 class ListLiteral(NamedTuple):
-    """``optional``: the indices of items written ``?item``."""
+    """A list; ``optional`` has the indices of items written ``?item``."""
 
     items: tuple[Node, ...]
     optional: frozenset[int]
@@ -56,7 +60,7 @@ class MapLiteral(NamedTuple):
 
 
 class Macro(NamedTuple):
-    """``range.name(variables…, body…)``: all, exists, exists_one, map, filter and those of two variables."""
+    """A macro ``range.name(variables…, body…)``: all, exists, exists_one, map, filter and those of two variables."""
 
     name: str
     range: Node
@@ -65,6 +69,53 @@ class Macro(NamedTuple):
     at: int
 
 
-MAPPING = ("map", "transformList", "transformMap", "transformMapEntry")  # their last expression makes what they give
+# Macros whose last expression makes the values of the result.
+MAPPING = ("map", "transformList", "transformMap", "transformMapEntry")
 
 Node = Literal | Ident | Select | Call | ListLiteral | MapLiteral | Macro
+
+Scope = TypeVar("Scope")
+Result = TypeVar("Result")
+
+
+class NodeVisitor(ABC, Generic[Scope, Result]):
+    """A walk over a tree that computes a result for each node in a scope of variables."""
+
+    def visit(self, node: Node, scope: Scope) -> Result:
+        """Return the result for a node, from the method for its type."""
+        match node:
+            case Literal():
+                return self.visit_literal(node, scope)
+            case Ident():
+                return self.visit_ident(node, scope)
+            case Select():
+                return self.visit_select(node, scope)
+            case Call():
+                return self.visit_call(node, scope)
+            case ListLiteral():
+                return self.visit_list(node, scope)
+            case MapLiteral():
+                return self.visit_map(node, scope)
+            case Macro():
+                return self.visit_macro(node, scope)
+
+    @abstractmethod
+    def visit_literal(self, node: Literal, scope: Scope) -> Result: ...
+
+    @abstractmethod
+    def visit_ident(self, node: Ident, scope: Scope) -> Result: ...
+
+    @abstractmethod
+    def visit_select(self, node: Select, scope: Scope) -> Result: ...
+
+    @abstractmethod
+    def visit_call(self, node: Call, scope: Scope) -> Result: ...
+
+    @abstractmethod
+    def visit_list(self, node: ListLiteral, scope: Scope) -> Result: ...
+
+    @abstractmethod
+    def visit_map(self, node: MapLiteral, scope: Scope) -> Result: ...
+
+    @abstractmethod
+    def visit_macro(self, node: Macro, scope: Scope) -> Result: ...

@@ -1,4 +1,4 @@
-"""Times and durations of expressions."""
+"""Times and durations of expressions (cel-go's ``common/types/{timestamp,duration}.go``)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from kubepy.quoting import printable
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZERO = datetime(1, 1, 1, tzinfo=UTC)
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
-LONGEST_WHOLE, LONGEST_FRACTION = 20, 18  # digits: more than 64 bits hold; more than a nanosecond needs of an hour
+# Digits: more than 64 bits hold, and more than one needs for nanoseconds as a part of an hour.
+LONGEST_WHOLE, LONGEST_FRACTION = 20, 18
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _RFC3339 = re.compile(r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})")
 _OFFSET = re.compile(r"([+-]?)(\d{2}):(\d{2})")
 
 
 def parse_timestamp(text: str) -> datetime:
+    """Read a time of RFC 3339. Raises CelError."""
     found = _RFC3339.fullmatch(text)
     try:
         if found is None:
@@ -34,13 +36,14 @@ def parse_timestamp(text: str) -> datetime:
 
 
 def format_timestamp(time: datetime) -> str:
-    """In the zone that it was written in."""
+    """Format a time in the zone of its text."""
     text, zone = time.replace(tzinfo=None, microsecond=0).isoformat(), time.strftime("%z")
     fraction = f".{time.microsecond:06d}".rstrip("0") if time.microsecond else ""
     return f"{text}{fraction}{'Z' if zone == '+0000' else f'{zone[:3]}:{zone[3:]}'}"
 
 
 def parse_duration(text: str) -> Duration:
+    """Read a duration such as ``1h30m``. Raises CelError."""
     sign = -1 if text.startswith("-") else 1
     rest = text[1:] if text[:1] in "+-" else text
     total, at = 0, 0
@@ -60,7 +63,7 @@ def parse_duration(text: str) -> Duration:
 
 
 def format_seconds(nanos: int) -> str:
-    """``string(duration)``: in seconds."""
+    """Format a duration in seconds, as ``string(duration)`` does."""
     whole, part = divmod(abs(nanos), 10**9)
     fraction = f".{part:09d}".rstrip("0") if part else ""
     return f"{'-' if nanos < 0 else ''}{whole}{fraction}s"

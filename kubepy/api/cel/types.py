@@ -1,4 +1,4 @@
-"""Types as the checker knows them, and the functions that there are for them."""
+"""Types of the checker, and the overloads of all functions (cel-go's ``common/types`` and ``common/decls``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubepy.api.cel.values import TYPE_NAMES, CelError, kind_of, kind_of_type
 
 
 class Type(NamedTuple):
-    """``list(int)`` is ``Type("list", (INT,))``. ``fields``: of an object. A name of one letter stands for any type."""
+    """A type: ``list(int)`` is ``Type("list", (INT,))``. ``fields``: of an object. One letter is a type parameter."""
 
     name: str
     params: tuple[Type, ...] = ()
@@ -46,7 +46,7 @@ def optional_of(inner: Type) -> Type:
 
 
 class Overload(NamedTuple):
-    """One way to call a function. Of a member function the target is the first parameter."""
+    """One way to call a function. The target of a member function is the first parameter."""
 
     params: tuple[Type, ...]
     result: Type
@@ -56,48 +56,44 @@ class Overload(NamedTuple):
 
 OVERLOADS: dict[str, list[Overload]] = {}
 _SIGNATURE = re.compile(r"(?:(?P<target>[A-Za-z]+(?:<.*?>)?)\.)?(?P<name>[^()\s]+)\((?P<params>.*)\) -> (?P<result>.+)")
-_NAMESPACES = ("sets", "lists", "strings")  # no types of these names
+_NAMESPACES = ("sets", "lists", "strings")  # not types, though they stand before a dot
 
 
 Run = TypeVar("Run", bound=Callable[..., Any])
 
 
 def overload(*signatures: str, namespace: bool = False) -> Callable[[Run], Run]:
-    """Registers a function under signatures such as ``string.charAt(int) -> string`` or ``size(list<A>) -> int``.
+    """Register a function under signatures such as ``string.charAt(int) -> string`` or ``size(list<A>) -> int``.
 
-    ``namespace``: what is before the dot is part of the name, though there is a type of that name.
+    ``namespace``: the word before the dot is part of the name, although there is a type of that name.
     """
 
     def register(run: Run) -> Run:
         for signature in signatures:
-            name, found = _parsed(signature, run, namespace)
-            OVERLOADS.setdefault(name, []).append(found)
+            found = _SIGNATURE.fullmatch(signature)
+            assert found is not None, signature
+            name, target = found["name"], found["target"]
+            params = tuple(parse_type(text) for text in _split(found["params"]))
+            if target and (namespace or target in _NAMESPACES):
+                name, target = f"{target}.{name}", None
+            if target:
+                params = (parse_type(target), *params)
+            added = Overload(params, parse_type(found["result"]), bool(target), run)
+            OVERLOADS.setdefault(name, []).append(added)
         return run
 
     return register
 
 
-def _parsed(signature: str, run: Callable[..., Any], namespace: bool) -> tuple[str, Overload]:
-    found = _SIGNATURE.fullmatch(signature)
-    assert found is not None, signature
-    name, target = found["name"], found["target"]
-    params = tuple(parse_type(text) for text in _split(found["params"]))
-    if target and (namespace or target in _NAMESPACES):
-        name, target = f"{target}.{name}", None
-    if target:
-        params = (parse_type(target), *params)
-    return name, Overload(params, parse_type(found["result"]), bool(target), run)
-
-
 @cache
 def parse_type(text: str) -> Type:
-    """``map<string, list<A>>``."""
+    """Read a type of a signature: ``map<string, list<A>>``."""
     name, _, rest = text.strip().partition("<")
     return Type(name, tuple(parse_type(part) for part in _split(rest.removesuffix(">"))))
 
 
 def _split(text: str) -> Iterator[str]:
-    """Parts between commas that are not inside angle brackets."""
+    """Yield the parts between commas that are not inside angle brackets."""
     depth, start = 0, 0
     for at, character in enumerate(text):
         depth += (character == "<") - (character == ">")
@@ -122,13 +118,11 @@ def call(name: str, args: list[Any], *, is_member: bool = False) -> Any:
 
 @cache
 def _implementation(name: str, types: tuple[type, ...], is_member: bool) -> Callable[..., Any] | None:
-    """The function of the first overload that takes values of these Python types, None if there is none."""
-    kinds = [kind_of_type(one) for one in types]
-    for one in OVERLOADS.get(name, ()):
-        if one.is_member == is_member and len(one.params) == len(kinds) and all(map(_fits, one.params, kinds)):
-            return one.run
+    """Return the function of the first overload that accepts values of these Python types, None if there is none."""
+    kinds = [kind_of_type(python_type) for python_type in types]
+    for candidate in OVERLOADS.get(name, ()):
+        if candidate.is_member == is_member and len(candidate.params) == len(kinds) and all(
+                param.is_parameter or param.name in ("dyn", kind)
+                for param, kind in zip(candidate.params, kinds, strict=True)):
+            return candidate.run
     return None
-
-
-def _fits(wanted: Type, kind: str) -> bool:
-    return wanted.is_parameter or wanted.name in ("dyn", kind)

@@ -1,7 +1,7 @@
-"""What expressions are about: CEL's own kinds of values, and those that Kubernetes adds.
+"""Values of expressions: CEL's own kinds, and those that Kubernetes adds (``apiserver/pkg/cel``).
 
 bool, str, bytes, float, list, dict and None are Python's; ``int`` is CEL's int of 64 bits. Objects of a schema are
-:class:`Record`, so that a missing field is told from a missing key.
+:class:`Record`, which tells a missing field from a missing key.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from urllib.parse import SplitResult
 from kubepy.api.values.quantity import Quantity
 
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
-MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression says
+MAX_MESSAGE = 5 * 1024  # bytes of the value of a messageExpression
 
 
 class CelError(Exception):
-    """What goes wrong in an evaluation, in cel-go's words."""
+    """An error of an evaluation, in cel-go's words."""
 
 
 class Uint(int):
@@ -31,12 +31,12 @@ class Record(dict[str, Any]):
 
 
 def reserved(word: str) -> str:
-    """How a field is spelt whose name is one of CEL's own words; expressions may write it plainly as well."""
+    """Return the spelling of a field whose name is a reserved word of CEL; expressions may write the word as well."""
     return f"__{word}__"
 
 
 class SetList(list[Any]):
-    """A list of type set: the order of its items means nothing."""
+    """A list of type set: the order of its items has no meaning."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, list) and len(self) == len(other) and all(equals_any(item, other) for item in self)
@@ -45,7 +45,7 @@ class SetList(list[Any]):
 
 
 class MapList(list[Any]):
-    """A list of type map: items are told apart by their keys, and their order means nothing."""
+    """A list of type map: items are identified by their keys, and their order has no meaning."""
 
     keys: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ _KINDS: dict[type, str] = {
     Record: "object", SetList: "list", MapList: "list", Quantity: "quantity", Url: "url", IPv4Address: "ip",
     IPv6Address: "ip", IPv4Interface: "cidr", IPv6Interface: "cidr", Format: "format", Semver: "semver",
 }  # fmt: skip
-# What ``type(x)`` calls the kinds that have other names in expressions.
+# The names in expressions (``type(x)``) of kinds that are called otherwise here.
 TYPE_NAMES = {
     "null": "null_type", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration",
     "optional": "optional_type", "quantity": "kubernetes.Quantity", "url": "kubernetes.URL", "ip": "net.IP",

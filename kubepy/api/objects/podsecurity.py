@@ -55,7 +55,7 @@ class Violation(NamedTuple):
         return f"{self.reason} ({self.detail})" if self.detail else self.reason
 
 
-class Pod(NamedTuple):
+class CheckedPod(NamedTuple):
     """The checked parts of a pod or pod template. ``minor``: the version of the standard."""
 
     annotations: Mapping[str, str]
@@ -84,14 +84,14 @@ class Pod(NamedTuple):
 def violations(policy: LevelVersion, metadata: AnyObject, spec: AnyObject) -> list[Violation]:
     """Return all that a level forbids in a pod, in upstream's order."""
     minor = LATEST if policy.minor is None else min(policy.minor, LATEST)
-    pod = Pod(metadata.get("annotations") or {}, spec, minor)
+    pod = CheckedPod(metadata.get("annotations") or {}, spec, minor)
     if policy.level == "privileged":
         return []
     results = [check(pod) for check, applies in _CHECKS if applies(policy.level, minor)]
     return [violation for violation in results if violation is not None]
 
 
-Check = Callable[[Pod], Violation | None]
+Check = Callable[[CheckedPod], Violation | None]
 Applies = Callable[[str, int], bool]
 
 # All checks, with the levels and minor versions to which they apply: those of the baseline by upstream's names, then
@@ -133,7 +133,7 @@ def _context(container: AnyObject) -> Object:
     return container.get("securityContext") or {}
 
 
-def _containers_where(pod: Pod, is_bad: Callable[[AnyObject], Any]) -> list[str]:
+def _containers_where(pod: CheckedPod, is_bad: Callable[[AnyObject], Any]) -> list[str]:
     return [container["name"] for container in pod.containers if is_bad(container)]
 
 
@@ -141,7 +141,7 @@ def _containers_where(pod: Pod, is_bad: Callable[[AnyObject], Any]) -> list[str]
 
 
 @_check()
-def _app_armor(pod: Pod) -> Violation | None:
+def _app_armor(pod: CheckedPod) -> Violation | None:
     def kind(context: AnyObject) -> str:
         return str((context.get("appArmorProfile") or {}).get("type", "RuntimeDefault"))
 
@@ -164,7 +164,7 @@ def _added(container: AnyObject) -> list[str]:
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 22)
-def _added_capabilities(pod: Pod) -> Violation | None:
+def _added_capabilities(pod: CheckedPod) -> Violation | None:
     bad = _containers_where(pod, lambda container: set(_added(container)) - _CAPABILITIES)
     names = sorted({name for container in pod.containers for name in _added(container)} - _CAPABILITIES)
     detail = f"{_named(bad)} must not include {_quoted(names)} in securityContext.capabilities.add"
@@ -172,19 +172,19 @@ def _added_capabilities(pod: Pod) -> Violation | None:
 
 
 @_check()
-def _host_namespaces(pod: Pod) -> Violation | None:
+def _host_namespaces(pod: CheckedPod) -> Violation | None:
     shared = [f"{field}=true" for field in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(field)]
     return Violation("host namespaces", ", ".join(shared)) if shared else None
 
 
 @_check(lambda level, minor: level == "baseline")
-def _host_paths(pod: Pod) -> Violation | None:
+def _host_paths(pod: CheckedPod) -> Violation | None:
     names = [volume["name"] for volume in pod.spec.get("volumes") or () if volume.get("hostPath") is not None]
     return Violation("hostPath volumes", f"{_some('volume', len(names))} {_quoted(names)}") if names else None
 
 
 @_check()
-def _host_ports(pod: Pod) -> Violation | None:
+def _host_ports(pod: CheckedPod) -> Violation | None:
     def ports(container: AnyObject) -> list[str]:
         return [str(port["hostPort"]) for port in container.get("ports") or () if port.get("hostPort")]
 
@@ -195,7 +195,7 @@ def _host_ports(pod: Pod) -> Violation | None:
 
 
 @_check(lambda level, minor: minor >= 34)
-def _hosts_of_probes(pod: Pod) -> Violation | None:
+def _hosts_of_probes(pod: CheckedPod) -> Violation | None:
     def hosts(container: AnyObject) -> list[str]:
         lifecycle = container.get("lifecycle") or {}
         handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
@@ -211,17 +211,17 @@ def _hosts_of_probes(pod: Pod) -> Violation | None:
 
 
 @_check()
-def _privileged(pod: Pod) -> Violation | None:
+def _privileged(pod: CheckedPod) -> Violation | None:
     bad = _containers_where(pod, lambda container: _context(container).get("privileged"))
     return Violation("privileged", f"{_named(bad)} must not set securityContext.privileged=true") if bad else None
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 35)
-def _proc_mount(pod: Pod) -> Violation | None:
+def _proc_mount(pod: CheckedPod) -> Violation | None:
     return None if pod.has_own_users else _changed_proc_mount(pod)
 
 
-def _changed_proc_mount(pod: Pod) -> Violation | None:
+def _changed_proc_mount(pod: CheckedPod) -> Violation | None:
     def mount(container: AnyObject) -> str:
         return str(_context(container).get("procMount") or "Default")
 
@@ -232,7 +232,7 @@ def _changed_proc_mount(pod: Pod) -> Violation | None:
 
 
 @_check()
-def _selinux(pod: Pod) -> Violation | None:
+def _selinux(pod: CheckedPod) -> Violation | None:
     allowed = (*_SELINUX_TYPES, *(("container_engine_t",) if pod.minor >= 31 else ()))
 
     def options(context: AnyObject) -> Object:
@@ -258,7 +258,7 @@ def _seccomp_type(context: AnyObject) -> str:
 
 
 @_check(lambda level, minor: level == "baseline" or minor < 19)
-def _seccomp(pod: Pod) -> Violation | None:
+def _seccomp(pod: CheckedPod) -> Violation | None:
     """Check the profiles, in the annotations that carried them before version 1.19."""
     if pod.minor >= 19:
         return _bad_seccomp(pod)
@@ -268,7 +268,7 @@ def _seccomp(pod: Pod) -> Violation | None:
     return Violation("seccompProfile", f"forbidden {_some('annotation', len(bad))} {', '.join(bad)}") if bad else None
 
 
-def _bad_seccomp(pod: Pod) -> Violation | None:
+def _bad_seccomp(pod: CheckedPod) -> Violation | None:
     """Check that the profiles that are set are safe ones."""
     safe = ("", *_SAFE_PROFILES)
     bad = _containers_where(pod, lambda container: _seccomp_type(_context(container)) not in safe)
@@ -280,14 +280,14 @@ def _bad_seccomp(pod: Pod) -> Violation | None:
 
 
 @_check()
-def _sysctls(pod: Pod) -> Violation | None:
+def _sysctls(pod: CheckedPod) -> Violation | None:
     names = [sysctl["name"] for sysctl in pod.context.get("sysctls") or ()
              if _SYSCTLS.get(sysctl["name"], 99) > pod.minor]
     return Violation("forbidden sysctls", ", ".join(names)) if names else None
 
 
 @_check()
-def _windows_host_process(pod: Pod) -> Violation | None:
+def _windows_host_process(pod: CheckedPod) -> Violation | None:
     def is_bad(context: AnyObject) -> bool:
         return bool((context.get("windowsOptions") or {}).get("hostProcess"))
 
@@ -299,13 +299,13 @@ def _windows_host_process(pod: Pod) -> Violation | None:
 # --- restricted -----------------------------------------------------------------------------------------------------
 
 
-def _is_exempt(pod: Pod) -> bool:
+def _is_exempt(pod: CheckedPod) -> bool:
     """Return whether the pod is exempt from checks of Linux features, because it runs on Windows."""
     return pod.is_windows and pod.minor >= 25
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 8)
-def _privilege_escalation(pod: Pod) -> Violation | None:
+def _privilege_escalation(pod: CheckedPod) -> Violation | None:
     bad = _containers_where(pod, lambda container: _context(container).get("allowPrivilegeEscalation") is not False)
     if not bad or _is_exempt(pod):
         return None
@@ -314,7 +314,7 @@ def _privilege_escalation(pod: Pod) -> Violation | None:
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 22)
-def _dropped_capabilities(pod: Pod) -> Violation | None:
+def _dropped_capabilities(pod: CheckedPod) -> Violation | None:
     def keeps_some(container: AnyObject) -> bool:
         return "ALL" not in ((_context(container).get("capabilities") or {}).get("drop") or ())
 
@@ -328,12 +328,12 @@ def _dropped_capabilities(pod: Pod) -> Violation | None:
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 35)
-def _any_proc_mount(pod: Pod) -> Violation | None:
+def _any_proc_mount(pod: CheckedPod) -> Violation | None:
     return _changed_proc_mount(pod)
 
 
 @_check(lambda level, minor: level == "restricted")
-def _volume_types(pod: Pod) -> Violation | None:
+def _volume_types(pod: CheckedPod) -> Violation | None:
     bad = {volume["name"]: next((kind for kind in _OTHER_VOLUMES if volume.get(kind) is not None), "unknown")
            for volume in pod.spec.get("volumes") or ()
            if all(volume.get(kind) is None for kind in _ALLOWED_VOLUMES)}
@@ -344,7 +344,7 @@ def _volume_types(pod: Pod) -> Violation | None:
 
 
 @_check(lambda level, minor: level == "restricted")
-def _runs_as_root(pod: Pod) -> Violation | None:
+def _runs_as_root(pod: CheckedPod) -> Violation | None:
     if pod.has_own_users:
         return None
     setters = _setters(pod.context.get("runAsNonRoot") is False,
@@ -358,7 +358,7 @@ def _runs_as_root(pod: Pod) -> Violation | None:
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 23)
-def _root_user(pod: Pod) -> Violation | None:
+def _root_user(pod: CheckedPod) -> Violation | None:
     setters = _setters(pod.context.get("runAsUser") == 0,
                        _containers_where(pod, lambda container: _context(container).get("runAsUser") == 0))
     if not setters or pod.has_own_users:
@@ -367,7 +367,7 @@ def _root_user(pod: Pod) -> Violation | None:
 
 
 @_check(lambda level, minor: level == "restricted" and minor >= 19)
-def _no_seccomp(pod: Pod) -> Violation | None:
+def _no_seccomp(pod: CheckedPod) -> Violation | None:
     if _is_exempt(pod):
         return None
     if (violation := _bad_seccomp(pod)) is not None:

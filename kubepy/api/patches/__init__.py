@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject
 from kubepy.api.values.goformat import type_name
 from kubepy.lazy import lazy_imports
 
@@ -29,7 +29,7 @@ class PatchError(Exception):
         self.in_openapi_v3 = in_openapi_v3 or message
 
 
-def conflict(patch: Object, changed: Object) -> PatchError:
+def conflict(patch: AnyObject, changed: AnyObject) -> PatchError:
     """Return the error of two changes of the same field (``mergepatch.NewErrConflict``)."""
     return PatchError(f"patch:\n{yaml.dump(patch)}\nconflicts with changes made from original to current:\n"
                       f"{yaml.dump(changed)}\n")

@@ -11,7 +11,7 @@ import copy
 from typing import Any, cast
 
 from kubepy.api.errors import BadRequest, Invalid, RequestEntityTooLarge, Status, UnsupportedMediaType
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.patches import PatchError, conflict
 from kubepy.api.schema.openapi import Schema
 from kubepy.lazy import lazy_imports
@@ -49,8 +49,8 @@ def _check_operations(operations: Any) -> None:
     if not isinstance(operations, list | None):
         raise _undecodable(operations, "[]handlers.jsonPatchOp")
     if operations and len(operations) > MAX_JSON_PATCH_OPERATIONS:
-        why = f"The allowed maximum operations in a JSON patch is {MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}"
-        raise RequestEntityTooLarge(f"Request entity too large: {why}")
+        raise RequestEntityTooLarge("Request entity too large: The allowed maximum operations in a JSON patch is "
+                                    f"{MAX_JSON_PATCH_OPERATIONS}, got {len(operations)}")
     for operation in operations or ():
         if not isinstance(operation, dict):
             raise _undecodable(operation, "handlers.jsonPatchOp")
@@ -133,12 +133,12 @@ def unsupported_strategic_merge_patch() -> Status:
 # --- computing ----------------------------------------------------------------------------------------------------
 
 
-def two_way_strategic(original: Object, modified: Object, schema: Schema) -> Object:
+def two_way_strategic(original: AnyObject, modified: AnyObject, schema: Schema) -> Object:
     """Return the strategic merge patch from ``original`` to ``modified`` (edit, set, label…). Raises PatchError."""
     return strategic_diff.two_way(original, modified, schema)
 
 
-def three_way_strategic(original: Object | None, modified: Object, current: Object, schema: Schema, *,
+def three_way_strategic(original: AnyObject | None, modified: AnyObject, current: AnyObject, schema: Schema, *,
                         overwrite: bool = True) -> Object:
     """Return the patch of ``apply``: changes from ``current`` to ``modified``, deletions from ``original``.
 
@@ -148,7 +148,7 @@ def three_way_strategic(original: Object | None, modified: Object, current: Obje
     return strategic_diff.three_way(original or {}, modified, current, schema, overwrite=overwrite)
 
 
-def three_way_json_merge(original: Object | None, modified: Object, current: Object) -> Object:
+def three_way_json_merge(original: AnyObject | None, modified: AnyObject, current: AnyObject) -> Object:
     """Return the patch of ``apply`` for a custom resource, as a JSON merge patch. Raises PatchError.
 
     A change of apiVersion, kind or name is an error too.
@@ -163,7 +163,7 @@ def three_way_json_merge(original: Object | None, modified: Object, current: Obj
     return patch
 
 
-def create_merge_patch(original: Object, modified: Object) -> Object:
+def create_merge_patch(original: AnyObject, modified: AnyObject) -> Object:
     """Return the JSON merge patch from ``original`` to ``modified`` (``jsonpatch.CreateMergePatch``)."""
     patch: Object = {key: None for key in original if key not in modified}
     for key, value in modified.items():
@@ -187,13 +187,13 @@ def _equal_json(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def _only_values(patch: Object) -> Object:
+def _only_values(patch: AnyObject) -> Object:
     """Return a merge patch without its deletions. An empty map is a value."""
     return {key: _only_values(value) if isinstance(value, dict) else value for key, value in patch.items()
             if value is not None and (not isinstance(value, dict) or not value or _only_values(value))}
 
 
-def _only_nulls(patch: Object) -> Object:
+def _only_nulls(patch: AnyObject) -> Object:
     """Return a merge patch with its deletions only."""
     deletions = {key: _only_nulls(value) if isinstance(value, dict) else None for key, value in patch.items()
                  if value is None or isinstance(value, dict)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.patches import PatchError, conflict
 from kubepy.api.patches.elements import (
     MARKER,
@@ -35,12 +35,13 @@ class DiffOptions(NamedTuple):
     retain_keys: bool = False
 
 
-def two_way(original: Object, modified: Object, schema: Schema) -> Object:
+def two_way(original: AnyObject, modified: AnyObject, schema: Schema) -> Object:
     """Return the patch from one object to another (``CreateTwoWayMergePatch``). Raises PatchError."""
     return diff(original, modified, schema, DiffOptions())
 
 
-def three_way(original: Object, modified: Object, current: Object, schema: Schema, *, overwrite: bool = True) -> Object:
+def three_way(original: AnyObject, modified: AnyObject, current: AnyObject, schema: Schema, *,
+              overwrite: bool = True) -> Object:
     """Return the patch of ``apply`` (``CreateThreeWayMergePatch``). Raises PatchError."""
     delta = diff(current, modified, schema, DiffOptions(deletions=False))
     deletions = diff(original, modified, schema, DiffOptions(changes=False))
@@ -52,7 +53,7 @@ def three_way(original: Object, modified: Object, current: Object, schema: Schem
     return patch
 
 
-def diff(original: Object, modified: Object, schema: Schema, options: DiffOptions) -> Object:
+def diff(original: AnyObject, modified: AnyObject, schema: Schema, options: DiffOptions) -> Object:
     """Return the patch from one map to another (``diffMaps``): a new object that shares nothing with the two."""
     patch: Object = {}
     for key, value in modified.items():
@@ -175,7 +176,7 @@ def _only_left(left: List, right: List) -> List:
 # --- conflicts ----------------------------------------------------------------------------------------------------
 
 
-def _maps_conflict(left: Object, right: Object, schema: Schema) -> bool:
+def _maps_conflict(left: AnyObject, right: AnyObject, schema: Schema) -> bool:
     """Return whether two patches change a field differently (``MergingMapsHaveConflicts``)."""
     for key in sorted((left.keys() & right.keys()) - {MARKER, RETAIN_KEYS}):
         value = left[key]

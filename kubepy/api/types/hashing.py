@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from kubepy.api.clock import SUFFIX_ALPHABET
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.types import table
 from kubepy.api.values.goformat import to_json
 
@@ -21,7 +21,7 @@ _PRIME, _OFFSET, _MASK = 16777619, 2166136261, 2**32 - 1
 _PRIME_128, _OFFSET_128 = 2**88 + 2**8 + 0x3B, 0x6C62272E07BB014262B821756295C58D
 
 
-def compute_hash(template: Object, collision_count: int | None = None) -> str:
+def compute_hash(template: AnyObject, collision_count: int | None = None) -> str:
     """Return the hash of a pod template as the API server stores it (``controller.ComputeHash``)."""
     return _compute_hash(json.dumps(template), collision_count)
 
@@ -37,7 +37,7 @@ def _compute_hash(template: str, collision_count: int | None) -> str:
     return _safe_encode(value)
 
 
-def hash_controller_revision(data: Object, collision_count: int | None = None) -> str:
+def hash_controller_revision(data: AnyObject, collision_count: int | None = None) -> str:
     """Return the hash of a ControllerRevision's data (``history.HashControllerRevision``)."""
     return _hash_controller_revision(to_json(data), collision_count)
 

@@ -110,7 +110,7 @@ class Int64Amount(NamedTuple):
     scale: int
 
 
-class Parsed(NamedTuple):
+class ScannedQuantity(NamedTuple):
     """A quantity, and its ``int64Amount`` if upstream holds it as one (otherwise as an ``inf.Dec``)."""
 
     quantity: Quantity
@@ -131,13 +131,13 @@ def is_quantity(text: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def scan(text: str) -> Parsed:
+def scan(text: str) -> ScannedQuantity:
     """Read a quantity together with its representation in upstream's memory. Raises QuantityError."""
     match = _PATTERN.fullmatch(text)
     if match is None or not text:
         raise QuantityError(FORMAT_WRONG)
     if text == "0":
-        return Parsed(Quantity(0, DECIMAL_SI, text), Int64Amount(0, 0))
+        return ScannedQuantity(Quantity(0, DECIMAL_SI, text), Int64Amount(0, 0))
     sign, number, fraction, suffix = match[1], match[2].lstrip("0") or "0", match[3] or "", match[4]
     base, exponent, format = _interpret(suffix)
     digits = number + fraction
@@ -155,8 +155,8 @@ def scan(text: str) -> Parsed:
         format = DECIMAL_SI if 0 < nanos < NANO else format
     kept_text = text if amount is not None and is_canonical else ""
     if sign != "-":
-        return Parsed(Quantity(nanos, format, kept_text), amount)
-    return Parsed(Quantity(-nanos, format, kept_text), amount and Int64Amount(-amount.value, amount.scale))
+        return ScannedQuantity(Quantity(nanos, format, kept_text), amount)
+    return ScannedQuantity(Quantity(-nanos, format, kept_text), amount and Int64Amount(-amount.value, amount.scale))
 
 
 def _int64_amount(number: str, fraction: str, exponent: int, format: str) -> Int64Amount | None:

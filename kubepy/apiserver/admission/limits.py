@@ -10,32 +10,32 @@ from collections.abc import Iterator
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import Amounts, aggregate, amounts_of
 from kubepy.api.values.quantity import Quantity
-from kubepy.apiserver.admission.request import Request
+from kubepy.apiserver.server import Attributes
 
 LIMIT_RANGES = "limitranges"
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 
-def _limits(request: Request) -> list[list[Object]]:
+def _limits(attributes: Attributes) -> list[list[Object]]:
     """The items of each LimitRange of the namespace."""
-    found = request.session.list(LIMIT_RANGES, request.target.namespace)
+    found = attributes.transaction.list(LIMIT_RANGES, attributes.namespace)
     return [(one.get("spec") or {}).get("limits") or [] for one in found]
 
 
 # --- defaults -------------------------------------------------------------------------------------------------------
 
 
-def apply_limit_defaults(request: Request) -> None:
+def apply_limit_defaults(attributes: Attributes) -> None:
     """Containers without amounts get those of the namespace's LimitRanges, and an annotation says which."""
-    for items in _limits(request):
+    for items in _limits(attributes):
         defaults = _container_defaults(items)
-        spec = request.obj["spec"]
+        spec = attributes.obj["spec"]
         notes = [note for field, word in (("containers", "container"), ("initContainers", "init container"))
                  for container in spec.get(field) or () for note in _complete(container, defaults, word)]
         if notes:
-            annotations = request.obj["metadata"].get("annotations") or {}
+            annotations = attributes.obj["metadata"].get("annotations") or {}
             note = f"LimitRanger plugin set: {'; '.join(notes)}"
-            request.obj["metadata"]["annotations"] = {**annotations, ANNOTATION: note}
+            attributes.obj["metadata"]["annotations"] = {**annotations, ANNOTATION: note}
 
 
 def _container_defaults(items: list[Object]) -> dict[str, dict[str, str]]:
@@ -60,15 +60,15 @@ def _complete(container: Object, defaults: dict[str, dict[str, str]], word: str)
 # --- limits ---------------------------------------------------------------------------------------------------------
 
 
-def check_limits(request: Request) -> None:
+def check_limits(attributes: Attributes) -> None:
     """Raises Forbidden with all that a LimitRange refuses."""
-    if request.is_being_deleted:
+    if attributes.is_being_deleted:
         return
-    check = _pod_complaints if request.target.resource.key == "pods" else _claim_complaints
-    for items in _limits(request):
-        complaints = list(dict.fromkeys(why for item in items for why in check(item, request.obj)))
+    check = _pod_complaints if attributes.resource.key == "pods" else _claim_complaints
+    for items in _limits(attributes):
+        complaints = list(dict.fromkeys(why for item in items for why in check(item, attributes.obj)))
         if complaints:
-            raise request.refuse(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
+            raise attributes.forbidden(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
 
 
 def _pod_complaints(item: Object, pod: Object) -> Iterator[str]:

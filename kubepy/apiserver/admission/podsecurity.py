@@ -14,11 +14,15 @@ from kubepy.api import errors
 from kubepy.api.errors import FieldError, invalid_value
 from kubepy.api.meta import Object, controller_of, labels_of
 from kubepy.api.values.gonumbers import int_or_none
-from kubepy.apiserver.admission.request import Request
+from kubepy.apiserver.server import Attributes
+from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 
 if TYPE_CHECKING:
     from kubepy.api.objects.podsecurity import LevelVersion
+
+with lazy_imports():
+    from kubepy.api.objects import podsecurity
 
 PREFIX = "pod-security.kubernetes.io/"
 MODES = ("enforce", "audit", "warn")
@@ -43,38 +47,35 @@ class Policy(NamedTuple):
 
 def policy_of(labels: Mapping[str, str]) -> Policy:
     """A label that cannot be read enforces the strictest, and warns of nothing; warnings follow what is enforced."""
-    from kubepy.api.objects.podsecurity import LEVELS, LevelVersion
-
     wrong: list[FieldError] = []
     found = {mode: _level_version(labels, mode, wrong) for mode in MODES}
     enforce, warn = found["enforce"], found["warn"]
-    is_enforced = labels.get(f"{PREFIX}enforce") in LEVELS
+    is_enforced = labels.get(f"{PREFIX}enforce") in podsecurity.LEVELS
     if f"{PREFIX}warn" not in labels and is_enforced and enforce.level != "privileged":
-        warn = LevelVersion(enforce.level, warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor)
+        minor = warn.minor if f"{PREFIX}warn-version" in labels else enforce.minor
+        warn = podsecurity.LevelVersion(enforce.level, minor)
     return Policy(enforce, warn, wrong)
 
 
-def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]) -> LevelVersion:
-    from kubepy.api.objects.podsecurity import LEVELS, LevelVersion
-
+def _level_version(labels: Mapping[str, str], mode: str, wrong: list[FieldError]) -> podsecurity.LevelVersion:
     level = labels.get(PREFIX + mode, "privileged")
-    if level not in LEVELS:
-        wrong.append(_wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(LEVELS)}"))
+    if level not in podsecurity.LEVELS:
+        wrong.append(_wrong(f"{PREFIX}{mode}", level, f"must be one of {', '.join(podsecurity.LEVELS)}"))
         level = "restricted" if mode == "enforce" else "privileged"
     version = labels.get(f"{PREFIX}{mode}-version", "latest")
     found = _VERSION.fullmatch(version)
     if found is None and version != "latest":
         wrong.append(_wrong(f"{PREFIX}{mode}-version", version, 'must be "latest" or "v1.x"'))
-    return LevelVersion(level, int_or_none(found[1]) if found else None)
+    return podsecurity.LevelVersion(level, int_or_none(found[1]) if found else None)
 
 
 def _wrong(label: str, value: str, why: str) -> FieldError:
     return invalid_value(f"metadata.labels[{label}]", value, why)
 
 
-def _policy_around(request: Request) -> Policy | None:
+def _policy_around(attributes: Attributes) -> Policy | None:
     """The policy of the object's namespace; nearly none has any."""
-    namespace = request.session.get(Key("namespaces", "", request.target.namespace))
+    namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
     labels = labels_of(namespace) if namespace is not None else {}
     return policy_of(labels) if _has_policy(labels) else None
 
@@ -86,17 +87,15 @@ def _has_policy(labels: Mapping[str, str]) -> bool:
 # --- pods -----------------------------------------------------------------------------------------------------------
 
 
-def check_pod(request: Request) -> None:
+def check_pod(attributes: Attributes) -> None:
     """Refuse a pod that the namespace does not take, or warn of it. Raises Forbidden."""
-    policy = _policy_around(request)
-    if policy is None or (request.old is not None and not _changes_containers(request.obj, request.old)):
+    policy = _policy_around(attributes)
+    if policy is None or (attributes.old is not None and not _changes_containers(attributes.obj, attributes.old)):
         return
-    from kubepy.api.objects.podsecurity import violations
-
-    metadata, spec = request.obj["metadata"], request.obj["spec"]
-    if found := violations(policy.enforce, metadata, spec):
-        raise request.refuse(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, found))}')
-    _warn(request, policy, metadata, spec)
+    metadata, spec = attributes.obj["metadata"], attributes.obj["spec"]
+    if found := podsecurity.violations(policy.enforce, metadata, spec):
+        raise attributes.forbidden(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, found))}')
+    _warn(attributes, policy, metadata, spec)
 
 
 def _changes_containers(pod: Object, old: Object) -> bool:
@@ -108,59 +107,53 @@ def _changes_containers(pod: Object, old: Object) -> bool:
     return not set(images(pod)) <= set(images(old))
 
 
-def _warn(request: Request, policy: Policy, metadata: Object, spec: Object) -> None:
-    from kubepy.api.objects.podsecurity import violations
-
-    if found := violations(policy.warn, metadata, spec):
-        request.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, found))}')
+def _warn(attributes: Attributes, policy: Policy, metadata: Object, spec: Object) -> None:
+    if found := podsecurity.violations(policy.warn, metadata, spec):
+        attributes.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, found))}')
 
 
-def warn_of_template(request: Request) -> None:
+def warn_of_template(attributes: Attributes) -> None:
     """A workload is let through; its pods may not be."""
-    policy = _policy_around(request)
-    template: Object = request.obj
-    for field in _TEMPLATES[request.target.resource.key]:
+    policy = _policy_around(attributes)
+    template: Object = attributes.obj
+    for field in _TEMPLATES[attributes.resource.key]:
         template = template.get(field) or {}
     if policy is not None and template:
-        _warn(request, policy, template.get("metadata") or {}, template.get("spec") or {})
+        _warn(attributes, policy, template.get("metadata") or {}, template.get("spec") or {})
 
 
 # --- namespaces -----------------------------------------------------------------------------------------------------
 
 
-def check_namespace(request: Request) -> None:
+def check_namespace(attributes: Attributes) -> None:
     """Refuse labels that cannot be read; a stricter level is tried on the pods that are there. Raises Invalid."""
-    if not _has_policy(labels_of(request.obj)):
+    if not _has_policy(labels_of(attributes.obj)):
         return
-    policy = policy_of(labels_of(request.obj))
-    before = policy_of(labels_of(request.old)) if request.old is not None else None
+    policy = policy_of(labels_of(attributes.obj))
+    before = policy_of(labels_of(attributes.old)) if attributes.old is not None else None
     if policy.wrong and (before is None or policy.wrong != before.wrong):
-        raise errors.invalid("Namespace", request.target.name, policy.wrong)
+        raise errors.invalid("Namespace", attributes.name, policy.wrong)
     if before is not None and _is_stricter(policy.enforce, before.enforce):
-        request.server.warn_all(_warnings_of_pods(request, policy.enforce))
+        attributes.server.warn_all(_warnings_of_pods(attributes, policy.enforce))
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
-    from kubepy.api.objects.podsecurity import LEVELS
-
     if new == old or new.level == "privileged":
         return False
-    return new.minor != old.minor or LEVELS.index(new.level) > LEVELS.index(old.level)
+    return new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(old.level)
 
 
-def _warnings_of_pods(request: Request, enforce: LevelVersion) -> Iterable[str]:
-    from kubepy.api.objects.podsecurity import violations
-
-    pods = _one_of_each_controller_first(request.session.list("pods", request.target.name))
+def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable[str]:
+    pods = _one_of_each_controller_first(attributes.transaction.list("pods", attributes.name))
     names: dict[str, list[str]] = {}
     for pod in pods[:MAX_PODS]:
-        found = violations(enforce, pod["metadata"], pod["spec"])
+        found = podsecurity.violations(enforce, pod["metadata"], pod["spec"])
         if found:
             names.setdefault(", ".join(one.reason for one in found), []).append(pod["metadata"]["name"])
     if len(pods) > MAX_PODS:
         yield f"new PodSecurity enforce level only checked against the first {MAX_PODS} of {len(pods)} existing pods"
     if names:
-        yield (f'existing pods in namespace "{request.target.name}" violate the new PodSecurity enforce level '
+        yield (f'existing pods in namespace "{attributes.name}" violate the new PodSecurity enforce level '
                f'"{enforce}"')
     yield from sorted(f"{_pods(found)}: {reasons}" for reasons, found in names.items())
 

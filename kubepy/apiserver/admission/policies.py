@@ -20,7 +20,7 @@ from kubepy.api.errors import Cause, Status
 from kubepy.api.meta import Object, labels_of
 from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.goformat import quote
-from kubepy.apiserver.admission.request import Request, refusal
+from kubepy.apiserver.server import Attributes
 from kubepy.storage import Key
 
 GROUP = "admissionregistration.k8s.io"
@@ -42,48 +42,48 @@ class ConfigurationError(Exception):
     """A policy that cannot be applied as it is bound."""
 
 
-def check_policies(request: Request, operation: str) -> None:
+def check_policies(attributes: Attributes, operation: str) -> None:
     """Raises what the policies deny, and warns of what they only warn of. ``operation``: CREATE, UPDATE or DELETE."""
     bindings: dict[str, list[Object]] = {}
-    for binding in request.session.list(BINDINGS):
+    for binding in attributes.transaction.list(BINDINGS):
         bindings.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
     denied: list[str] = []
     reasons: list[str] = []
-    for policy in request.session.list(POLICIES):
+    for policy in attributes.transaction.list(POLICIES):
         own = bindings.get(policy["metadata"]["name"])
-        if own and _matches(policy["spec"].get("matchConstraints") or {}, request, operation, needs_rules=True):
-            for message, reason in _decisions(policy, own, request, operation):
+        if own and _matches(policy["spec"].get("matchConstraints") or {}, attributes, operation, needs_rules=True):
+            for message, reason in _decisions(policy, own, attributes, operation):
                 denied.append(message)
                 reasons.append(reason)
     if denied:
-        raise _denial(request, denied[0], reasons[0])
+        raise _denial(attributes, denied[0], reasons[0])
 
 
-def _denial(request: Request, message: str, reason: str) -> Status:
-    forbidden = refusal(request.target, request.obj, message, [Cause("", message)])
-    return ERRORS[reason](forbidden.message, name=forbidden.name, kind=request.target.resource.plural,
+def _denial(attributes: Attributes, message: str, reason: str) -> Status:
+    forbidden = attributes.forbidden(message, [Cause("", message)])
+    return ERRORS[reason](forbidden.message, name=forbidden.name, kind=attributes.resource.plural,
                           resource=forbidden.resource, causes=forbidden.causes)
 
 
-def _decisions(policy: Object, bindings: list[Object], request: Request,
+def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
                operation: str) -> Iterator[tuple[str, str]]:
     """What each binding denies, with its reason."""
     for binding in bindings:
         spec = binding["spec"]
-        if not _matches(spec.get("matchResources") or {}, request, operation):
+        if not _matches(spec.get("matchResources") or {}, attributes, operation):
             continue
         names = f"ValidatingAdmissionPolicy '{policy['metadata']['name']}' with binding '{binding['metadata']['name']}'"
         try:
-            params = _params(policy["spec"].get("paramKind"), spec.get("paramRef"), request)
+            params = _params(policy["spec"].get("paramKind"), spec.get("paramRef"), attributes)
         except ConfigurationError as error:
             if policy["spec"].get("failurePolicy") != "Ignore":
                 yield f"{names} denied request: failed to configure binding: {error}", "Invalid"
             continue
         for param in params:
-            for decision in _evaluate(policy["spec"], param, request, operation):
+            for decision in _evaluate(policy["spec"], param, attributes, operation):
                 actions = spec.get("validationActions") or ()
                 if "Warn" in actions:
-                    request.server.warn(f"Validation failed for {names}: {decision.message}")
+                    attributes.server.warn(f"Validation failed for {names}: {decision.message}")
                 if "Deny" in actions:
                     yield f"{names} denied request: {decision.message}", decision.reason
 
@@ -91,41 +91,40 @@ def _decisions(policy: Object, bindings: list[Object], request: Request,
 # --- which requests -------------------------------------------------------------------------------------------------
 
 
-def _matches(resources: Object, request: Request, operation: str, *, needs_rules: bool = False) -> bool:
-    target = request.target
-    if target.resource.group == GROUP or not _namespace_matches(resources.get("namespaceSelector"), request):
+def _matches(resources: Object, attributes: Attributes, operation: str, *, needs_rules: bool = False) -> bool:
+    if attributes.resource.group == GROUP or not _namespace_matches(resources.get("namespaceSelector"), attributes):
         return False
-    objects = [one for one in (request.obj, request.old) if one is not None]
+    objects = [one for one in (attributes.obj, attributes.old) if one is not None]
     selector = from_label_selector(resources.get("objectSelector") or {})
     if not any(selector.matches(labels_of(one)) for one in objects):
         return False
-    if any(_rule_matches(rule, request, operation) for rule in resources.get("excludeResourceRules") or ()):
+    if any(_rule_matches(rule, attributes, operation) for rule in resources.get("excludeResourceRules") or ()):
         return False
     rules = resources.get("resourceRules") or ()
-    return any(_rule_matches(rule, request, operation) for rule in rules) if rules or needs_rules else True
+    return any(_rule_matches(rule, attributes, operation) for rule in rules) if rules or needs_rules else True
 
 
-def _namespace_matches(selector: Object | None, request: Request) -> bool:
+def _namespace_matches(selector: Object | None, attributes: Attributes) -> bool:
     if not selector:
         return True
-    if request.target.resource.key == "namespaces":
-        return from_label_selector(selector).matches(labels_of(request.obj))
-    if not request.target.namespace:
+    if attributes.resource.key == "namespaces":
+        return from_label_selector(selector).matches(labels_of(attributes.obj))
+    if not attributes.namespace:
         return True
-    namespace = request.session.get(Key("namespaces", "", request.target.namespace))
+    namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
     return namespace is not None and from_label_selector(selector).matches(labels_of(namespace))
 
 
-def _rule_matches(rule: Object, request: Request, operation: str) -> bool:
-    resource = request.target.resource
+def _rule_matches(rule: Object, attributes: Attributes, operation: str) -> bool:
+    resource = attributes.resource
     scope = rule.get("scope", "*")
-    if scope != "*" and (scope == "Namespaced") != bool(request.target.namespace):
+    if scope != "*" and (scope == "Namespaced") != bool(attributes.namespace):
         return False
-    if rule.get("resourceNames") and request.target.name not in rule["resourceNames"]:
+    if rule.get("resourceNames") and attributes.name not in rule["resourceNames"]:
         return False
     return (_one_of(operation, rule.get("operations")) and _one_of(resource.group, rule.get("apiGroups"))
             and _one_of(resource.version, rule.get("apiVersions"))
-            and any(_names(name, resource.plural, request.subresource) for name in rule.get("resources") or ()))
+            and any(_names(name, resource.plural, attributes.subresource) for name in rule.get("resources") or ()))
 
 
 def _one_of(value: str, allowed: list[str] | None) -> bool:
@@ -140,23 +139,23 @@ def _names(name: str, plural: str, subresource: str) -> bool:
 # --- parameters -----------------------------------------------------------------------------------------------------
 
 
-def _params(kind: Object | None, reference: Object | None, request: Request) -> list[Object | None]:
+def _params(kind: Object | None, reference: Object | None, attributes: Attributes) -> list[Object | None]:
     """The objects that a binding gives its policy; one None if it needs none. Raises ConfigurationError."""
     if kind is None or reference is None:
         return [None]
-    resource = request.server.scheme.for_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
+    resource = attributes.server.scheme.for_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
     if resource is None:
         raise ConfigurationError(f"paramKind kind `{kind.get('apiVersion')}, Kind={kind.get('kind')}` not known")
-    namespace = (reference.get("namespace") or request.target.namespace) if resource.namespaced else ""
+    namespace = (reference.get("namespace") or attributes.namespace) if resource.namespaced else ""
     if resource.namespaced and not namespace:
         raise ConfigurationError("cannot use namespaced paramRef in policy binding that matches cluster-scoped "
                                  "resources")
     if name := reference.get("name"):
-        named = request.session.get(Key(resource.key, namespace, name))
+        named = attributes.transaction.get(Key(resource.key, namespace, name))
         found: list[Object | None] = [] if named is None else [named]
     else:
         selector = from_label_selector(reference.get("selector") or {})
-        objects = request.session.list(resource.key, namespace if resource.namespaced else None)
+        objects = attributes.transaction.list(resource.key, namespace if resource.namespaced else None)
         found = [one for one in objects if selector.matches(labels_of(one))]
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
@@ -205,9 +204,9 @@ class _Evaluation:
             raise CelError(f"expression '{expression}' resulted in error: {error}") from None
 
 
-def _evaluate(spec: Object, param: Object | None, request: Request, operation: str) -> list[Decision]:
+def _evaluate(spec: Object, param: Object | None, attributes: Attributes, operation: str) -> list[Decision]:
     """The denials of the policy, in the order of its validations; nothing where its conditions do not hold."""
-    scope = _scope(param, request, operation)
+    scope = _scope(param, attributes, operation)
     try:
         if not _conditions_hold(spec, scope):
             return []
@@ -278,25 +277,25 @@ def _plain_message(validation: Mapping[str, Any]) -> str:
     return message or f"failed expression: {validation['expression'].strip()}"
 
 
-def _scope(param: Object | None, request: Request, operation: str) -> dict[str, Any]:
+def _scope(param: Object | None, attributes: Attributes, operation: str) -> dict[str, Any]:
     namespace = None
-    if request.target.namespace:
-        namespace = request.session.get(Key("namespaces", "", request.target.namespace))
+    if attributes.namespace:
+        namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
     return {
-        "object": None if operation == "DELETE" else request.obj,
-        "oldObject": request.obj if operation == "DELETE" else request.old,
-        "request": _attributes(request, operation), "params": param, "namespaceObject": namespace,
+        "object": None if operation == "DELETE" else attributes.obj,
+        "oldObject": attributes.obj if operation == "DELETE" else attributes.old,
+        "request": _attributes(attributes, operation), "params": param, "namespaceObject": namespace,
     }
 
 
-def _attributes(request: Request, operation: str) -> Object:
-    target = request.target
-    group_version = {"group": target.resource.group, "version": target.resource.version}
-    kind = {**group_version, "kind": target.resource.kind}
-    resource = {**group_version, "resource": target.resource.plural}
+def _attributes(attributes: Attributes, operation: str) -> Object:
+    target = attributes.resource
+    group_version = {"group": target.group, "version": target.version}
+    kind = {**group_version, "kind": target.kind}
+    resource = {**group_version, "resource": target.plural}
     return {
-        "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource, "name": target.name,
-        "namespace": target.namespace, "operation": operation, "subResource": request.subresource,
-        "requestSubResource": request.subresource, "dryRun": request.session.dry_run,
-        "userInfo": dict(request.server.requester),
+        "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource, "name": attributes.name,
+        "namespace": attributes.namespace, "operation": operation, "subResource": attributes.subresource,
+        "requestSubResource": attributes.subresource, "dryRun": attributes.transaction.dry_run,
+        "userInfo": dict(attributes.server.requester),
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubepy.api.meta import Object, clone
-from kubepy.apiserver.admission.request import Request
+from kubepy.apiserver.server import Attributes
 from kubepy.quoting import quote
 from kubepy.storage import Key
 
@@ -18,9 +18,9 @@ PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
 RUNTIME_CLASSES = "runtimeclasses.node.k8s.io"
 
 
-def taint_node(request: Request) -> None:
+def taint_node(attributes: Attributes) -> None:
     """A new node is not ready until its kubelet says so."""
-    spec = request.obj.setdefault("spec", {})
+    spec = attributes.obj.setdefault("spec", {})
     taints = spec.get("taints") or []
     if not any(taint.get("key") == NOT_READY and taint.get("effect") == "NoSchedule" for taint in taints):
         spec["taints"] = [*taints, {"effect": "NoSchedule", "key": NOT_READY}]
@@ -29,66 +29,66 @@ def taint_node(request: Request) -> None:
 # --- priority -------------------------------------------------------------------------------------------------------
 
 
-def set_priority(request: Request) -> None:
+def set_priority(attributes: Attributes) -> None:
     """``priority`` and ``preemptionPolicy`` from the pod's PriorityClass."""
-    spec = request.obj.setdefault("spec", {})
-    priority_class = _priority_class(request)
+    spec = attributes.obj.setdefault("spec", {})
+    priority_class = _priority_class(attributes)
     priority = int(priority_class.get("value", 0))
     policy = priority_class.get("preemptionPolicy", "PreemptLowerPriority")
-    _refuse_other(request, "the integer value of priority", "priority", priority)
-    _refuse_other(request, "the string value of PreemptionPolicy", "preemptionPolicy", policy)
+    _refuse_other(attributes, "the integer value of priority", "priority", priority)
+    _refuse_other(attributes, "the string value of PreemptionPolicy", "preemptionPolicy", policy)
     spec["priority"] = priority
     spec["preemptionPolicy"] = policy
     if name := priority_class.get("metadata", {}).get("name"):
         spec["priorityClassName"] = name
 
 
-def _priority_class(request: Request) -> Object:
+def _priority_class(attributes: Attributes) -> Object:
     """The class that the pod names or the default one; an empty one if there is none."""
-    if name := request.obj["spec"].get("priorityClassName"):
-        found = request.session.get(Key(PRIORITY_CLASSES, "", name))
+    if name := attributes.obj["spec"].get("priorityClassName"):
+        found = attributes.transaction.get(Key(PRIORITY_CLASSES, "", name))
         if found is None:
-            raise request.refuse(f"no PriorityClass with name {name} was found")
+            raise attributes.forbidden(f"no PriorityClass with name {name} was found")
         return found
-    return _default_priority_class(request) or {}
+    return _default_priority_class(attributes) or {}
 
 
-def _default_priority_class(request: Request) -> Object | None:
-    defaults = [one for one in request.session.list(PRIORITY_CLASSES) if one.get("globalDefault")]
+def _default_priority_class(attributes: Attributes) -> Object | None:
+    defaults = [one for one in attributes.transaction.list(PRIORITY_CLASSES) if one.get("globalDefault")]
     return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
 
 
-def _refuse_other(request: Request, what: str, field: str, computed: Any) -> None:
-    given = request.obj["spec"].get(field)
+def _refuse_other(attributes: Attributes, what: str, field: str, computed: Any) -> None:
+    given = attributes.obj["spec"].get(field)
     if given is not None and given != computed:
-        raise request.refuse(f"{what} ({given}) must not be provided in pod spec; priority admission controller "
+        raise attributes.forbidden(f"{what} ({given}) must not be provided in pod spec; priority admission controller "
                              f"computed {computed} from the given PriorityClass name")
 
 
-def keep_priority(request: Request) -> None:
+def keep_priority(attributes: Attributes) -> None:
     """A pod's priority is settled when it is made."""
-    old, spec = (request.old or {}).get("spec", {}), request.obj.setdefault("spec", {})
+    old, spec = (attributes.old or {}).get("spec", {}), attributes.obj.setdefault("spec", {})
     for field in ("priority", "preemptionPolicy"):
         if field in old:
             spec.setdefault(field, old[field])
 
 
-def check_one_default(request: Request) -> None:
+def check_one_default(attributes: Attributes) -> None:
     """At most one PriorityClass is the default."""
-    if not request.obj.get("globalDefault"):
+    if not attributes.obj.get("globalDefault"):
         return
-    default = _default_priority_class(request)
-    if default is not None and default["metadata"]["name"] != request.target.name:
+    default = _default_priority_class(attributes)
+    if default is not None and default["metadata"]["name"] != attributes.name:
         name = default["metadata"]["name"]
-        raise request.refuse(f"PriorityClass {name} is already marked as default. Only one default can exist")
+        raise attributes.forbidden(f"PriorityClass {name} is already marked as default. Only one default can exist")
 
 
 # --- tolerations ----------------------------------------------------------------------------------------------------
 
 
-def add_default_tolerations(request: Request) -> None:
+def add_default_tolerations(attributes: Attributes) -> None:
     """A pod stays five minutes on a node that fails, unless it says otherwise."""
-    spec = request.obj.setdefault("spec", {})
+    spec = attributes.obj.setdefault("spec", {})
     tolerations = spec.get("tolerations") or []
     missing = [key for key in (NOT_READY, UNREACHABLE) if not _tolerates(tolerations, key)]
     added = [{"effect": "NoExecute", "key": key, "operator": "Exists", "tolerationSeconds": TOLERATION_SECONDS}
@@ -104,41 +104,41 @@ def _tolerates(tolerations: list[Object], key: str) -> bool:
 # --- runtime classes ------------------------------------------------------------------------------------------------
 
 
-def apply_runtime_class(request: Request) -> None:
+def apply_runtime_class(attributes: Attributes) -> None:
     """Overhead, node selector and tolerations of the class that the pod names."""
-    runtime_class = _runtime_class(request)
+    runtime_class = _runtime_class(attributes)
     if runtime_class is None:
         return
-    spec = request.obj["spec"]
+    spec = attributes.obj["spec"]
     if (overhead := runtime_class.get("overhead")) is not None:
         fixed = overhead.get("podFixed") or {}
         if spec.get("overhead") and spec["overhead"] != fixed:
-            raise request.refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+            raise attributes.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
         if fixed:
             spec["overhead"] = dict(fixed)
     if (scheduling := runtime_class.get("scheduling")) is not None:
-        _select_nodes(request, scheduling.get("nodeSelector") or {})
+        _select_nodes(attributes, scheduling.get("nodeSelector") or {})
         _merge_tolerations(spec, scheduling.get("tolerations") or [])
 
 
-def _runtime_class(request: Request) -> Object | None:
-    name = request.obj["spec"].get("runtimeClassName")
+def _runtime_class(attributes: Attributes) -> Object | None:
+    name = attributes.obj["spec"].get("runtimeClassName")
     if name is None:
         return None
-    found = request.session.get(Key(RUNTIME_CLASSES, "", name))
+    found = attributes.transaction.get(Key(RUNTIME_CLASSES, "", name))
     if found is None:
-        raise request.refuse(f"pod rejected: RuntimeClass {quote(name)} not found")
+        raise attributes.forbidden(f"pod rejected: RuntimeClass {quote(name)} not found")
     return found
 
 
-def _select_nodes(request: Request, selector: dict[str, str]) -> None:
-    own = request.obj["spec"].get("nodeSelector") or {}
+def _select_nodes(attributes: Attributes, selector: dict[str, str]) -> None:
+    own = attributes.obj["spec"].get("nodeSelector") or {}
     for key in sorted(selector):
         if own.get(key, selector[key]) != selector[key]:
-            raise request.refuse(f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {selector[key]}; "
+            raise attributes.forbidden(f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {selector[key]}; "
                                  f"pod.spec.nodeSelector[{key}] = {own[key]}")
     if selector:
-        request.obj["spec"]["nodeSelector"] = {**own, **selector}
+        attributes.obj["spec"]["nodeSelector"] = {**own, **selector}
 
 
 def _merge_tolerations(spec: Object, more: list[Object]) -> None:
@@ -147,12 +147,12 @@ def _merge_tolerations(spec: Object, more: list[Object]) -> None:
         spec["tolerations"] = [*own, *added]
 
 
-def check_overhead(request: Request) -> None:
+def check_overhead(attributes: Attributes) -> None:
     """A pod has overhead only from its RuntimeClass."""
-    runtime_class = _runtime_class(request)
-    given = request.obj["spec"].get("overhead") or {}
+    runtime_class = _runtime_class(attributes)
+    given = attributes.obj["spec"].get("overhead") or {}
     if runtime_class is not None and runtime_class.get("overhead") is not None:
         if given != (runtime_class["overhead"].get("podFixed") or {}):
-            raise request.refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+            raise attributes.forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
     elif given:
-        raise request.refuse("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+        raise attributes.forbidden("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")

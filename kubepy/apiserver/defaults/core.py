@@ -1,9 +1,32 @@
-"""Limit ranges and replication controllers (``core/v1/defaults.go``)."""
+"""Defaults of Services, nodes, volumes, claims, storage classes and limit ranges (``core/v1/defaults.go``)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from kubepy.api.meta import Object
-from kubepy.apiserver.defaults.quantities import round_up_all
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import quantity
+
+
+def fill(target: Object, defaults: Mapping[str, object]) -> None:
+    """Set what is absent or a zero value."""
+    for key, value in defaults.items():
+        if not target.get(key):
+            target[key] = value
+
+
+def round_up_all(amounts: Object | None) -> None:
+    """Amounts are canonical already, so only those in ``n`` and ``u`` can be finer than a thousandth."""
+    for name, amount in (amounts or {}).items():
+        if amount[-1:] in ("n", "u"):
+            parsed = quantity.Quantity.parse(amount)
+            amounts[name] = str(quantity.Quantity.of_milli(parsed.milli_value(), parsed.format))  # type: ignore[index]
+
+
+# --- limit ranges --------------------------------------------------------------------------------------------------
 
 
 def default_limit_range(limit_range: Object) -> None:
@@ -20,17 +43,141 @@ def default_limit_range(limit_range: Object) -> None:
                 item[field] = amounts
 
 
-def default_replication_controller(controller: Object) -> None:
-    """Selector and labels come from the template where they are left out."""
-    from kubepy.apiserver.defaults.pods import default_pod_template
+# --- nodes ---------------------------------------------------------------------------------------------------------
 
-    spec = controller.setdefault("spec", {})
-    template = spec.get("template")
-    if template is not None:
-        default_pod_template(template)
-        if labels := template["metadata"].get("labels"):
-            if not spec.get("selector"):
-                spec["selector"] = dict(labels)
-            if not controller["metadata"].get("labels"):
-                controller["metadata"]["labels"] = dict(labels)
-    spec.setdefault("replicas", 1)
+
+# The parts of a node's status that Go writes out even when nothing is in them.
+DAEMON_ENDPOINTS = {"kubeletEndpoint": {"Port": 0}}
+NODE_INFO = ("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion",
+             "kubeletVersion", "machineID", "operatingSystem", "osImage", "systemUUID")
+
+
+def default_node(node: Object) -> None:
+    spec, status = node.setdefault("spec", {}), node.setdefault("status", {})
+    for field in ("capacity", "allocatable"):
+        round_up_all(status.get(field))
+    if status.get("allocatable") is None and status.get("capacity") is not None:
+        status["allocatable"] = dict(status["capacity"])
+    if not status.get("daemonEndpoints"):
+        status["daemonEndpoints"] = {key: dict(value) for key, value in DAEMON_ENDPOINTS.items()}
+    if not status.get("nodeInfo"):
+        status["nodeInfo"] = dict.fromkeys(NODE_INFO, "")
+    _unite_pod_networks(spec)
+
+
+def _unite_pod_networks(spec: Object) -> None:
+    """``podCIDR`` is the first of ``podCIDRs``; where they disagree it alone counts."""
+    first, networks = spec.get("podCIDR"), spec.get("podCIDRs") or []
+    if first and (not networks or networks[0] != first):
+        spec["podCIDRs"] = [first]
+    elif networks:
+        spec["podCIDR"] = networks[0]
+
+
+# --- Services ------------------------------------------------------------------------------------------------------
+
+
+THREE_HOURS = 10800
+
+
+def default_service(service: Object) -> None:
+    spec = service.setdefault("spec", {})
+    _default_affinity(spec)
+    if not spec.get("type"):
+        spec["type"] = "ClusterIP"
+    for port in spec.get("ports") or ():
+        if not port.get("protocol"):
+            port["protocol"] = "TCP"
+        if not port.get("targetPort"):
+            port["targetPort"] = port.get("port", 0)
+    if is_externally_accessible(spec) and not spec.get("externalTrafficPolicy"):
+        spec["externalTrafficPolicy"] = "Cluster"
+    if spec["type"] in ("ClusterIP", "NodePort", "LoadBalancer"):
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+        for ingress in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+            if ingress.get("ip"):
+                ingress.setdefault("ipMode", "VIP")
+
+
+def _default_affinity(spec: Object) -> None:
+    if not spec.get("sessionAffinity"):
+        spec["sessionAffinity"] = "None"
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif spec["sessionAffinity"] == "ClientIP":
+        config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        if config.get("timeoutSeconds") is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": THREE_HOURS}}
+
+
+def is_externally_accessible(spec: Object) -> bool:
+    kind = spec.get("type")
+    return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+# --- volumes, claims and storage classes ---------------------------------------------------------------------------
+
+
+def default_claim(claim: Object) -> None:
+    default_claim_spec(claim.setdefault("spec", {}))
+    status = claim.setdefault("status", {})
+    if not status.get("phase"):
+        status["phase"] = "Pending"
+    round_up_all(status.get("capacity"))
+
+
+def default_claim_spec(spec: Object) -> None:
+    spec.setdefault("volumeMode", "Filesystem")
+    resources = spec.setdefault("resources", {})
+    round_up_all(resources.get("limits"))
+    round_up_all(resources.get("requests"))
+
+
+def default_volume_object(volume: Object) -> None:
+    """A PersistentVolume."""
+    spec, status = volume.setdefault("spec", {}), volume.setdefault("status", {})
+    fill(status, {"phase": "Pending"})
+    fill(spec, {"persistentVolumeReclaimPolicy": "Retain"})
+    spec.setdefault("volumeMode", "Filesystem")
+    round_up_all(spec.get("capacity"))
+    for kind, fill_in in SOURCES.items():
+        if spec.get(kind) is not None:
+            fill_in(spec[kind])
+
+
+def _default_host_path(source: Object) -> None:
+    if source.get("type") is None:
+        source["type"] = ""
+
+
+def _default_iscsi(source: Object) -> None:
+    fill(source, {"iscsiInterface": "default"})
+
+
+def _default_rbd(source: Object) -> None:
+    fill(source, {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"})
+
+
+def _default_scale_io(source: Object) -> None:
+    fill(source, {"storageMode": "ThinProvisioned", "fsType": "xfs"})
+
+
+def _default_azure_disk(source: Object) -> None:
+    """An empty fsType is one that was given: only an absent one is filled in."""
+    for key, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
+        if source.get(key) is None:
+            source[key] = value
+
+
+# What a PersistentVolume and a volume of a pod may both be, and what is filled in.
+SOURCES: dict[str, Callable[[Object], None]] = {
+    "hostPath": _default_host_path, "iscsi": _default_iscsi, "rbd": _default_rbd, "scaleIO": _default_scale_io,
+    "azureDisk": _default_azure_disk,
+}
+
+
+def default_storage_class(storage_class: Object) -> None:
+    storage_class.setdefault("reclaimPolicy", "Delete")
+    storage_class.setdefault("volumeBindingMode", "Immediate")

@@ -1,13 +1,13 @@
-"""Pods and pod templates (``SetDefaults_Pod``, ``SetDefaults_PodSpec`` and what they hold, ``core/v1/defaults.go``)."""
+"""Defaults of pods and pod templates (``SetDefaults_Pod``, ``SetDefaults_PodSpec``, ``core/v1/defaults.go``)."""
 
 from __future__ import annotations
 
+import re
+from functools import cache, lru_cache
+
 from kubepy.api.meta import Object
-from kubepy.api.objects.pods import CONTAINER_LISTS
-from kubepy.apiserver.defaults.filling import fill
-from kubepy.apiserver.defaults.images import pull_policy
-from kubepy.apiserver.defaults.quantities import round_up_all
-from kubepy.apiserver.defaults.storage import SOURCES, default_claim_spec
+from kubepy.api.objects.pods import CONTAINER_LISTS, aggregate
+from kubepy.apiserver.defaults.core import SOURCES, default_claim_spec, fill, round_up_all
 
 FILE_MODE = 0o644
 HOUR = 3600
@@ -32,8 +32,6 @@ def default_pod(pod: Object) -> None:
             if container.get("resources"):
                 _default_requests(container["resources"])
     if spec.get("resources") is not None:
-        from kubepy.apiserver.defaults.pod_resources import default_pod_resources
-
         default_pod_resources(spec)
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
@@ -174,3 +172,58 @@ def _default_ephemeral(source: Object) -> None:
 
 
 _SOURCES = {**SOURCES, "image": _default_image_volume, "ephemeral": _default_ephemeral}
+
+
+# --- resources of the pod as a whole -------------------------------------------------------------------------------
+
+
+HUGE_PAGES = "hugepages-"
+
+
+def default_pod_resources(spec: Object) -> None:
+    resources = spec["resources"]
+    limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
+    if limits or requests:
+        for name, total in aggregate(spec, "limits").items():
+            if name.startswith(HUGE_PAGES) and name not in requests:
+                limits.setdefault(name, str(total))
+    if limits:
+        for name, total in aggregate(spec, "requests").items():
+            if name in ("cpu", "memory"):
+                requests.setdefault(name, str(total))
+        for name in limits:
+            if name in ("cpu", "memory") or name.startswith(HUGE_PAGES):
+                requests.setdefault(name, limits[name])
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        if amounts:
+            resources[field] = amounts
+
+
+# --- images --------------------------------------------------------------------------------------------------------
+
+
+_LABEL = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_DOMAIN = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_DIGEST = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
+_IMAGE = (rf"(?:(?P<domain>{_DOMAIN})/)?(?P<path>{_PART}(?:/{_PART})*)"
+          rf"(?::(?P<tag>[\w][\w.-]{{0,127}}))?(?:@(?P<digest>{_DIGEST}))?")
+_IDENTIFIER = "[a-f0-9]{64}"  # an image id is no name
+
+
+@cache
+def _image() -> re.Pattern[str]:
+    return re.compile(_IMAGE, re.ASCII)
+
+
+@lru_cache(maxsize=1024)
+def image_tag(image: str) -> str:
+    """The tag; ``latest`` where neither tag nor digest is given; "" for a digest alone or a name that cannot be."""
+    match = _image().fullmatch(image)
+    if match is None or re.fullmatch(_IDENTIFIER, image):
+        return ""
+    return match["tag"] or ("" if match["digest"] else "latest")
+
+
+def pull_policy(image: str) -> str:
+    return "Always" if image_tag(image) == "latest" else "IfNotPresent"

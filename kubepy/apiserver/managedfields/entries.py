@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 
 from kubepy.api import errors
 from kubepy.apiserver.managedfields.fieldpath import Fields, Path, from_fields_v1, path_text, to_fields_v1
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import goformat
 
 APPLY, UPDATE = "Apply", "Update"
 Entry = dict[str, Any]
@@ -25,11 +29,9 @@ class Manager(NamedTuple):
 
     def __str__(self) -> str:
         """As conflicts name it."""
-        from kubepy.api.values.goformat import quote
-
-        text = quote(self.name)
+        text = goformat.quote(self.name)
         if self.subresource:
-            text += f" with subresource {quote(self.subresource)}"
+            text += f" with subresource {goformat.quote(self.subresource)}"
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
@@ -99,21 +101,21 @@ def _entry(manager: Manager, managed: Managed) -> Entry:
 # --- conflicts ----------------------------------------------------------------------------------------------------
 
 
-class Conflict(NamedTuple):
+class FieldConflict(NamedTuple):
     """A field that an applier sets otherwise than the manager who has it."""
 
     manager: Manager
     path: Path
 
 
-def conflict_status(conflicts: list[Conflict]) -> errors.Status:
+def conflict_status(conflicts: list[FieldConflict]) -> errors.Status:
     """The answer to an apply that met conflicts; they are in order of managers and fields."""
     causes = [errors.Cause("FieldManagerConflict", f"conflict with {one.manager}", path_text(one.path))
               for one in conflicts]
     return errors.Conflict(_message(conflicts), causes=causes)
 
 
-def _message(conflicts: list[Conflict]) -> str:
+def _message(conflicts: list[FieldConflict]) -> str:
     if len(conflicts) == 1:
         manager, path = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {manager}: {path_text(path)}"

@@ -10,7 +10,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api.values import goformat
 
 Path = tuple[str, ...]
 Fields = frozenset[Path]
@@ -126,6 +130,4 @@ def _element_text(element: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    from kubepy.api.values.goformat import format_value, quote
-
-    return quote(value) if isinstance(value, str) else format_value(value)
+    return goformat.quote(value) if isinstance(value, str) else goformat.format_value(value)

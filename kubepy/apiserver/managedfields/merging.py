@@ -10,6 +10,10 @@ from typing import Any
 from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.fieldpath import Fields, Path, field
 from kubepy.apiserver.managedfields.typed import ABSENT, TypedError, child, elements, is_atomic, is_declared
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.managedfields import fieldpath
 
 
 def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any:
@@ -45,9 +49,7 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path)
 
 
 def _shown(element: str) -> str:
-    from kubepy.apiserver.managedfields.fieldpath import path_text
-
-    return path_text((element,))
+    return fieldpath.path_text((element,))
 
 
 def _merged_item(live: list[Any], old: dict[str, Any], new: dict[str, Any], schema: Schema, path: Path, index: int,

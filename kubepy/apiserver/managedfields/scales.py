@@ -8,13 +8,15 @@ Upstream: ``apimachinery/pkg/util/managedfields/scalehandler.go``.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import Schema, schema_for
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.managedfields.entries import UPDATE, Entry, Managed, Manager, Managers, manager_of
 from kubepy.apiserver.managedfields.fieldpath import Path, fields_path
-from kubepy.apiserver.managedfields.tracking import Writer, bare, complete, written
-from kubepy.apiserver.managedfields.updater import update
+from kubepy.apiserver.managedfields.tracking import bare, complete, written
+from kubepy.apiserver.managedfields.updater import Write, update
 
 SCALE_VERSION = "autoscaling/v1"
 REPLICAS = fields_path("spec", "replicas")
@@ -41,14 +43,21 @@ def with_scale_managers(managers: Managers, scale: Managers, replicas: Path, api
     return found
 
 
-def tracked_scale(resource: Resource, schema: Schema | None, replicas: Path, old: Object, before: Object,
-                  after: Object, writer: Writer) -> list[Entry]:
-    """The entries of an object after a client's update of its Scale from ``before`` to ``after``."""
-    entries = old["metadata"].get("managedFields") or []
+class ScaleUpdate(NamedTuple):
+    """A change of a Scale; ``replicas`` is the path of the replicas in the object that is scaled."""
+
+    replicas: tuple[str, ...]
+    before: Object
+    after: Object
+
+
+def tracked_scale(resource: Resource, schema: Schema | None, old: Object, change: ScaleUpdate, manager: str,
+                  time: str) -> list[Entry]:
+    """Return the managedFields of an object, which had the state ``old``, after a client's update of its Scale."""
+    entries, replicas = old["metadata"].get("managedFields") or [], fields_path(*change.replicas)
     managers = complete(resource, schema, bare(old), entries)
     scale = scale_managers(managers, replicas)
-    if scale:  # what has no managers gets none by updates
-        manager = manager_of(writer.manager, UPDATE, SCALE_VERSION, writer.subresource)
-        scale = update(bare(before), bare(after), schema_for(SCALE_VERSION, "Scale"), scale, manager, SCALE_VERSION,
-                       writer.time)
+    if scale:  # an object without managers gets none by updates
+        write = Write(manager_of(manager, UPDATE, SCALE_VERSION, "scale"), SCALE_VERSION, time)
+        scale = update(bare(change.before), bare(change.after), schema_for(SCALE_VERSION, "Scale"), scale, write)
     return written(entries, managers, with_scale_managers(managers, scale, replicas, resource.api_version))

@@ -34,7 +34,11 @@ from kubepy.apiserver.managedfields.entries import (
 from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
 from kubepy.apiserver.managedfields.stamps import is_stamp, is_whole, stamp, unset
 from kubepy.apiserver.managedfields.typed import TypedError, compare, path_at
-from kubepy.apiserver.managedfields.updater import STRIPPED, update, without
+from kubepy.apiserver.managedfields.updater import STRIPPED, Write, update, without
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api import types
 
 CONTROLLERS, KUBELET, BEFORE_APPLY = "kube-controller-manager", "kubelet", "before-first-apply"
 STATUS = fields_path("status")
@@ -78,8 +82,8 @@ def tracked_update(resource: Resource, read_schema: Callable[[], Schema | None],
         return []  # nothing is known of who made it, so nothing is of who changes it
     changed = managers
     with suppress(TypedError):  # an object can hold what its schema does not allow: nobody manages that
-        changed = update(before, after, schema, managers, manager, resource.api_version, writer.time,
-                         ignored_by(resource, writer.subresource))
+        changed = update(before, after, schema, managers,
+                         Write(manager, resource.api_version, writer.time, ignored_by(resource, writer.subresource)))
     return written(entries, managers, changed)
 
 
@@ -229,10 +233,8 @@ def _since_creation(resource: Resource, obj: Object, fields: Fields) -> Managed:
 
 def _set_by_anyone(resource: Resource, schema: Schema | None, obj: Object) -> Fields:
     """What an object has beyond an empty one of its kind. Raises TypedError."""
-    from kubepy.api.types import decode as decode_object
-
     kind = {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
-    empty = {**kind, "metadata": {}} if resource.custom else decode_object(kind).object
+    empty = {**kind, "metadata": {}} if resource.custom else types.decode(kind).object
     changes = compare(empty, bare(obj), schema)
     ignored = _UNTRACKED if resource.key == "pods" else ()
     return without((changes.added | changes.modified) - STRIPPED, ignored)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import Schema
-from kubepy.apiserver.managedfields.entries import APPLY, UPDATE, Conflict, Managed, Manager, Managers
+from kubepy.apiserver.managedfields.entries import APPLY, UPDATE, FieldConflict, Managed, Manager, Managers
 from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, Path, fields_path, in_order
 from kubepy.apiserver.managedfields.merging import merge, remove, with_named_fields
 from kubepy.apiserver.managedfields.typed import ABSENT, Comparison, compare, field_set
@@ -29,7 +29,7 @@ ANCIENT = "ancient-changes"
 class ConflictsError(Exception):
     """An apply that would take fields from others."""
 
-    def __init__(self, conflicts: list[Conflict]) -> None:
+    def __init__(self, conflicts: list[FieldConflict]) -> None:
         super().__init__(f"{len(conflicts)} conflicts")
         self.conflicts = conflicts
 
@@ -47,37 +47,46 @@ def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
     return frozenset(path for path in fields if not any(path[:len(one)] == one for one in prefixes))
 
 
-def update(live: Object, new: Object, schema: Schema | None, managers: Managers, manager: Manager, api_version: str,
-           time: str, ignored: Iterable[Path] = ()) -> Managers:
-    """The managers after an update: what it changed is its own, and nobody else's. Raises TypedError."""
-    changes = _filtered(compare(live, new, schema), ignored)
+class Write(NamedTuple):
+    """A manager's write: the version that it is in, its time, and the fields that it cannot change."""
+
+    manager: Manager
+    api_version: str
+    time: str
+    ignored: tuple[Path, ...] = ()
+
+
+def update(live: Object, new: Object, schema: Schema | None, managers: Managers, write: Write) -> Managers:
+    """Return the managers after an update: its changes belong to its manager alone. Raises TypedError."""
+    changes = _filtered(compare(live, new, schema), write.ignored)
     left = _give_up(managers, changes)
     taken = (changes.modified | changes.added) - STRIPPED
     if taken:
-        before = left[manager].fields if manager in left else EMPTY
-        left[manager] = Managed(before | taken, api_version, time)
+        before = left[write.manager].fields if write.manager in left else EMPTY
+        left[write.manager] = Managed(before | taken, write.api_version, write.time)
     return _capped(left)
 
 
-def apply(live: Object, config: Object, schema: Schema | None, managers: Managers, manager: Manager, api_version: str,
-          time: str, *, force: bool, ignored: Iterable[Path] = ()) -> Applied:
-    """Merge a configuration into an object, and take out what its manager applied before and does not any more.
+def apply(live: Object, config: Object, schema: Schema | None, managers: Managers, write: Write, *,
+          force: bool) -> Applied:
+    """Merge a configuration into an object, and remove the fields that its manager no longer applies.
 
     Raises ConflictsError, TypedError.
     """
+    manager = write.manager
     merged = merge(live, config, schema)
     last = managers[manager].fields if manager in managers else EMPTY
     previous = managers[manager].time if manager in managers else ""
-    own = without(field_set(config, schema), ignored)
-    managers = {**managers, manager: Managed(own, api_version, previous)}
+    own = without(field_set(config, schema), write.ignored)
+    managers = {**managers, manager: Managed(own, write.api_version, previous)}
     new = _pruned(merged, schema, managers, last)
-    changes = _filtered(compare(live, new, schema), ignored)
-    others = {one: managed for one, managed in managers.items() if one != manager}
+    changes = _filtered(compare(live, new, schema), write.ignored)
+    others = {other: managed for other, managed in managers.items() if other != manager}
     if not force and (conflicts := conflicts_with(others, changes)):
         raise ConflictsError(conflicts)
     left = {**_give_up(others, changes), manager: managers[manager]}
     if own := own - STRIPPED:
-        left[manager] = Managed(own, api_version, previous if new == live else time)
+        left[manager] = Managed(own, write.api_version, previous if new == live else write.time)
     else:
         del left[manager]
     return Applied(new, left)
@@ -87,10 +96,10 @@ def _filtered(changes: Comparison, ignored: Iterable[Path]) -> Comparison:
     return Comparison(*(without(fields, ignored) for fields in changes))
 
 
-def conflicts_with(managers: Managers, changes: Comparison) -> list[Conflict]:
+def conflicts_with(managers: Managers, changes: Comparison) -> list[FieldConflict]:
     """The fields that others manage and the changes set otherwise, in order of managers and fields."""
     changed = changes.modified | changes.added
-    return [Conflict(manager, path) for manager in sorted(managers)
+    return [FieldConflict(manager, path) for manager in sorted(managers)
             for path in in_order(managers[manager].fields & changed)]
 
 

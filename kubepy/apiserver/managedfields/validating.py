@@ -11,7 +11,11 @@ from typing import Any
 from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.fieldpath import path_text
 from kubepy.apiserver.managedfields.typed import child, element_of, list_keys
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api.values import goformat
 
 _NUMERIC = ("integer", "number")
 
@@ -85,18 +89,12 @@ def _scalar_problem(value: Any, kind: str) -> str:
 
 
 def _go_type(value: Any) -> str:
-    from kubepy.api.values.goformat import type_name
-
-    return type_name(value)
+    return goformat.type_name(value)
 
 
 def _go_value(value: Any) -> str:
-    from kubepy.api.values.goformat import format_value
-
-    return format_value(value)
+    return goformat.format_value(value)
 
 
 def _go_syntax(value: Any) -> str:
-    from kubepy.api.values.goformat import go_syntax
-
-    return go_syntax(value)
+    return goformat.go_syntax(value)

@@ -1,67 +1,89 @@
-"""Objects as tables: the columns of each kind and the cells of each object, as the API server gives them.
+"""Objects as tables: a printer for each kind gives its columns, and a row for each object (``pkg/printers``).
 
-:func:`table` finds a kind's printer in the module that ``_MODULES`` names, imported when it is first needed. A kind
-without one shows its name and when it was created; a custom resource shows what its definition asks for. CLI and server
-both use this. Upstream: ``pkg/printers/internalversion/printers.go``.
+:func:`kubepy.apiserver.kinds.table` finds the printer of a kind; the modules of this package hold them. Durations in
+cells are written as upstream's ``apimachinery/pkg/util/duration`` writes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from importlib import import_module
+from typing import NamedTuple
 
+from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object
-from kubepy.api.scheme import Resource
-from kubepy.apiserver.printers.tables import Cell, Printer, Table, print_table
 
-_MODULES = {
-    "workloads": ("daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
-                  "replicationcontrollers", "controllerrevisions.apps", "jobs.batch", "cronjobs.batch"),
-    "pods": ("pods", "podtemplates"),
-    "core": ("nodes", "namespaces", "configmaps", "secrets", "serviceaccounts", "events", "events.events.k8s.io",
-             "resourcequotas", "componentstatuses", "leases.coordination.k8s.io"),
-    "networking": ("services", "endpoints", "endpointslices.discovery.k8s.io", "ingresses.networking.k8s.io",
-                   "ingressclasses.networking.k8s.io", "networkpolicies.networking.k8s.io",
-                   "ipaddresses.networking.k8s.io", "servicecidrs.networking.k8s.io"),
-    "storage": ("persistentvolumes", "persistentvolumeclaims", "storageclasses.storage.k8s.io",
-                "volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io",
-                "csinodes.storage.k8s.io", "csidrivers.storage.k8s.io", "csistoragecapacities.storage.k8s.io"),
-    "scaling": ("horizontalpodautoscalers.autoscaling", "scales.autoscaling", "poddisruptionbudgets.policy",
-                "priorityclasses.scheduling.k8s.io", "runtimeclasses.node.k8s.io", "deviceclasses.resource.k8s.io",
-                "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io",
-                "resourceslices.resource.k8s.io"),
-    "access": ("rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
-               "certificatesigningrequests.certificates.k8s.io", "apiservices.apiregistration.k8s.io",
-               "flowschemas.flowcontrol.apiserver.k8s.io",
-               "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-               "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-               "validatingwebhookconfigurations.admissionregistration.k8s.io",
-               "mutatingadmissionpolicies.admissionregistration.k8s.io",
-               "validatingadmissionpolicies.admissionregistration.k8s.io",
-               "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-               "validatingadmissionpolicybindings.admissionregistration.k8s.io"),
-}
-_MODULE_OF = {key: module for module, keys in _MODULES.items() for key in keys}
+Cell = str | int | bool | None
 
 
-def table(resource: Resource, objects: Sequence[Object], now: datetime, subresource: str = "") -> Table:
-    """The table of objects of one resource, or of a subresource of it."""
-    if subresource == "scale":
-        return print_table(printer_for("scales.autoscaling"), objects, now)
-    if resource.custom:
-        from kubepy.apiserver.printers.custom import custom_table
+class Column(NamedTuple):
+    """``priority`` 0 is always shown, 1 in wide tables only. ``name`` is not in capitals yet."""
 
-        return custom_table(resource, objects, now)
-    return print_table(printer_for(resource.key), objects, now)
+    name: str
+    priority: int = 0
 
 
-def printer_for(key: str) -> Printer:
-    """The printer of a built-in resource."""
-    if key not in _MODULE_OF:
-        return PLAIN
-    printers: dict[str, Printer] = import_module(f"kubepy.apiserver.printers.{_MODULE_OF[key]}").PRINTERS
-    return printers[key]
+class Table(NamedTuple):
+    """A row for each object, in their order, with a cell for each column, those of wide tables included."""
+
+    columns: list[Column]
+    rows: list[list[Cell]]
+
+
+class Printer(NamedTuple):
+    """How a kind is shown. ``columns``: names, those of wide tables with a leading ``+``."""
+
+    columns: tuple[str, ...]
+    row: Callable[[Object, datetime], list[Cell]]
+
+
+def print_table(printer: Printer, objects: Sequence[Object], now: datetime) -> Table:
+    columns = [Column(name.removeprefix("+"), int(name.startswith("+"))) for name in printer.columns]
+    return Table(columns, [printer.row(obj, now) for obj in objects])
+
+
+# --- durations ----------------------------------------------------------------------------------------------------
+
+MINUTE, HOUR, DAY, YEAR = 60, 3600, 24 * 3600, 365 * 24 * 3600
+
+
+def human_duration(seconds: float) -> str:
+    """``3m20s``, ``5d``; ``<invalid>`` for what lies two seconds or more in the future (``HumanDuration``)."""
+    whole = int(seconds)
+    if whole < -1:
+        return "<invalid>"
+    if whole < 2 * MINUTE:
+        return f"{max(whole, 0)}s"
+    if whole < 10 * MINUTE:
+        return _two(whole, MINUTE, "m", 1, "s")
+    if whole < 3 * HOUR:
+        return f"{whole // MINUTE}m"
+    if whole < 8 * HOUR:
+        return _two(whole, HOUR, "h", MINUTE, "m")
+    if whole < 2 * DAY:
+        return f"{whole // HOUR}h"
+    if whole < 8 * DAY:
+        return _two(whole, DAY, "d", HOUR, "h")
+    if whole < 2 * YEAR:
+        return f"{whole // DAY}d"
+    return _two(whole, YEAR, "y", DAY, "d") if whole < 8 * YEAR else f"{whole // YEAR}y"
+
+
+def _two(seconds: int, unit: int, letter: str, smaller: int, smaller_letter: str) -> str:
+    rest = seconds % unit // smaller
+    return f"{seconds // unit}{letter}{rest}{smaller_letter}" if rest else f"{seconds // unit}{letter}"
+
+
+def since(time: str | None, now: datetime) -> str:
+    """How long ago an API time was, ``<unknown>`` without one (``translateTimestampSince``)."""
+    return human_duration((now - parse_time(time)).total_seconds()) if time else "<unknown>"
+
+
+def age(obj: Object, now: datetime) -> str:
+    return since(obj["metadata"].get("creationTimestamp"), now)
+
+
+# --- kinds without columns of their own ---------------------------------------------------------------------------
 
 
 def _plain_row(obj: Object, _now: datetime) -> list[Cell]:
@@ -69,8 +91,6 @@ def _plain_row(obj: Object, _now: datetime) -> list[Cell]:
 
 
 def _bare_row(obj: Object, now: datetime) -> list[Cell]:
-    from kubepy.apiserver.printers.duration import age
-
     return [obj["metadata"].get("name", ""), age(obj, now)]
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.selectors import go_label_selector
-from kubepy.apiserver.printers.duration import age, human_duration
-from kubepy.apiserver.printers.tables import Cell, Printer
+from kubepy.apiserver.printers import Cell, Printer, age, human_duration
 
 # --- RBAC, certificates, aggregation ------------------------------------------------------------------------------
 
@@ -105,27 +104,15 @@ def _parameter(reference: dict[str, Any]) -> str:
     return "<unset>"
 
 
-_WEBHOOKS = Printer(("Name", "Webhooks", "Age"), _webhooks)
-_BINDING = Printer(("Name", "PolicyName", "ParamRef", "Age"), _policy_binding)
-_ROLE_BINDING = Printer(("Name", "Role", "Age", "+Users", "+Groups", "+ServiceAccounts"), _role_binding)
-PRINTERS = {
-    "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING,
-    "clusterrolebindings.rbac.authorization.k8s.io": _ROLE_BINDING,
-    "certificatesigningrequests.certificates.k8s.io": Printer(("Name", "Age", "SignerName", "Requestor",
-                                                               "RequestedDuration", "Condition"),
-                                                              _certificate_request),
-    "apiservices.apiregistration.k8s.io": Printer(("Name", "Service", "Available", "Age"), _api_service),
-    "flowschemas.flowcontrol.apiserver.k8s.io": Printer(("Name", "PriorityLevel", "MatchingPrecedence",
-                                                         "DistinguisherMethod", "Age", "MissingPL"), _flow_schema),
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Printer(
-        ("Name", "Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age"),
-        _priority_level),
-    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
-    "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
-    "mutatingadmissionpolicies.admissionregistration.k8s.io": Printer(("Name", "Mutations", "ParamKind", "Age"),
-                                                                      _mutating_policy),
-    "validatingadmissionpolicies.admissionregistration.k8s.io": Printer(("Name", "Validations", "ParamKind", "Age"),
-                                                                        _validating_policy),
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _BINDING,
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io": _BINDING,
-}
+WEBHOOK_CONFIGURATION = Printer(("Name", "Webhooks", "Age"), _webhooks)
+ADMISSION_POLICY_BINDING = Printer(("Name", "PolicyName", "ParamRef", "Age"), _policy_binding)
+ROLE_BINDING = Printer(("Name", "Role", "Age", "+Users", "+Groups", "+ServiceAccounts"), _role_binding)
+CERTIFICATE_SIGNING_REQUEST = Printer(("Name", "Age", "SignerName", "Requestor", "RequestedDuration",
+                                       "Condition"), _certificate_request)
+API_SERVICE = Printer(("Name", "Service", "Available", "Age"), _api_service)
+FLOW_SCHEMA = Printer(("Name", "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age",
+                       "MissingPL"), _flow_schema)
+PRIORITY_LEVEL_CONFIGURATION = Printer(("Name", "Type", "NominalConcurrencyShares", "Queues", "HandSize",
+                                        "QueueLengthLimit", "Age"), _priority_level)
+MUTATING_ADMISSION_POLICY = Printer(("Name", "Mutations", "ParamKind", "Age"), _mutating_policy)
+VALIDATING_ADMISSION_POLICY = Printer(("Name", "Validations", "ParamKind", "Age"), _validating_policy)

@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from kubepy.api.meta import Object, labels_of
-from kubepy.apiserver.printers.duration import age, since
-from kubepy.apiserver.printers.tables import Cell, Printer
+from kubepy.apiserver.printers import Cell, Printer, age, since
 
 ROLE_PREFIX = "node-role.kubernetes.io/"
 ROLE = "kubernetes.io/role"
@@ -123,16 +122,14 @@ def _lease(obj: Object, now: datetime) -> list[Cell]:
 
 
 _EVENT = ("Last Seen", "Type", "Reason", "Object", "+Subobject", "+Source", "Message", "+First Seen", "+Count", "+Name")
-PRINTERS = {
-    "nodes": Printer(("Name", "Status", "Roles", "Age", "Version", "+Internal-IP", "+External-IP", "+OS-Image",
-                      "+Kernel-Version", "+Container-Runtime"), _node),
-    "namespaces": Printer(("Name", "Status", "Age"), _namespace),
-    "configmaps": Printer(("Name", "Data", "Age"), _config_map),
-    "secrets": Printer(("Name", "Type", "Data", "Age"), _secret),
-    "serviceaccounts": Printer(("Name", "Age"), _service_account),
-    "events": Printer(_EVENT, _event),
-    "events.events.k8s.io": Printer(_EVENT, _new_event),
-    "resourcequotas": Printer(("Name", "Request", "Limit", "Age"), _resource_quota),
-    "componentstatuses": Printer(("Name", "Status", "Message", "Error"), _component_status),
-    "leases.coordination.k8s.io": Printer(("Name", "Holder", "Age"), _lease),
-}
+NODE = Printer(("Name", "Status", "Roles", "Age", "Version", "+Internal-IP", "+External-IP", "+OS-Image",
+                "+Kernel-Version", "+Container-Runtime"), _node)
+NAMESPACE = Printer(("Name", "Status", "Age"), _namespace)
+CONFIG_MAP = Printer(("Name", "Data", "Age"), _config_map)
+SECRET = Printer(("Name", "Type", "Data", "Age"), _secret)
+SERVICE_ACCOUNT = Printer(("Name", "Age"), _service_account)
+EVENT = Printer(_EVENT, _event)
+EVENTS_K8S_IO_EVENT = Printer(_EVENT, _new_event)
+RESOURCE_QUOTA = Printer(("Name", "Request", "Limit", "Age"), _resource_quota)
+COMPONENT_STATUS = Printer(("Name", "Status", "Message", "Error"), _component_status)
+LEASE = Printer(("Name", "Holder", "Age"), _lease)

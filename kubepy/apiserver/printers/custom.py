@@ -13,8 +13,7 @@ from kubepy.api.jsonpath import JSONPath, JSONPathError, parse, print_value
 from kubepy.api.meta import Object
 from kubepy.api.scheme import PrinterColumn, Resource
 from kubepy.api.values.goformat import format_value
-from kubepy.apiserver.printers.duration import since
-from kubepy.apiserver.printers.tables import Cell, Column, Table
+from kubepy.apiserver.printers import Cell, Column, Table, since
 
 AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 

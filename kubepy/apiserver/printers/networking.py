@@ -8,8 +8,7 @@ from typing import Any
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.selectors import format_label_selector, format_labels
-from kubepy.apiserver.printers.duration import age
-from kubepy.apiserver.printers.tables import Cell, Printer
+from kubepy.apiserver.printers import Cell, Printer, age
 
 MOST = 3  # of a list, before "more"
 
@@ -135,15 +134,11 @@ def _ip_address(obj: Object, _now: datetime) -> list[Cell]:
 
 def _service_cidr(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], ",".join((obj.get("spec") or {}).get("cidrs") or []), age(obj, now)]
-
-
-PRINTERS = {
-    "services": Printer(("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector"), _service),
-    "endpoints": Printer(("Name", "Endpoints", "Age"), _endpoints),
-    "endpointslices.discovery.k8s.io": Printer(("Name", "AddressType", "Ports", "Endpoints", "Age"), _endpoint_slice),
-    "ingresses.networking.k8s.io": Printer(("Name", "Class", "Hosts", "Address", "Ports", "Age"), _ingress),
-    "ingressclasses.networking.k8s.io": Printer(("Name", "Controller", "Parameters", "Age"), _ingress_class),
-    "networkpolicies.networking.k8s.io": Printer(("Name", "Pod-Selector", "Age"), _network_policy),
-    "ipaddresses.networking.k8s.io": Printer(("Name", "ParentRef"), _ip_address),
-    "servicecidrs.networking.k8s.io": Printer(("Name", "CIDRs", "Age"), _service_cidr),
-}
+SERVICE = Printer(("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector"), _service)
+ENDPOINTS = Printer(("Name", "Endpoints", "Age"), _endpoints)
+ENDPOINT_SLICE = Printer(("Name", "AddressType", "Ports", "Endpoints", "Age"), _endpoint_slice)
+INGRESS = Printer(("Name", "Class", "Hosts", "Address", "Ports", "Age"), _ingress)
+INGRESS_CLASS = Printer(("Name", "Controller", "Parameters", "Age"), _ingress_class)
+NETWORK_POLICY = Printer(("Name", "Pod-Selector", "Age"), _network_policy)
+IP_ADDRESS = Printer(("Name", "ParentRef"), _ip_address)
+SERVICE_CIDR = Printer(("Name", "CIDRs", "Age"), _service_cidr)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
 from kubepy.api.selectors import format_labels
-from kubepy.apiserver.printers.duration import age, since
-from kubepy.apiserver.printers.tables import Cell, Printer
+from kubepy.apiserver.printers import Cell, Printer, age, since
 from kubepy.apiserver.printers.workloads import container_cells, spec_of
 
 NODE_LOST = "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
@@ -178,10 +177,6 @@ def _pod_template(obj: Object, _now: datetime) -> list[Cell]:
     template = obj.get("template") or {}
     return [obj["metadata"]["name"], *container_cells(template.get("spec") or {}),
             format_labels((template.get("metadata") or {}).get("labels"))]
-
-
-PRINTERS = {
-    "pods": Printer(("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node",
-                     "+Readiness Gates"), _pod),
-    "podtemplates": Printer(("Name", "Containers", "Images", "Pod Labels"), _pod_template),
-}
+POD = Printer(("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node",
+               "+Readiness Gates"), _pod)
+POD_TEMPLATE = Printer(("Name", "Containers", "Images", "Pod Labels"), _pod_template)

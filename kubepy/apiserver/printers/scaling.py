@@ -7,8 +7,7 @@ from typing import Any
 
 from kubepy.api.meta import Object
 from kubepy.api.objects.autoscalers import V1, to_v2
-from kubepy.apiserver.printers.duration import age
-from kubepy.apiserver.printers.tables import Cell, Printer
+from kubepy.apiserver.printers import Cell, Printer, age
 
 MOST_METRICS = 2
 # Where a metric of each type is, in the spec and in the status, and whether its name is shown.
@@ -104,19 +103,14 @@ def _resource_slice(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     return [obj["metadata"]["name"], spec.get("nodeName", ""), spec.get("driver", ""),
             (spec.get("pool") or {}).get("name", ""), age(obj, now)]
-
-
-PRINTERS = {
-    "horizontalpodautoscalers.autoscaling": Printer(("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas",
-                                                     "Age"), _autoscaler),
-    "scales.autoscaling": Printer(("Name", "Desired", "Available", "Age"), _scale),
-    "poddisruptionbudgets.policy": Printer(("Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"),
-                                           _disruption_budget),
-    "priorityclasses.scheduling.k8s.io": Printer(("Name", "Value", "Global-Default", "Age", "PreemptionPolicy"),
-                                                 _priority_class),
-    "runtimeclasses.node.k8s.io": Printer(("Name", "Handler", "Age"), _runtime_class),
-    "deviceclasses.resource.k8s.io": Printer(("Name", "Age"), _named),
-    "resourceclaims.resource.k8s.io": Printer(("Name", "State", "Age"), _resource_claim),
-    "resourceclaimtemplates.resource.k8s.io": Printer(("Name", "Age"), _named),
-    "resourceslices.resource.k8s.io": Printer(("Name", "Node", "Driver", "Pool", "Age"), _resource_slice),
-}
+HORIZONTAL_POD_AUTOSCALER = Printer(("Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas",
+                                     "Age"), _autoscaler)
+SCALE = Printer(("Name", "Desired", "Available", "Age"), _scale)
+POD_DISRUPTION_BUDGET = Printer(("Name", "Min Available", "Max Unavailable", "Allowed Disruptions",
+                                 "Age"), _disruption_budget)
+PRIORITY_CLASS = Printer(("Name", "Value", "Global-Default", "Age", "PreemptionPolicy"), _priority_class)
+RUNTIME_CLASS = Printer(("Name", "Handler", "Age"), _runtime_class)
+DEVICE_CLASS = Printer(("Name", "Age"), _named)
+RESOURCE_CLAIM = Printer(("Name", "State", "Age"), _resource_claim)
+RESOURCE_CLAIM_TEMPLATE = Printer(("Name", "Age"), _named)
+RESOURCE_SLICE = Printer(("Name", "Node", "Driver", "Pool", "Age"), _resource_slice)

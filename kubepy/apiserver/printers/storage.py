@@ -6,8 +6,7 @@ from datetime import datetime
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.volumes import access_modes, class_of
-from kubepy.apiserver.printers.duration import age
-from kubepy.apiserver.printers.tables import Cell, Printer
+from kubepy.apiserver.printers import Cell, Printer, age
 
 DEFAULT_ANNOTATIONS = ("storageclass.kubernetes.io/is-default-class",
                        "storageclass.beta.kubernetes.io/is-default-class")
@@ -71,20 +70,15 @@ def _csi_driver(obj: Object, now: datetime) -> list[Cell]:
 
 def _csi_storage_capacity(obj: Object, _now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], obj.get("storageClassName", ""), obj.get("capacity", "<unset>")]
-
-
-PRINTERS = {
-    "persistentvolumes": Printer(("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim",
-                                  "StorageClass", "VolumeAttributesClass", "Reason", "Age", "+VolumeMode"), _volume),
-    "persistentvolumeclaims": Printer(("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass",
-                                       "VolumeAttributesClass", "Age", "+VolumeMode"), _claim),
-    "storageclasses.storage.k8s.io": Printer(("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode",
-                                              "AllowVolumeExpansion", "Age"), _storage_class),
-    "volumeattachments.storage.k8s.io": Printer(("Name", "Attacher", "PV", "Node", "Attached", "Age"),
-                                                _volume_attachment),
-    "volumeattributesclasses.storage.k8s.io": Printer(("Name", "DriverName", "Age"), _volume_attributes_class),
-    "csinodes.storage.k8s.io": Printer(("Name", "Drivers", "Age"), _csi_node),
-    "csidrivers.storage.k8s.io": Printer(("Name", "AttachRequired", "PodInfoOnMount", "StorageCapacity",
-                                          "TokenRequests", "RequiresRepublish", "Modes", "Age"), _csi_driver),
-    "csistoragecapacities.storage.k8s.io": Printer(("Name", "StorageClassName", "Capacity"), _csi_storage_capacity),
-}
+PERSISTENT_VOLUME = Printer(("Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass",
+                             "VolumeAttributesClass", "Reason", "Age", "+VolumeMode"), _volume)
+PERSISTENT_VOLUME_CLAIM = Printer(("Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass",
+                                   "VolumeAttributesClass", "Age", "+VolumeMode"), _claim)
+STORAGE_CLASS = Printer(("Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion",
+                         "Age"), _storage_class)
+VOLUME_ATTACHMENT = Printer(("Name", "Attacher", "PV", "Node", "Attached", "Age"), _volume_attachment)
+VOLUME_ATTRIBUTES_CLASS = Printer(("Name", "DriverName", "Age"), _volume_attributes_class)
+CSI_NODE = Printer(("Name", "Drivers", "Age"), _csi_node)
+CSI_DRIVER = Printer(("Name", "AttachRequired", "PodInfoOnMount", "StorageCapacity", "TokenRequests",
+                      "RequiresRepublish", "Modes", "Age"), _csi_driver)
+CSI_STORAGE_CAPACITY = Printer(("Name", "StorageClassName", "Capacity"), _csi_storage_capacity)

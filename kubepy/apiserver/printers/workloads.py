@@ -8,8 +8,7 @@ from typing import Any
 from kubepy.api.clock import parse_time
 from kubepy.api.meta import Object, controller_of
 from kubepy.api.selectors import SelectorError, format_label_selector, format_labels, from_label_selector
-from kubepy.apiserver.printers.duration import age, human_duration, since
-from kubepy.apiserver.printers.tables import Cell, Printer
+from kubepy.apiserver.printers import Cell, Printer, age, human_duration, since
 
 
 def spec_of(obj: Object) -> dict[str, Any]:
@@ -128,17 +127,14 @@ def _cron_job(obj: Object, now: datetime) -> list[Cell]:
 
 
 _REPLICAS = ("Name", "Desired", "Current", "Ready", "Age", "+Containers", "+Images", "+Selector")
-PRINTERS = {
-    "daemonsets.apps": Printer(("Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector",
-                                "Age", "+Containers", "+Images", "+Selector"), _daemon_set),
-    "deployments.apps": Printer(("Name", "Ready", "Up-to-date", "Available", "Age", "+Containers", "+Images",
-                                 "+Selector"), _deployment),
-    "replicasets.apps": Printer(_REPLICAS, _replica_set),
-    "replicationcontrollers": Printer(_REPLICAS, _replication_controller),
-    "statefulsets.apps": Printer(("Name", "Ready", "Age", "+Containers", "+Images"), _stateful_set),
-    "controllerrevisions.apps": Printer(("Name", "Controller", "Revision", "Age"), _controller_revision),
-    "jobs.batch": Printer(("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector"),
-                          _job),
-    "cronjobs.batch": Printer(("Name", "Schedule", "Timezone", "Suspend", "Active", "Last Schedule", "Age",
-                               "+Containers", "+Images", "+Selector"), _cron_job),
-}
+DAEMON_SET = Printer(("Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector", "Age",
+                      "+Containers", "+Images", "+Selector"), _daemon_set)
+DEPLOYMENT = Printer(("Name", "Ready", "Up-to-date", "Available", "Age", "+Containers", "+Images",
+                      "+Selector"), _deployment)
+REPLICA_SET = Printer(_REPLICAS, _replica_set)
+REPLICATION_CONTROLLER = Printer(_REPLICAS, _replication_controller)
+STATEFUL_SET = Printer(("Name", "Ready", "Age", "+Containers", "+Images"), _stateful_set)
+CONTROLLER_REVISION = Printer(("Name", "Controller", "Revision", "Age"), _controller_revision)
+JOB = Printer(("Name", "Status", "Completions", "Duration", "Age", "+Containers", "+Images", "+Selector"), _job)
+CRON_JOB = Printer(("Name", "Schedule", "Timezone", "Suspend", "Active", "Last Schedule", "Age", "+Containers",
+                    "+Images", "+Selector"), _cron_job)

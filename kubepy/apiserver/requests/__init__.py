@@ -1,5 +1,5 @@
-"""The way of a request: decode, prepare, admit, validate, and write in a session of storage.
+"""Requests that read or change one object: decode, prepare, admit, validate, and store in a transaction.
 
-One module a kind of request; ``server`` holds what all of them need of the cluster. Upstream:
-``apiserver/pkg/endpoints/handlers``, ``apiserver/pkg/registry``.
+A module for each verb, one for each subresource that works in its own way, and ``handwritten`` for files that others
+write into the folder. Upstream: ``apiserver/pkg/endpoints/handlers``, ``apiserver/pkg/registry``.
 """

@@ -6,85 +6,153 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kubepy.api import errors
-from kubepy.api.meta import Object
+from kubepy.api.meta import Object, owner_references
 from kubepy.api.scheme import Resource
-from kubepy.api.types import DecodeError
-from kubepy.apiserver.requests.server import Server
-from kubepy.quoting import quote
+from kubepy.api.types import Decoded, DecodeError
+from kubepy.apiserver.server import RequestScope, Server
+from kubepy.quoting import printable, quote
+
+DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ")
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Go names the scheme by the place where it is made
+# The subresources that an update or patch can be about.
+_CHANGEABLE = ("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status")
 
 
-def decode_request(server: Server, resource: Resource, obj: Object, field_validation: str) -> Object:
-    """A complete copy of ``obj``: what its type does not know is dropped, what is missing is defaulted.
+# --- decoding -----------------------------------------------------------------------------------------------------
+
+
+def decode_request(scope: RequestScope, resource: Resource, obj: Object) -> Object:
+    """Return a complete copy of ``obj``: fields that its type does not know are dropped, missing ones defaulted.
+
+    :param resource: the kind that is expected, which for a subresource is not that of the request.
 
     Raises BadRequest for values of the wrong type and, with ``Strict``, for unknown fields; ``Warn`` warns of them.
     """
-    api_version = _expect_kind(resource, obj)
-    strategy = server.strategy(resource)
-    server.warn_all(strategy.warnings_of_version(api_version))
+    return decode(scope.server, resource, obj, scope.request.write_options.field_validation)
+
+
+def decode(server: Server, resource: Resource, obj: Object, field_validation: str) -> Object:
+    """Decode an object without a request, as :func:`decode_request`."""
+    api_version = _check_kind(resource, obj)
+    server.warn_all(server.strategy(resource).warnings_of_version(api_version))
+
+    def cannot_be_handled(detail: str) -> errors.BadRequest:
+        kind, version = resource.kind, api_version.rpartition("/")[2]
+        return errors.BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {detail}")
+
     try:
-        decoded = strategy.decode({**obj, "apiVersion": api_version, "kind": resource.kind})
+        decoded = server.strategy(resource).decode({**obj, "apiVersion": api_version, "kind": resource.kind})
     except DecodeError as error:
-        raise _cannot_be_handled(resource, api_version, str(error)) from error
-    complaints = strict_complaints(decoded.unknown_fields)
-    if complaints and field_validation == "Strict":
-        raise _cannot_be_handled(resource, api_version, f"strict decoding error: {', '.join(complaints)}")
-    if field_validation == "Warn":
-        server.warn_all(complaints)
-    decoded.object.setdefault("metadata", {})
-    strategy.default(decoded.object)
-    return decoded.object
+        raise cannot_be_handled(str(error)) from error
+    return _complete(server, resource, decoded, field_validation, cannot_be_handled)
 
 
-_SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # as Go names it, by where it is made
-
-
-def _expect_kind(resource: Resource, obj: Object) -> str:
-    """The version in which the object is written. Raises BadRequest if it says that it is of another kind."""
+def _check_kind(resource: Resource, obj: Object) -> str:
+    """Return the version in which an object is written. Raises BadRequest if it is of another kind."""
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
     versions = [resource.api_version, *(f"{resource.group}/{other}" for other in resource.other_versions)]
     if api_version not in versions:
-        why = f"the API version in the data ({api_version}) does not match the expected API version "
-        raise errors.BadRequest(f"{why}({resource.api_version})")
+        raise errors.BadRequest(f"the API version in the data ({api_version}) does not match the expected API version "
+                                f"({resource.api_version})")
     if kind != resource.kind:
         version = api_version.rpartition("/")[2]
-        why = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'
-        raise errors.BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {why}")
+        detail = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "{_SCHEME}"'
+        raise errors.BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {resource.kind}: {detail}")
     return str(api_version)
 
 
-def strict_complaints(unknown_fields: list[str]) -> list[str]:
-    """What strict decoding says of fields that the type does not know."""
-    return [f"unknown field {quote(path)}" for path in unknown_fields]
-
-
-def _cannot_be_handled(resource: Resource, api_version: str, why: str) -> errors.Status:
-    kind, version = resource.kind, api_version.rpartition("/")[2]
-    return errors.BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
-
-
-class PatchWords(NamedTuple):
-    """How an error about the result of a patch is told: the value it shows, and what is wrong."""
-
-    shown: Callable[[], str]
-    why: Callable[[DecodeError], str]
-
-
-def decode_patched(server: Server, resource: Resource, obj: Object, field_validation: str, words: PatchWords) -> Object:
-    """The same for the result of a patch: its complaints are Invalid, about the field ``patch``."""
-    strategy = server.strategy(resource)
-    try:
-        decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
-    except DecodeError as error:
-        raise _invalid_patch(words, words.why(error)) from None
-    complaints = strict_complaints(decoded.unknown_fields)
+def _complete(server: Server, resource: Resource, decoded: Decoded, field_validation: str,
+              refuse: Callable[[str], errors.Status]) -> Object:
+    """Refuse unknown fields or warn of them, and set the defaults."""
+    complaints = [f"unknown field {quote(path)}" for path in decoded.unknown_fields]
     if complaints and field_validation == "Strict":
-        raise _invalid_patch(words, f"strict decoding error: {', '.join(complaints)}")
+        raise refuse(f"strict decoding error: {', '.join(complaints)}")
     if field_validation == "Warn":
         server.warn_all(complaints)
     decoded.object.setdefault("metadata", {})
-    strategy.default(decoded.object)
+    server.strategy(resource).default(decoded.object)
     return decoded.object
 
 
-def _invalid_patch(words: PatchWords, why: str) -> errors.Status:
-    return errors.invalid("", "", [errors.invalid_value("patch", words.shown(), why)])
+class PatchErrorStyle(NamedTuple):
+    """The words of an error about the result of a patch: the value that it shows, and the text of the problem."""
+
+    value: Callable[[], str]
+    detail: Callable[[DecodeError], str]
+
+
+def decode_patched(scope: RequestScope, resource: Resource, obj: Object, style: PatchErrorStyle) -> Object:
+    """Decode the result of a patch and check that it is still the same object.
+
+    Raises Invalid, about the field ``patch``, where a decoding of a body raises BadRequest; BadRequest for another
+    name or namespace.
+    """
+    def invalid_patch(detail: str) -> errors.Invalid:
+        return errors.invalid("", "", [errors.invalid_value("patch", style.value(), detail)])
+
+    strategy = scope.server.strategy(resource)
+    try:
+        decoded = strategy.decode({**obj, "apiVersion": resource.api_version, "kind": resource.kind})
+    except DecodeError as error:
+        raise invalid_patch(style.detail(error)) from None
+    new = _complete(scope.server, resource, decoded, scope.request.write_options.field_validation, invalid_patch)
+    match_namespace(new, scope)
+    match_name(new, scope)
+    return new
+
+
+# --- agreement with the request -----------------------------------------------------------------------------------
+
+
+def check_subresource(scope: RequestScope) -> None:
+    """Raises NotFound for a subresource that the kind lacks, MethodNotAllowed for one that cannot be changed."""
+    resource, subresource = scope.resource, scope.request.subresource
+    if subresource and subresource not in resource.subresources:
+        raise errors.no_such_resource()
+    if subresource and subresource not in _CHANGEABLE:
+        raise errors.MethodNotAllowed(f"kubepy does not support changes of {resource.plural}/{subresource}")
+
+
+def match_namespace(obj: Object, scope: RequestScope) -> None:
+    """Give the object the namespace of the request (``EnsureObjectNamespaceMatchesRequestNamespace``).
+
+    Raises BadRequest if it has another one.
+    """
+    metadata = obj["metadata"]
+    namespace = metadata.get("namespace", "")
+    if namespace == scope.namespace:
+        return
+    if namespace and scope.namespace:
+        raise errors.BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    if scope.namespace:
+        metadata["namespace"] = scope.namespace
+    else:
+        del metadata["namespace"]
+
+
+def match_name(obj: Object, scope: RequestScope) -> None:
+    """Raises BadRequest if the object of an update is not the one that the request names (``checkName``)."""
+    name = obj["metadata"].get("name", "")
+    if name == scope.name:
+        return
+    if not name:
+        raise errors.BadRequest(f"the name of the object ({scope.name} based on URL) was undeterminable: name must be "
+                                "provided")
+    raise errors.BadRequest(f"the name of the object ({printable(name)}) does not match the name on the URL "
+                            f"({printable(scope.name)})")
+
+
+def drop_duplicate_owners(server: Server, obj: Object) -> None:
+    """Drop the repetition of an owner reference, with a warning (``dedupOwnerReferences``)."""
+    unique: list[Object] = []
+    duplicates = []
+    for reference in owner_references(obj):
+        if reference in unique:
+            duplicates.append(reference.get("uid", ""))
+        else:
+            unique.append(reference)
+    if duplicates:
+        obj["metadata"]["ownerReferences"] = unique
+        server.warn(f"{DUPLICATE_OWNERS}{', '.join(duplicates)}")

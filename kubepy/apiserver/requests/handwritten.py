@@ -19,15 +19,20 @@ from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, is_being_deleted
 from kubepy.api.scheme import Resource
 from kubepy.api.types.special import DecodeError, path_of
-from kubepy.apiserver.admission.namespaces import IMMORTAL_NAMESPACES
-from kubepy.apiserver.requests.decoding import decode_request
-from kubepy.apiserver.requests.options import DeleteOptions
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.request import DeleteOptions
+from kubepy.apiserver.requests.admission import IMMORTAL_NAMESPACES
+from kubepy.apiserver.requests.decoding import decode
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
 from kubepy.storage import EditError, Key
 
 if TYPE_CHECKING:
-    from kubepy.apiserver.requests.server import Server
+    from kubepy.apiserver.server import Server
+
+with lazy_imports():
+    from kubepy.apiserver.managedfields import tracking
+    from kubepy.apiserver.requests import creation, deletion, updating
 
 # The uid of an object whose file has none is made from its key within this space: the same on every machine.
 _UIDS = uuid.UUID("6f0f2f6c-5f1d-5f59-9b1c-6b1f0e2f7a01")
@@ -69,12 +74,10 @@ def _validate_new(strategy: Strategy, obj: Object) -> None:
 
     Kinds that get something from the cluster at their creation (a Service's address) are taken as they are.
     """
-    from kubepy.apiserver.requests.creation import validate_new
-
     if type(strategy).begin_create is not Strategy.begin_create:
         return
     try:
-        validate_new(strategy, obj)
+        creation.validate_new(strategy, obj)
     except errors.Status as status:
         words = dict.fromkeys(f"{cause.field}: {cause.message}" for cause in status.causes)
         raise EditError(status.causes[0].field, "; ".join(words)) from None
@@ -90,9 +93,7 @@ def removed(key: Key, obj: Object, now: float) -> Object | None:
         return None
     if key.name in IMMORTAL_NAMESPACES:
         return obj
-    from kubepy.apiserver.requests.deletion import namespace_kept
-
-    return namespace_kept(obj, DeleteOptions(), datetime.fromtimestamp(now, UTC))
+    return deletion.namespace_kept(obj, DeleteOptions(), datetime.fromtimestamp(now, UTC))
 
 
 def _check_kind(resource: Resource, key: Key, obj: Object) -> None:
@@ -122,9 +123,7 @@ def _with_readable_managers(obj: Object, old: Object | None) -> Object:
     managers = obj["metadata"].get("managedFields")
     if not isinstance(managers, list):  # none, or for the decoder to refuse
         return obj
-    from kubepy.apiserver.managedfields.tracking import are_readable
-
-    if are_readable(managers):
+    if tracking.are_readable(managers):
         return obj
     metadata = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
     if old and "managedFields" in old["metadata"]:
@@ -134,7 +133,7 @@ def _with_readable_managers(obj: Object, old: Object | None) -> Object:
 
 def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: bool) -> Object:
     """Raises Status."""
-    decoded = decode_request(server, resource, obj, "Ignore")
+    decoded = decode(server, resource, obj, "Ignore")
     if not has_status and not decoded["metadata"].get("generation"):
         _begin(server.strategy(resource), decoded)
     return decoded
@@ -237,15 +236,13 @@ def _doubt_observation(obj: Object) -> None:
 
 def _validate(strategy: Strategy, new: Object, old: Object) -> None:
     """Raises EditError."""
-    from kubepy.apiserver.requests.updating import validation_errors
-
     before = {**old, "metadata": dict(old["metadata"])}
     for field in (*_DELETION, "creationTimestamp"):
         restore(before["metadata"], new["metadata"], field)
     if strategy.assigned and old.get("spec"):
         taken_back = set(strategy.assigned) - (new.get("spec") or {}).keys()
         before["spec"] = {name: value for name, value in old["spec"].items() if name not in taken_back}
-    if wrong := validation_errors(strategy, new, before):
+    if wrong := updating.validation_errors(strategy, new, before):
         words = dict.fromkeys(str(error).partition("\n")[0] for error in wrong)
         raise EditError(_edited_field(wrong, new, before), "; ".join(words))
 

@@ -1,4 +1,4 @@
-"""Server-side apply: a request with the fields that its manager wants, and only those.
+"""Server-side apply: a manager sends the fields that it wants an object to have, and only those.
 
 Upstream: ``apiserver/pkg/endpoints/handlers/patch.go`` (applyPatcher),
 ``apimachinery/pkg/util/managedfields/internal/{structuredmerge,lastappliedmanager,lastappliedupdater}.go``.
@@ -6,27 +6,27 @@ Upstream: ``apiserver/pkg/endpoints/handlers/patch.go`` (applyPatcher),
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from kubepy.api import errors
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.scheme import Resource
+from kubepy.api.types import decode as decode_object
 from kubepy.api.values.goformat import to_json
 from kubepy.apiserver.managedfields import tracking
-from kubepy.apiserver.managedfields.entries import APPLY, Conflict, Managers, conflict_status, manager_of
+from kubepy.apiserver.managedfields.entries import APPLY, Managers, conflict_status, manager_of
 from kubepy.apiserver.managedfields.fieldpath import EMPTY, Fields, fields_path
 from kubepy.apiserver.managedfields.scales import scale_managers, with_scale_managers
 from kubepy.apiserver.managedfields.typed import TypedError, compare, field_set
-from kubepy.apiserver.managedfields.updater import Applied, ConflictsError, apply
+from kubepy.apiserver.managedfields.updater import Applied, ConflictsError, Write, apply
 from kubepy.apiserver.managedfields.validating import problems, text_of
+from kubepy.apiserver.request import PatchOptions
 from kubepy.apiserver.requests.creation import create_decoded
-from kubepy.apiserver.requests.decoding import PatchWords, decode_patched
-from kubepy.apiserver.requests.field_schemas import field_schema
+from kubepy.apiserver.requests.decoding import PatchErrorStyle, decode_patched, drop_duplicate_owners
 from kubepy.apiserver.requests.scaling import SCALE, scale_paths, scale_to_change, store_scale
-from kubepy.apiserver.requests.server import Server, Target, drop_duplicate_owners, match_name, match_namespace
-from kubepy.apiserver.requests.sessions import Session
 from kubepy.apiserver.requests.updating import replace
+from kubepy.apiserver.server import RequestScope
 from kubepy.quoting import printable
 from kubepy.storage.yaml import YamlError, read_json
 
@@ -34,61 +34,54 @@ KUBECTL = "kubectl"  # the manager that inherits from apply on the client
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-class Request(NamedTuple):
-    """An apply: the configuration, who applies, and whether conflicts are taken over."""
+def apply_object(scope: RequestScope, config: Any) -> Object:
+    """Apply a configuration and return the object as stored.
 
-    config: Object
-    manager: str
-    subresource: str = ""
-    force: bool = False
-    field_validation: str = "Ignore"
-
-
-def apply_object(server: Server, session: Session, target: Target, request: Request) -> Object:
-    """Apply a configuration; the object as it is stored. Raises Conflict, BadRequest, NotFound, Invalid, Status 500."""
-    _check(target.resource, request)
-    schema = field_schema(server, target.resource)
-    if found := problems(request.config, schema):
-        raise _untyped(target.resource, request.config, text_of(found))
-    old = session.get(target.key)
-    if old is None and request.subresource:
-        raise errors.not_found(target.resource.key, target.name)
-    if old is None and (uid := request.config["metadata"].get("uid")):
-        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise errors.conflict(target.resource.key, target.name, why)
-    live = tracking.bare(old) if old else _empty(target.resource)
+    Raises Conflict, BadRequest, NotFound, Invalid, and Status (500) for fields that the schema does not have.
+    """
+    resource, transaction = scope.resource, scope.transaction
+    _check(scope, resource, config)
+    schema = scope.strategy.field_schema()
+    if field_problems := problems(config, schema):
+        raise _untyped(config, text_of(field_problems))
+    old = transaction.get(scope.key)
+    if old is None and scope.request.subresource:
+        raise errors.not_found(resource.key, scope.name)
+    if old is None and (uid := config["metadata"].get("uid")):
+        raise errors.conflict(resource.key, scope.name, f"uid mismatch: the provided object specified uid {uid}, "
+                                                        "and no existing object was found")
+    live = tracking.bare(old) if old else _empty(resource)
     entries = (old["metadata"].get("managedFields") or []) if old else []
-    unknown = (tracking.BEFORE_APPLY, server.clock.timestamp())
-    managers = tracking.complete(target.resource, schema, live, entries, unknown) if old else {}
-    merged, changed = _merged(server, target.resource, schema, live, managers, request)
-    new, managed = _decoded(server, target, merged, request), tracking.written(entries, managers, changed)
+    unknown = (tracking.BEFORE_APPLY, scope.server.clock.timestamp())
+    managers = tracking.complete(resource, schema, live, entries, unknown) if old else {}
+    merged, changed = _merge(scope, resource, live, managers, config)
+    new = _decode(scope, resource, merged)
+    managed_fields = tracking.written(entries, managers, changed)
     if old is None:
-        return create_decoded(server, session, target, new, lambda: managed)
+        return create_decoded(scope, new, lambda: managed_fields)
     new["metadata"].setdefault("resourceVersion", old["metadata"]["resourceVersion"])
-    return replace(server, session, target, new, old, request.subresource, managed=managed)
+    return replace(scope, new, old, managed_fields)
 
 
-def apply_scale(server: Server, session: Session, target: Target, request: Request) -> Object:
-    """Apply a Scale to an object; returns its Scale. Raises as ``apply_object``."""
-    paths, old = scale_paths(target.resource), session.require(target.key)
-    _check(SCALE, request)
-    schema = field_schema(server, SCALE)
-    if found := problems(request.config, schema):
-        raise _untyped(SCALE, request.config, text_of(found))
+def apply_scale(scope: RequestScope, config: Any) -> Object:
+    """Apply a Scale to an object and return its Scale. Raises as ``apply_object``."""
+    resource, paths, old = scope.resource, scale_paths(scope.resource), scope.transaction.require(scope.key)
+    _check(scope, SCALE, config)
+    if field_problems := problems(config, scope.server.strategy(SCALE).field_schema()):
+        raise _untyped(config, text_of(field_problems))
     entries, replicas = old["metadata"].get("managedFields") or [], fields_path(*paths.replicas)
-    managers = tracking.complete(target.resource, field_schema(server, target.resource), tracking.bare(old), entries)
-    scale = scale_to_change(target.resource, paths, old)
-    merged, changed = _merged(server, SCALE, schema, scale, scale_managers(managers, replicas), request)
-    after = with_scale_managers(managers, changed, replicas, target.resource.api_version)
-    new = _decoded(server, target._replace(resource=SCALE), merged, request)
-    return store_scale(server, session, target, new, old, tracking.written(entries, managers, after))
+    managers = tracking.complete(resource, scope.strategy.field_schema(), tracking.bare(old), entries)
+    scale = scale_to_change(resource, paths, old)
+    merged, changed = _merge(scope, SCALE, scale, scale_managers(managers, replicas), config)
+    after = with_scale_managers(managers, changed, replicas, resource.api_version)
+    return store_scale(scope, _decode(scope, SCALE, merged), old, tracking.written(entries, managers, after))
 
 
-def _check(resource: Resource, request: Request) -> None:
-    if not request.manager:
-        wrong = errors.required("fieldManager", "is required for apply patch")
-        raise errors.invalid("PatchOptions.meta.k8s.io", "", [wrong])
-    config = request.config
+def _check(scope: RequestScope, resource: Resource, config: Any) -> None:
+    """Check that there is a manager, and a configuration of the kind that is expected. Raises Invalid, BadRequest."""
+    if not scope.request.write_options.field_manager:
+        problem = errors.required("fieldManager", "is required for apply patch")
+        raise errors.invalid("PatchOptions.meta.k8s.io", "", [problem])
     if not isinstance(config, dict) or not isinstance(config.get("metadata"), dict):
         raise errors.BadRequest("error decoding YAML: the applied configuration is not an object with metadata")
     if (config.get("apiVersion"), config.get("kind")) != (resource.api_version, resource.kind):
@@ -98,57 +91,49 @@ def _check(resource: Resource, request: Request) -> None:
 
 
 def _kind_text(obj: Object) -> str:
-    """``apps/v1, Kind=Deployment``, ``/v1, Kind=Pod``."""
+    """Write the kind as Go's GroupVersionKind: ``apps/v1, Kind=Deployment``, ``/v1, Kind=Pod``."""
     version = str(obj.get("apiVersion", ""))
     return f"{version if '/' in version else f'/{version}'}, Kind={obj.get('kind', '')}"
 
 
-def _untyped(resource: Resource, config: Object, why: str) -> errors.Status:
+def _untyped(config: Object, detail: str) -> errors.Status:
     metadata = config["metadata"]
     place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind_text(config)}"
-    return errors.Status(f"failed to create typed patch object ({printable(place)}): {why}")
+    return errors.Status(f"failed to create typed patch object ({printable(place)}): {detail}")
 
 
 def _empty(resource: Resource) -> Object:
-    """An object without anything, as Go has it."""
-    from kubepy.api.types import decode
-
+    """Return an object without any fields set, as Go has it."""
     kind = {"apiVersion": resource.api_version, "kind": resource.kind}
-    return {**kind, "metadata": {}} if resource.custom else decode(kind).object
+    return {**kind, "metadata": {}} if resource.custom else decode_object(kind).object
 
 
-def _merged(server: Server, resource: Resource, schema: Schema | None, live: Object, managers: Managers,
-            request: Request) -> Applied:
-    """The object with the configuration, and its managers. Raises Conflict."""
+def _merge(scope: RequestScope, resource: Resource, live: Object, managers: Managers, config: Object) -> Applied:
+    """Merge the configuration into the live object, or its Scale. Raises Conflict, and Status (500)."""
+    schema, options = scope.server.strategy(resource).field_schema(), scope.request.options
+    name, subresource = scope.request.write_options.field_manager, scope.request.subresource
+    write = Write(manager_of(name, APPLY, resource.api_version, subresource), resource.api_version,
+                  scope.server.clock.timestamp(), tracking.ignored_by(resource, subresource))
     try:
-        return _applied(server, resource, schema, live, request, managers, force=request.force)
+        applied = apply(live, config, schema, managers, write,
+                        force=isinstance(options, PatchOptions) and options.force)
     except TypedError as error:
-        raise _untyped(resource, request.config, error.why) from None
+        raise _untyped(config, error.why) from None
     except ConflictsError as error:
-        conflicts = error.conflicts
-        if request.manager == KUBECTL:
-            allowed = _applied_on_client(live, resource, schema)
-            conflicts = [one for one in conflicts if one.path not in allowed]
-        if conflicts:
+        inherited = _applied_on_client(live, resource, schema) if name == KUBECTL else EMPTY
+        if conflicts := [conflict for conflict in error.conflicts if conflict.path not in inherited]:
             raise conflict_status(conflicts) from None
-    return _applied(server, resource, schema, live, request, managers, force=True)
-
-
-def _applied(server: Server, resource: Resource, schema: Schema | None, live: Object, request: Request,
-             managers: Managers, *, force: bool) -> Applied:
-    manager = manager_of(request.manager, APPLY, resource.api_version, request.subresource)
-    ignored = tracking.ignored_by(resource, request.subresource)
-    applied = apply(live, request.config, schema, managers, manager, resource.api_version, server.clock.timestamp(),
-                    force=force, ignored=ignored)
-    if request.manager == KUBECTL and annotations_of(applied.object).get(LAST_APPLIED):
-        return applied._replace(object=_with_last_applied(applied.object, request.config))
+        applied = apply(live, config, schema, managers, write, force=True)
+    if name == KUBECTL and annotations_of(applied.object).get(LAST_APPLIED):
+        return applied._replace(object=_with_last_applied(applied.object, config))
     return applied
 
 
 def _with_last_applied(obj: Object, config: Object) -> Object:
-    """Who goes back to apply on the client finds what was applied last."""
+    """Update the annotation that apply on the client would go by, for users who go back to it."""
     metadata = dict(config["metadata"])
-    annotations = {key: one for key, one in (metadata.pop("annotations", None) or {}).items() if key != LAST_APPLIED}
+    annotations = {name: value for name, value in (metadata.pop("annotations", None) or {}).items()
+                   if name != LAST_APPLIED}
     if annotations:
         metadata["annotations"] = annotations
     text = to_json({**config, "metadata": metadata}) + "\n"
@@ -156,7 +141,7 @@ def _with_last_applied(obj: Object, config: Object) -> Object:
 
 
 def _applied_on_client(live: Object, resource: Resource, schema: Schema | None) -> Fields:
-    """What apply on the client set and still is so: kubectl takes it over without a conflict."""
+    """Return the fields that apply on the client set and nobody changed since: kubectl may take them over."""
     try:
         last = read_json(annotations_of(live).get(LAST_APPLIED, ""))
         if last["apiVersion"] != resource.api_version:
@@ -167,13 +152,7 @@ def _applied_on_client(live: Object, resource: Resource, schema: Schema | None) 
         return EMPTY  # an annotation that cannot be read allows nothing
 
 
-def _decoded(server: Server, target: Target, merged: Any, request: Request) -> Object:
-    words = PatchWords(lambda: to_json(merged), str)
-    new = decode_patched(server, target.resource, merged, request.field_validation, words)
-    match_namespace(new, target)
-    match_name(new, target)
-    drop_duplicate_owners(server, new)
+def _decode(scope: RequestScope, resource: Resource, merged: Any) -> Object:
+    new = decode_patched(scope, resource, merged, PatchErrorStyle(lambda: to_json(merged), str))
+    drop_duplicate_owners(scope.server, new)
     return new
-
-
-__all__ = ["Conflict", "Request", "apply_object", "apply_scale"]

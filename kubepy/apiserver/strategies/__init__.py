@@ -1,101 +1,223 @@
-"""Which strategy serves which kind. The modules beside this one hold them; each is imported when first needed.
+"""Strategies: what the API server does to the objects of each kind (upstream: ``pkg/registry/*/strategy.go``).
 
-Upstream: ``pkg/registry/*/strategy.go``, wired in ``pkg/registry/*/rest``.
+The base class serves any kind plainly. A kind's own strategy overrides what differs. All methods but ``prepare_*`` and
+``default`` are pure; those two change the object they are given, which the Client has copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from kubepy.api.meta import Object
+from kubepy.api.errors import BadRequest, FieldError
+from kubepy.api.meta import Object, labels_of
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable, quote
 
-# The module of each kind's strategy; its class is ``<Kind>Strategy``. A kind that is missing is served plainly.
-_MODULES = {
-    "namespaces": "core",
-    "nodes": "core",
-    "pods": "pods",
-    "configmaps": "core",
-    "secrets": "core",
-    "events": "core",
-    "services": "services",
-    "serviceaccounts": "core",
-    "limitranges": "quotas",
-    "resourcequotas": "quotas",
-    "endpoints": "endpoints",
-    "endpointslices.discovery.k8s.io": "endpoints",
-    "replicationcontrollers": "replication",
-    "podtemplates": "replication",
-    "leases.coordination.k8s.io": "leases",
-    "runtimeclasses.node.k8s.io": "leases",
-    "roles.rbac.authorization.k8s.io": "rbac",
-    "clusterroles.rbac.authorization.k8s.io": "rbac",
-    "rolebindings.rbac.authorization.k8s.io": "rbac",
-    "clusterrolebindings.rbac.authorization.k8s.io": "rbac",
-    "daemonsets.apps": "apps",
-    "controllerrevisions.apps": "apps",
-    "deployments.apps": "apps",
-    "replicasets.apps": "apps",
-    "statefulsets.apps": "apps",
-    "jobs.batch": "batch",
-    "cronjobs.batch": "batch",
-    "poddisruptionbudgets.policy": "policy",
-    "priorityclasses.scheduling.k8s.io": "policy",
-    "horizontalpodautoscalers.autoscaling": "autoscaling",
-    "persistentvolumeclaims": "storage",
-    "persistentvolumes": "storage",
-    "storageclasses.storage.k8s.io": "storage",
-    "csidrivers.storage.k8s.io": "csi",
-    "csinodes.storage.k8s.io": "csi",
-    "csistoragecapacities.storage.k8s.io": "csi",
-    "ingresses.networking.k8s.io": "networking",
-    "ingressclasses.networking.k8s.io": "networking",
-    "networkpolicies.networking.k8s.io": "networking",
-    "ipaddresses.networking.k8s.io": "networking",
-    "servicecidrs.networking.k8s.io": "networking",
-    "volumeattachments.storage.k8s.io": "csi",
-    "volumeattributesclasses.storage.k8s.io": "storage",
-    "mutatingadmissionpolicies.admissionregistration.k8s.io": "webhooks",
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": "webhooks",
-    "mutatingwebhookconfigurations.admissionregistration.k8s.io": "webhooks",
-    "validatingadmissionpolicies.admissionregistration.k8s.io": "webhooks",
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io": "webhooks",
-    "validatingwebhookconfigurations.admissionregistration.k8s.io": "webhooks",
-    "selfsubjectreviews.authentication.k8s.io": "reviews",
-    "tokenreviews.authentication.k8s.io": "reviews",
-    "localsubjectaccessreviews.authorization.k8s.io": "reviews",
-    "selfsubjectaccessreviews.authorization.k8s.io": "reviews",
-    "selfsubjectrulesreviews.authorization.k8s.io": "reviews",
-    "subjectaccessreviews.authorization.k8s.io": "reviews",
-    "certificatesigningrequests.certificates.k8s.io": "certificates",
-    "flowschemas.flowcontrol.apiserver.k8s.io": "flowcontrol",
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": "flowcontrol",
-    "deviceclasses.resource.k8s.io": "devices",
-    "resourceclaims.resource.k8s.io": "devices",
-    "resourceclaimtemplates.resource.k8s.io": "devices",
-    "resourceslices.resource.k8s.io": "devices",
-    "customresourcedefinitions.apiextensions.k8s.io": "definitions",
-}
+if TYPE_CHECKING:
+    from kubepy.api.schema.openapi import Schema
+    from kubepy.api.types import Decoded
+
+with lazy_imports():
+    from kubepy.api import selectors, types
+    from kubepy.api.schema import openapi
+    from kubepy.api.values import names
+
+ListObjects = Callable[[str], list[Object]]
 
 
-def strategy_for(resource: Resource, definition_of: Callable[[Resource], Object]) -> Strategy:
-    """The strategy of a kind: its own, that of custom resources, or the plain one.
+def restore(new: Object, old: Object, key: str) -> None:
+    """Put an entry back as it was before, or take it away if it was not there."""
+    if key in old:
+        new[key] = old[key]
+    else:
+        new.pop(key, None)
 
-    ``definition_of`` gives the CustomResourceDefinition of a custom resource.
+
+class Strategy:
+    """The plain service of a kind: no defaults, no validation beyond metadata, generation only for custom resources.
+
+    ``has_status``: status is kept by ordinary updates, and only the status subresource changes it.
+    ``has_generation``: metadata.generation is 1 at creation and goes up when ``spec_changed``.
+    ``allow_create_on_update``: an update (replace) of an absent object creates it (services, leases…).
+    ``is_answered``: a create is a question; ``answer`` answers it, and nothing is stored.
+    ``allow_unconditional_update``: an update without a resourceVersion is taken for one of the latest.
+    ``assigned``: fields of the spec that the cluster fills in after creation and no update takes back; a file from
+    before (``git checkout``) is without them.
+    ``has_observer``: a controller here writes ``status.observedGeneration`` of the kind.
+    ``selectable``: the fields that ``--field-selector`` may name, beyond metadata.name and metadata.namespace.
+    ``selectable_aliases``: old names of such fields.
     """
-    if resource.custom:
-        return _custom(resource, definition_of(resource))
-    module = _MODULES.get(resource.key)
-    if module is None:
-        return Strategy(resource)
-    own: type[Strategy] = getattr(import_module(f"kubepy.apiserver.strategies.{module}"), f"{resource.kind}Strategy")
-    return own(resource)
+
+    has_status: ClassVar[bool] = False
+    has_generation: ClassVar[bool] = False
+    allow_create_on_update: ClassVar[bool] = False
+    allow_unconditional_update: ClassVar[bool] = True
+    is_answered: ClassVar[bool] = False
+    assigned: ClassVar[tuple[str, ...]] = ()
+    has_observer: ClassVar[bool] = False
+    selectable: tuple[str, ...] = ()
+    selectable_aliases: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+
+    def decode(self, obj: Object) -> Decoded:
+        """A copy of what a client sent as the kind's type holds it, in the version stored. Raises DecodeError."""
+        return types.decode(obj)
+
+    def field_schema(self) -> Schema | None:
+        """Return the schema by which managedFields are tracked; None where nothing is known of the kind."""
+        return openapi.schema_for(self.resource.api_version, self.resource.kind)
+
+    def answer(self, obj: Object, requester: Object, now: str) -> Object:
+        """What a question gets; ``requester`` is a UserInfo, ``now`` a timestamp."""
+        raise NotImplementedError
+
+    def take_requester(self, obj: Object, requester: Object) -> None:
+        """Note in a new object who creates it, where the kind has a place for that."""
+
+    def in_version(self, obj: Object, api_version: str) -> Object:
+        """An object of another version of the kind as this one writes it; ``obj`` is not changed."""
+        return {**obj, "apiVersion": api_version}
+
+    def to_stored_version(self, config: Object) -> Object:
+        """A configuration, which may be a part of an object, as the version that is stored writes it."""
+        return {**config, "apiVersion": self.resource.api_version}
+
+    def default(self, obj: Object) -> None:
+        """Fill in the defaults of the kind (``pkg/apis/*/v1/defaults.go``)."""
+
+    def validate_name(self, name: str) -> list[str]:
+        """What is wrong with a name, in upstream's words; most kinds want a DNS-1123 subdomain."""
+        return names.dns1123_subdomain(name)
+
+    def empty_status(self) -> Object:
+        """The status of a new object as it is written: Go's zero value, less the fields left out when empty."""
+        return {}
+
+    def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
+        """What the cluster gives a new object before anything else looks at it (``BeginCreate``: a Service's address).
+
+        ``list_objects`` takes a resource key and gives all its objects. Raises Invalid.
+        """
+
+    def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
+        """The same for an update (``BeginUpdate``)."""
+
+    def prepare_for_create(self, obj: Object) -> None:
+        """What a creation clears and sets (status for most workloads)."""
+        if self.has_status:
+            obj["status"] = self.empty_status()
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        """What an update keeps from the old object (status)."""
+        if self.has_status:
+            restore(obj, old, "status")
+
+    def prepare_for_edit(self, obj: Object, old: Object) -> None:
+        """The same for an object read from its edited file; ``old`` has the status that the object is to have.
+
+        Unlike ``prepare_for_update`` it must be idempotent: with the result as ``old`` it gives the result again.
+        """
+        self.prepare_for_update(obj, old)
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        """What a status update keeps: everything but status (and metadata that the server allows to change)."""
+        restore(obj, old, "spec")
+        restore(obj["metadata"], old["metadata"], "labels")
+
+    def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
+        """The same for any subresource that an update can be about."""
+        if subresource == "finalize":  # a namespace's: only spec.finalizers changes, and status is as it was
+            restore(obj, old, "status")
+        else:
+            self.prepare_for_status_update(obj, old)
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        """Whether an update raises metadata.generation."""
+        return obj.get("spec") != old.get("spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return []
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """All errors of an update, those of ``validate`` included, in upstream's order."""
+        return self.validate(obj)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return []
+
+    def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
+        return self.validate_status_update(obj, old)
+
+    def warnings_of_version(self, api_version: str) -> list[str]:
+        """What to warn of when something is written in a version that is served but not the resource's own."""
+        return []
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return []
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return []
+
+    def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
+        """How long a deletion takes: 0 for everything but pods (``CheckGracefulDelete``)."""
+        return 0
+
+    def default_propagation(self) -> str:
+        """``Background``; what a deletion without propagationPolicy does (``DefaultGarbageCollectionPolicy``)."""
+        return "Background"
+
+    def select(self, objects: list[Object], label_selector: str, field_selector: str) -> list[Object]:
+        """Return the objects that both selectors choose. Raises BadRequest in upstream's words."""
+        try:
+            labels, terms = selectors.parse_labels(label_selector), selectors.parse_fields(field_selector)
+        except selectors.SelectorError as error:
+            raise BadRequest(str(error)) from None
+        terms = [term._replace(field=self.selectable_aliases.get(term.field, term.field)) for term in terms]
+        for term in terms:
+            if not self.is_selectable(term.field):
+                raise BadRequest(self.not_selectable(term.field))
+        chosen = [obj for obj in objects if labels.matches(labels_of(obj))]
+        if not terms:
+            return chosen
+        with_fields = [(obj, self._fields(obj)) for obj in chosen]
+        return [obj for obj, values in with_fields if all(term.matches(values) for term in terms)]
+
+    def _fields(self, obj: Object) -> dict[str, str]:
+        """Return the values of the fields that a selector may name."""
+        metadata = obj["metadata"]
+        return {**self.selectable_fields(obj), "metadata.name": metadata.get("name", ""),
+                "metadata.namespace": metadata.get("namespace", "")}
+
+    def is_selectable(self, field: str) -> bool:
+        """Kinds that say what is selectable leave out the namespace where there is none; the others never do."""
+        if field == "metadata.namespace":
+            return self.resource.namespaced or not self._says_what_is_selectable()
+        return field == "metadata.name" or field in self.selectable
+
+    def not_selectable(self, field: str) -> str:
+        """The refusal of a selector by that field (``AddFieldLabelConversionFunc`` of the kind, or the common one)."""
+        if self._says_what_is_selectable():
+            return printable(f"field label not supported: {field}")
+        return f'{quote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+
+    def _says_what_is_selectable(self) -> bool:
+        return bool(self.selectable) or self.resource.custom
+
+    def selectable_fields(self, obj: Object) -> dict[str, str]:
+        """The values of the ``selectable`` fields of an object; one that is missing is empty."""
+        return {path: _text_at(obj, path) for path in self.selectable}
 
 
-def _custom(resource: Resource, definition: Object) -> Strategy:
-    from kubepy.apiserver.strategies.custom import CustomStrategy, CustomWithStatusStrategy
-
-    own = CustomWithStatusStrategy if "status" in resource.subresources else CustomStrategy
-    return own(resource, definition)
+def _text_at(obj: Object, path: str) -> str:
+    """The scalar at a dotted path as Go prints it, "" if there is none."""
+    found: Any = obj
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    return "" if found is None else str(found)

@@ -1,13 +1,51 @@
-"""DaemonSets and their kin (``pkg/registry/apps/*/strategy.go``)."""
+"""Workloads: DaemonSets, Deployments, StatefulSets, what they make, and ReplicationControllers.
+
+Upstream: ``pkg/registry/apps/*/strategy.go``, ``pkg/registry/core/{replicationcontroller,podtemplate}``.
+"""
 
 from __future__ import annotations
 
 from kubepy.api.errors import BadRequest, FieldError
 from kubepy.api.meta import Object
 from kubepy.api.values.gonumbers import NumberError, parse_int
-from kubepy.apiserver.strategies.strategy import Strategy, restore
-from kubepy.apiserver.strategies.templates import drop_disabled_template_fields, template_of, template_warnings
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import names
+    from kubepy.apiserver.defaults import pods as pod_defaults
+    from kubepy.apiserver.defaults import workloads as defaults
+    from kubepy.apiserver.validation import apps as validation
+    from kubepy.apiserver.validation import claims as claims_validation
+    from kubepy.apiserver.validation.pods import warnings as pod_warnings
+
+
+def template_of(obj: Object) -> Object:
+    template: Object = obj["spec"].get("template") or {}
+    return template
+
+
+def drop_disabled_template_fields(obj: Object) -> None:
+    drop_disabled_fields(template_of(obj).get("spec") or {})
+
+
+def drop_disabled_fields(spec: Object) -> None:
+    """Fields behind gates that are off in v1.36 are dropped without a word (``DropDisabledPodFields``)."""
+    spec.pop("schedulingGroup", None)
+    for field in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(field) or ():
+            if container.get("lifecycle") is not None:
+                container["lifecycle"].pop("stopSignal", None)
+    for volume in spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            source.pop("clusterTrustBundle", None)
+            source.pop("podCertificate", None)
+
+
+def template_warnings(obj: Object, path: str = "spec.template") -> list[str]:
+    return pod_warnings.warnings_for_template(template_of(obj), path)
+
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
@@ -44,9 +82,7 @@ class WorkloadStrategy(Strategy):
 
 def name_warnings(obj: Object) -> list[str]:
     """The names of pods come from this name, and are host names."""
-    from kubepy.api.values.names import dns1123_label
-
-    complaints = dns1123_label(obj["metadata"].get("name", ""))
+    complaints = names.dns1123_label(obj["metadata"].get("name", ""))
     why = "this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended"
     return [f"metadata.name: {why}: [{' '.join(complaints)}]"] if complaints else []
 
@@ -55,9 +91,7 @@ class DaemonSetStrategy(WorkloadStrategy):
     """The template has a generation of its own, kept in an annotation that nobody but the server changes."""
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.apps import default_daemon_set
-
-        default_daemon_set(obj)
+        defaults.default_daemon_set(obj)
 
     def empty_status(self) -> Object:
         return {"currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0}
@@ -82,19 +116,13 @@ class DaemonSetStrategy(WorkloadStrategy):
         _set_template_generation(obj, _template_generation(old))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_daemon_set
-
-        return validate_daemon_set(obj)
+        return validation.validate_daemon_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_daemon_set
-
-        return validate_daemon_set(obj, old)
+        return validation.validate_daemon_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_daemon_set_status_update
-
-        return validate_daemon_set_status_update(obj, old)
+        return validation.validate_daemon_set_status_update(obj, old)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return template_warnings(obj) if _template_generation(obj) != _template_generation(old) else []
@@ -116,21 +144,15 @@ def _set_template_generation(obj: Object, generation: int) -> None:
 
 class ControllerRevisionStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_controller_revision
-
-        return validate_controller_revision(obj)
+        return validation.validate_controller_revision(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_controller_revision
-
-        return validate_controller_revision(obj, old)
+        return validation.validate_controller_revision(obj, old)
 
 
 class DeploymentStrategy(WorkloadStrategy):
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.apps import default_deployment
-
-        default_deployment(obj)
+        defaults.default_deployment(obj)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_status_update(obj, old)
@@ -142,19 +164,13 @@ class DeploymentStrategy(WorkloadStrategy):
         return super().spec_changed(obj, old) or not semantically_equal(new, before)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_deployment
-
-        return validate_deployment(obj)
+        return validation.validate_deployment(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_deployment
-
-        return validate_deployment(obj, old)
+        return validation.validate_deployment(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_deployment_status_update
-
-        return validate_deployment_status_update(obj, old)
+        return validation.validate_deployment_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + template_warnings(obj)
@@ -162,27 +178,19 @@ class DeploymentStrategy(WorkloadStrategy):
 
 class ReplicaSetStrategy(WorkloadStrategy):
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.apps import default_replica_set
-
-        default_replica_set(obj)
+        defaults.default_replica_set(obj)
 
     def empty_status(self) -> Object:
         return {"replicas": 0}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replica_set
-
-        return validate_replica_set(obj)
+        return validation.validate_replica_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replica_set
-
-        return validate_replica_set(obj, old)
+        return validation.validate_replica_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_replica_set_status_update
-
-        return validate_replica_set_status_update(obj, old)
+        return validation.validate_replica_set_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + template_warnings(obj)
@@ -191,14 +199,10 @@ class ReplicaSetStrategy(WorkloadStrategy):
 class StatefulSetStrategy(WorkloadStrategy):
     def validate_name(self, name: str) -> list[str]:
         """The names of pods come from this name, and are labels."""
-        from kubepy.api.values.names import dns1123_label
-
-        return dns1123_label(name)
+        return names.dns1123_label(name)
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.apps import default_stateful_set
-
-        default_stateful_set(obj)
+        defaults.default_stateful_set(obj)
 
     def empty_status(self) -> Object:
         return {"availableReplicas": 0, "replicas": 0}
@@ -212,19 +216,13 @@ class StatefulSetStrategy(WorkloadStrategy):
         _drop_max_unavailable(obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_stateful_set
-
-        return validate_stateful_set(obj)
+        return validation.validate_stateful_set(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_stateful_set
-
-        return validate_stateful_set(obj, old)
+        return validation.validate_stateful_set(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.apps import validate_stateful_set_status_update
-
-        return validate_stateful_set_status_update(obj, old)
+        return validation.validate_stateful_set_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return template_warnings(obj) + _claim_warnings(obj, "") + _history_warnings(obj)
@@ -244,13 +242,69 @@ def _claim_warnings(obj: Object, suffix: str) -> list[str]:
     claims = obj["spec"].get("volumeClaimTemplates") or ()
     if not claims:
         return []
-    from kubepy.apiserver.validation.claims import claim_spec_warnings
-
     return [warning for index, claim in enumerate(claims)
-            for warning in claim_spec_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")]
+            for warning in claims_validation.claim_spec_warnings(
+                claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{suffix}")]
 
 
 def _history_warnings(obj: Object) -> list[str]:
     if (obj["spec"].get("revisionHistoryLimit") or 0) >= 0:
         return []
     return ["spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"]
+
+
+# --- ReplicationControllers and PodTemplates -----------------------------------------------------------------------
+
+
+class ReplicationControllerStrategy(WorkloadStrategy):
+    selectable = ("status.replicas",)
+
+    def default(self, obj: Object) -> None:
+        defaults.default_replication_controller(obj)
+
+    def empty_status(self) -> Object:
+        return {"replicas": 0}
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_replication_controller(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return validation.validate_replication_controller(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return validation.validate_replica_set_status_update(obj, old)  # of the same fields
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return name_warnings(obj) + template_warnings(obj)
+
+    def default_propagation(self) -> str:
+        """As it was before there was garbage collection."""
+        return "Orphan"
+
+
+class PodTemplateStrategy(Strategy):
+    has_generation = True
+
+    def default(self, obj: Object) -> None:
+        pod_defaults.default_pod_template(obj["template"])
+
+    def prepare_for_create(self, obj: Object) -> None:
+        drop_disabled_fields(obj["template"]["spec"])
+
+    def prepare_for_update(self, obj: Object, old: Object) -> None:
+        drop_disabled_fields(obj["template"]["spec"])
+
+    def spec_changed(self, obj: Object, old: Object) -> bool:
+        return not semantically_equal(obj["template"], old["template"])
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return validation.validate_template_object(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return validation.validate_template_object(obj, old)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return pod_warnings.warnings_for_template(obj["template"], "template")
+
+    def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
+        return self.warnings_on_create(obj) if self.spec_changed(obj, old) else []

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, name_of, uid_of
-from kubepy.apiserver.defaults.batch import default_labels
-from kubepy.apiserver.strategies.apps import WorkloadStrategy, name_warnings
-from kubepy.apiserver.strategies.templates import drop_disabled_fields, template_of, template_warnings
+from kubepy.apiserver.defaults.workloads import default_labels
+from kubepy.apiserver.strategies.apps import (
+    WorkloadStrategy,
+    drop_disabled_fields,
+    name_warnings,
+    template_of,
+    template_warnings,
+)
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.apiserver.defaults import workloads as defaults
+    from kubepy.apiserver.validation import batch as batch_validation
+    from kubepy.apiserver.validation import job_status as job_status_validation
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 
@@ -16,9 +27,7 @@ class JobStrategy(WorkloadStrategy):
     selectable = ("status.successful",)
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.batch import default_job
-
-        default_job(obj)
+        defaults.default_job(obj)
 
     def prepare_for_create(self, obj: Object) -> None:
         super().prepare_for_create(obj)
@@ -27,19 +36,13 @@ class JobStrategy(WorkloadStrategy):
         default_labels(obj)  # once more, as upstream defaults again what it reads back from storage
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.batch import validate_job
-
-        return validate_job(obj)
+        return batch_validation.validate_job(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.batch import validate_job
-
-        return validate_job(obj, old)
+        return batch_validation.validate_job(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.job_status import validate_job_status_update
-
-        return validate_job_status_update(obj, old)
+        return job_status_validation.validate_job_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + _job_warnings(obj["spec"], "spec")
@@ -86,9 +89,7 @@ def _job_warnings(spec: Object, path: str) -> list[str]:
 
 class CronJobStrategy(WorkloadStrategy):
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.batch import default_cron_job
-
-        default_cron_job(obj)
+        defaults.default_cron_job(obj)
 
     def prepare_for_create(self, obj: Object) -> None:
         super().prepare_for_create(obj)
@@ -99,14 +100,10 @@ class CronJobStrategy(WorkloadStrategy):
         drop_disabled_fields(_pod_spec(obj))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.batch import validate_cron_job
-
-        return validate_cron_job(obj)
+        return batch_validation.validate_cron_job(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.batch import validate_cron_job
-
-        return validate_cron_job(obj, old)
+        return batch_validation.validate_cron_job(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         return name_warnings(obj) + _job_warnings(obj["spec"]["jobTemplate"]["spec"], "spec.jobTemplate.spec")

@@ -1,4 +1,4 @@
-"""Namespaces, nodes, config maps, secrets, events, service accounts … (``pkg/registry/core/*/strategy.go``)."""
+"""Namespaces, nodes, config maps, secrets, events, service accounts, quotas (``pkg/registry/core/*/strategy.go``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from base64 import b64encode
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.strategies import Strategy, restore
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.values import names
+    from kubepy.apiserver.defaults import core as defaults
+    from kubepy.apiserver.validation import core as validation
+    from kubepy.apiserver.validation import quotas as quotas_validation
 
 KUBERNETES_FINALIZER = "kubernetes"
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -17,9 +24,7 @@ class NamespaceStrategy(Strategy):
     selectable = ("status.phase",)
 
     def validate_name(self, name: str) -> list[str]:
-        from kubepy.api.values.names import dns1123_label
-
-        return dns1123_label(name)
+        return names.dns1123_label(name)
 
     def default(self, obj: Object) -> None:
         spec, status = obj.setdefault("spec", {}), obj.setdefault("status", {})
@@ -48,21 +53,15 @@ class NamespaceStrategy(Strategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_namespace
-
-        return validate_namespace(obj)
+        return validation.validate_namespace(obj)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_namespace_status_update
-
-        return validate_namespace_status_update(obj)
+        return validation.validate_namespace_status_update(obj)
 
     def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
         if subresource != "finalize":
             return super().validate_subresource_update(obj, old, subresource)
-        from kubepy.apiserver.validation.core import validate_namespace_finalize
-
-        return validate_namespace_finalize(obj)
+        return validation.validate_namespace_finalize(obj)
 
 
 def _label_with_name(obj: Object) -> None:
@@ -79,9 +78,7 @@ class NodeStrategy(Strategy):
     selectable = ("spec.unschedulable",)
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.nodes import default_node
-
-        default_node(obj)
+        defaults.default_node(obj)
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["spec"].pop("configSource", None)
@@ -96,24 +93,16 @@ class NodeStrategy(Strategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_node
-
-        return validate_node(obj)
+        return validation.validate_node(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_node, validate_node_update
-
-        return validate_node(obj) + validate_node_update(obj, old)
+        return validation.validate_node(obj) + validation.validate_node_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_node_update
-
-        return validate_node_update(obj, old)
+        return validation.validate_node_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.core import node_warnings
-
-        return node_warnings(obj)
+        return validation.node_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -124,14 +113,11 @@ class NodeStrategy(Strategy):
 
 class ConfigMapStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_config_map
-
-        return validate_config_map(obj)
+        return validation.validate_config_map(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_config_map, validate_immutable_data
-
-        return validate_immutable_data(obj, old, ("data", "binaryData")) + validate_config_map(obj)
+        fixed = validation.validate_immutable_data(obj, old, ("data", "binaryData"))
+        return fixed + validation.validate_config_map(obj)
 
 
 class SecretStrategy(Strategy):
@@ -146,19 +132,13 @@ class SecretStrategy(Strategy):
             obj["data"] = {**(obj.get("data") or {}), **encoded}
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_secret
-
-        return validate_secret(obj)
+        return validation.validate_secret(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_secret, validate_secret_type_kept
-
-        return validate_secret_type_kept(obj, old) + validate_secret(obj)
+        return validation.validate_secret_type_kept(obj, old) + validation.validate_secret(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.core import secret_warnings
-
-        return secret_warnings(obj)
+        return validation.secret_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -173,9 +153,7 @@ class EventStrategy(Strategy):
                   "reportingComponent", "source", "type")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.core import validate_event
-
-        return validate_event(obj)
+        return validation.validate_event(obj)
 
     def selectable_fields(self, obj: Object) -> dict[str, str]:
         fields = super().selectable_fields(obj)
@@ -206,3 +184,38 @@ def _clean_secret_references(obj: Object) -> None:
     """Of a reference to a secret only the name counts."""
     if obj.get("secrets"):
         obj["secrets"] = [{"name": one["name"]} for one in obj["secrets"] if one.get("name")]
+
+
+# --- ResourceQuotas and LimitRanges --------------------------------------------------------------------------------
+
+
+class ResourceQuotaStrategy(Strategy):
+    has_status = True
+
+    def default(self, obj: Object) -> None:
+        defaults.round_up_all(obj["spec"].get("hard"))
+
+    def prepare_for_status_update(self, obj: Object, old: Object) -> None:
+        restore(obj, old, "spec")
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return quotas_validation.validate_quota(obj)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return quotas_validation.validate_quota(obj, old)
+
+    def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return quotas_validation.validate_quota_status(obj)
+
+    def warnings_on_create(self, obj: Object) -> list[str]:
+        return quotas_validation.quota_warnings(obj)
+
+
+class LimitRangeStrategy(Strategy):
+    allow_create_on_update = True
+
+    def default(self, obj: Object) -> None:
+        defaults.default_limit_range(obj)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        return quotas_validation.validate_limit_range(obj)

@@ -9,21 +9,33 @@ from kubepy.api import errors
 from kubepy.api.errors import FieldError, invalid_value
 from kubepy.api.meta import Object, clone, is_being_deleted
 from kubepy.api.schema.customresources import deprecation_of
+from kubepy.api.schema.openapi import Schema, definition
 from kubepy.api.schema.structural import drop_nulls, fill_in, prune, validate_lists
 from kubepy.api.schema.validating import validate
 from kubepy.api.scheme import Resource
 from kubepy.api.types import Decoded, decode
-from kubepy.apiserver.strategies.strategy import ListObjects, Strategy
+from kubepy.apiserver.strategies import ListObjects, Strategy
 from kubepy.apiserver.validation.custom import finalizer_warnings, validate_count, validate_embedded, validate_selector
+from kubepy.lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from kubepy.api.cel.rules import RuleSet
+    pass
+
+with lazy_imports():
+    from kubepy.api.cel import rules
 
 _BLOCKING = ("FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
              "FieldValueTypeInvalid")
 _NOT_CHECKED = invalid_value("<nil>", None, "some validation rules were not checked because the object was invalid; "
                                             "correct the existing errors to complete validation")
+_METADATA = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _ALL_ALLOWED = {"x-kubernetes-preserve-unknown-fields": True}
+
+
+def with_metadata(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a custom resource's schema with the fields that every object has."""
+    common = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": definition(_METADATA)}
+    return {"type": "object", **schema, "properties": {**(schema.get("properties") or {}), **common}}
 
 
 class CustomStrategy(Strategy):
@@ -41,6 +53,9 @@ class CustomStrategy(Strategy):
         self._is_going = is_being_deleted(definition)
         self.selectable = tuple(one["jsonPath"].removeprefix(".") for one
                                 in self._versions[resource.api_version].get("selectableFields") or ())
+
+    def field_schema(self) -> Schema:
+        return Schema(with_metadata(self.schema))
 
     def decode(self, obj: Object) -> Decoded:
         """An object of another version is one of this version with other fields: the only conversion is none."""
@@ -150,13 +165,11 @@ def _content(obj: Object) -> Object:
     return {key: value for key, value in obj.items() if key != "metadata"}
 
 
-def _rules_of(schema: Mapping[str, Any]) -> RuleSet | None:
+def _rules_of(schema: Mapping[str, Any]) -> rules.RuleSet | None:
     """The rules of a schema; nearly none has any, and the language is only loaded for those that do."""
     if "x-kubernetes-validations" not in str(schema):
         return None
-    from kubepy.api.cel.rules import RuleSet
-
-    return RuleSet(schema)
+    return rules.RuleSet(schema)
 
 
 def _schema_of(version: Object) -> Mapping[str, Any]:

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object, uid_of
-from kubepy.apiserver.strategies.strategy import ListObjects, Strategy, restore
+from kubepy.apiserver.strategies import ListObjects, Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.apiserver.validation import definition_schemas
+    from kubepy.apiserver.validation import definitions as validation
 
 # The names that no two definitions of a group share, and what a conflict of each is called.
 _NAMED = {"plural": "Plural", "singular": "Singular", "shortNames": "ShortNames", "kind": "Kind",
@@ -59,26 +64,18 @@ class CustomResourceDefinitionStrategy(Strategy):
         return not semantically_equal(obj["spec"], old["spec"])
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.definitions import validate_definition
-
-        return validate_definition(obj)
+        return validation.validate_definition(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.definitions import validate_definition
-
-        return validate_definition(obj, old)
+        return validation.validate_definition(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.definitions import validate_names
-
         errors: list[FieldError] = []
-        validate_names(obj["status"].get("acceptedNames") or {}, "status.acceptedNames", errors)
+        validation.validate_names(obj["status"].get("acceptedNames") or {}, "status.acceptedNames", errors)
         return errors
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.definition_schemas import unrecognized_formats
-
-        return [f"unrecognized format {quote(name)}" for name in unrecognized_formats(obj)]
+        return [f"unrecognized format {quote(name)}" for name in definition_schemas.unrecognized_formats(obj)]
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         known = self.warnings_on_create(old)

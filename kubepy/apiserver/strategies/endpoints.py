@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.validation import endpoints as validation
 
 
 class EndpointsStrategy(Strategy):
@@ -18,19 +22,13 @@ class EndpointsStrategy(Strategy):
                     port["protocol"] = "TCP"
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.endpoints import validate_endpoints
-
-        return validate_endpoints(obj)
+        return validation.validate_endpoints(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.endpoints import validate_endpoints
-
-        return validate_endpoints(obj, old)
+        return validation.validate_endpoints(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.endpoints import endpoints_warnings
-
-        return endpoints_warnings(obj)
+        return validation.endpoints_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -61,23 +59,17 @@ class EndpointSliceStrategy(Strategy):
         return not semantically_equal(_counted(obj), _counted(old))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.endpoints import validate_slice
-
-        return validate_slice(obj)
+        return validation.validate_slice(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.endpoints import validate_slice
-
-        return validate_slice(obj, old)
+        return validation.validate_slice(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
         fqdn = ["spec.addressType: FQDN endpoints are deprecated"] if obj.get("addressType") == "FQDN" else []
         return fqdn + self.warnings_on_update(obj, obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
-        from kubepy.apiserver.validation.endpoints import slice_warnings
-
-        return slice_warnings(obj)
+        return validation.slice_warnings(obj)
 
 
 def _counted(obj: Object) -> Object:

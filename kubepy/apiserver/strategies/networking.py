@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.strategies import Strategy, restore
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.validation import networking as validation
 
 
 class _CountedStrategy(Strategy):
@@ -27,24 +31,16 @@ class IngressStrategy(_CountedStrategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_ingress
-
-        return validate_ingress(obj)
+        return validation.validate_ingress(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_ingress
-
-        return validate_ingress(obj, old)
+        return validation.validate_ingress(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_ingress_status
-
-        return validate_ingress_status(obj)
+        return validation.validate_ingress_status(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.networking import ingress_warnings
-
-        return ingress_warnings(obj)
+        return validation.ingress_warnings(obj)
 
 
 class IngressClassStrategy(_CountedStrategy):
@@ -54,14 +50,10 @@ class IngressClassStrategy(_CountedStrategy):
             parameters["scope"] = "Cluster"
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_ingress_class
-
-        return validate_ingress_class(obj)
+        return validation.validate_ingress_class(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_ingress_class
-
-        return validate_ingress_class(obj, old)
+        return validation.validate_ingress_class(obj, old)
 
 
 class IPAddressStrategy(_CountedStrategy):
@@ -75,14 +67,10 @@ class ServiceCIDRStrategy(_CountedStrategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_service_cidr
-
-        return validate_service_cidr(obj)
+        return validation.validate_service_cidr(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_service_cidr
-
-        return validate_service_cidr(obj, old)
+        return validation.validate_service_cidr(obj, old)
 
 
 class NetworkPolicyStrategy(_CountedStrategy):
@@ -95,19 +83,13 @@ class NetworkPolicyStrategy(_CountedStrategy):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_network_policy
-
-        return validate_network_policy(obj)
+        return validation.validate_network_policy(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.networking import validate_network_policy
-
-        return validate_network_policy(obj, old)
+        return validation.validate_network_policy(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.networking import network_policy_warnings
-
-        return network_policy_warnings(obj)
+        return validation.network_policy_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)

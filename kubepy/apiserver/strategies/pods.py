@@ -7,9 +7,17 @@ from types import MappingProxyType
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import qos_class
-from kubepy.apiserver.strategies.strategy import Strategy, restore
-from kubepy.apiserver.strategies.templates import drop_disabled_fields
+from kubepy.apiserver.strategies import Strategy, restore
+from kubepy.apiserver.strategies.apps import drop_disabled_fields
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.defaults import pods as defaults
+    from kubepy.apiserver.validation.pods import options as options_validation
+    from kubepy.apiserver.validation.pods import pods as pods_validation
+    from kubepy.apiserver.validation.pods import status as status_validation
+    from kubepy.apiserver.validation.pods import warnings as warnings_validation
 
 
 class PodStrategy(Strategy):
@@ -21,9 +29,7 @@ class PodStrategy(Strategy):
     selectable_aliases = MappingProxyType({"spec.host": "spec.nodeName"})
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.pods import default_pod
-
-        default_pod(obj)
+        defaults.default_pod(obj)
 
     def prepare_for_create(self, obj: Object) -> None:
         spec = obj["spec"]
@@ -63,35 +69,24 @@ class PodStrategy(Strategy):
         return not semantically_equal(obj.get("spec"), old.get("spec"))
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.pods.pods import validate_pod
-
-        return validate_pod(obj)
+        return pods_validation.validate_pod(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.pods.pods import validate_pod_update
-
-        return validate_pod_update(obj, old)
+        return pods_validation.validate_pod_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.pods.status import validate_pod_status_update
-
-        return validate_pod_status_update(obj, old)
+        return status_validation.validate_pod_status_update(obj, old)
 
     def validate_subresource_update(self, obj: Object, old: Object, subresource: str) -> list[FieldError]:
-        from kubepy.apiserver.validation.pods import pods
-        from kubepy.apiserver.validation.pods import status as resizes
-
         match subresource:
             case "resize":
-                return resizes.validate_pod_resize(obj, old)
+                return status_validation.validate_pod_resize(obj, old)
             case "ephemeralcontainers":
-                return pods.validate_ephemeral_containers_update(obj, old)
+                return pods_validation.validate_ephemeral_containers_update(obj, old)
         return self.validate_status_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.pods.warnings import warnings_for_pod
-
-        return warnings_for_pod(obj)
+        return warnings_validation.warnings_for_pod(obj)
 
     def grace_period_seconds(self, obj: Object, asked: int | None) -> int:
         spec = obj["spec"]
@@ -137,9 +132,7 @@ def _merge_match_label_keys(pod: Object) -> None:
     """``matchLabelKeys`` become conditions of the selector, with this pod's own values."""
     spec, labels = pod["spec"], pod["metadata"].get("labels") or {}
     if spec.get("affinity"):
-        from kubepy.apiserver.validation.pods.options import pod_affinity_terms
-
-        for term in pod_affinity_terms(spec):
+        for term in options_validation.pod_affinity_terms(spec):
             _merge_keys(term, "matchLabelKeys", "In", labels)
             _merge_keys(term, "mismatchLabelKeys", "NotIn", labels)
     for constraint in spec.get("topologySpreadConstraints") or ():

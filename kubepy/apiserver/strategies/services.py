@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import ListObjects, Strategy, restore
+from kubepy.apiserver.strategies import ListObjects, Strategy, restore
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.api.objects import services
+    from kubepy.api.values import names
+    from kubepy.apiserver.defaults import core as defaults
+    from kubepy.apiserver.strategies import service_allocation
+    from kubepy.apiserver.validation import services as validation
 
 
 class ServiceStrategy(Strategy):
@@ -13,28 +21,20 @@ class ServiceStrategy(Strategy):
     selectable = ("spec.clusterIP", "spec.type")
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.services import default_service
-
-        default_service(obj)
+        defaults.default_service(obj)
 
     def validate_name(self, name: str) -> list[str]:
         """Since v1.36 a label that may begin with a digit."""
-        from kubepy.api.values.names import dns1123_label
-
-        return dns1123_label(name)
+        return names.dns1123_label(name)
 
     def empty_status(self) -> Object:
         return {"loadBalancer": {}}
 
     def begin_create(self, obj: Object, list_objects: ListObjects) -> None:
-        from kubepy.apiserver.strategies.service_allocation import allocate_on_create
-
-        allocate_on_create(obj, list_objects(self.resource.key))
+        service_allocation.allocate_on_create(obj, list_objects(self.resource.key))
 
     def begin_update(self, obj: Object, old: Object, list_objects: ListObjects) -> None:
-        from kubepy.apiserver.strategies.service_allocation import allocate_on_update
-
-        allocate_on_update(obj, old, list_objects(self.resource.key))
+        service_allocation.allocate_on_update(obj, old, list_objects(self.resource.key))
 
     def prepare_for_update(self, obj: Object, old: Object) -> None:
         super().prepare_for_update(obj, old)
@@ -42,9 +42,7 @@ class ServiceStrategy(Strategy):
 
     def prepare_for_edit(self, obj: Object, old: Object) -> None:
         """Keep what was allocated and the file leaves out; drop what its type cannot have, whatever it was before."""
-        from kubepy.apiserver.strategies.service_allocation import keep_allocated
-
-        keep_allocated(obj, old)
+        service_allocation.keep_allocated(obj, old)
         _drop_type_dependent_fields(obj, {**obj, "spec": {**obj["spec"], "type": "LoadBalancer"}})
         self.prepare_for_update(obj, old)
 
@@ -52,24 +50,16 @@ class ServiceStrategy(Strategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.services import validate_service
-
-        return validate_service(obj)
+        return validation.validate_service(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.services import validate_service_update
-
-        return validate_service_update(obj, old)
+        return validation.validate_service_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.services import validate_service_status
-
-        return validate_service_status(obj)
+        return validation.validate_service_status(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.services import service_warnings
-
-        return service_warnings(obj)
+        return validation.service_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -77,20 +67,17 @@ class ServiceStrategy(Strategy):
 
 def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
     """What the old type had and the new one cannot have goes, unless the client changed it itself."""
-    from kubepy.api.objects.services import needs_health_check, needs_node_ports
-    from kubepy.apiserver.defaults.services import is_externally_accessible
-
     spec, old_spec = obj["spec"], old["spec"]
     if old_spec.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
         _drop_cluster_ips(spec, old_spec)
-    if needs_node_ports(old) and not needs_node_ports(obj):
+    if services.needs_node_ports(old) and not services.needs_node_ports(obj):
         _drop_node_ports(spec, old_spec)
-    if needs_health_check(old) and not needs_health_check(obj):
+    if services.needs_health_check(old) and not services.needs_health_check(obj):
         _drop_if_same(spec, old_spec, "healthCheckNodePort")
     if old_spec.get("type") == "LoadBalancer" and spec.get("type") != "LoadBalancer":
         _drop_if_same(spec, old_spec, "allocateLoadBalancerNodePorts")
         _drop_if_same(spec, old_spec, "loadBalancerClass")
-    if is_externally_accessible(old_spec) and not is_externally_accessible(spec):
+    if defaults.is_externally_accessible(old_spec) and not defaults.is_externally_accessible(spec):
         _drop_if_same(spec, old_spec, "externalTrafficPolicy")
     if spec.get("type") != "LoadBalancer":
         obj["status"] = {**(obj.get("status") or {}), "loadBalancer": {}}

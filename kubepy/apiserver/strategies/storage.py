@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import Strategy, restore
+from kubepy.apiserver.strategies import Strategy, restore
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.defaults import core as defaults
+    from kubepy.apiserver.validation import claims
+    from kubepy.apiserver.validation import storage as validation
 
 
 class PersistentVolumeClaimStrategy(Strategy):
@@ -12,9 +18,7 @@ class PersistentVolumeClaimStrategy(Strategy):
     assigned = ("storageClassName", "volumeName")
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.storage import default_claim
-
-        default_claim(obj)
+        defaults.default_claim(obj)
 
     def empty_status(self) -> Object:
         return {"phase": "Pending"}
@@ -31,24 +35,16 @@ class PersistentVolumeClaimStrategy(Strategy):
         restore(obj, old, "spec")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.claims import validate_claim
-
-        return validate_claim(obj)
+        return claims.validate_claim(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.claims import validate_claim_update
-
-        return validate_claim_update(obj, old)
+        return claims.validate_claim_update(obj, old)
 
     def validate_status_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.claims import validate_claim_status
-
-        return validate_claim_status(obj)
+        return claims.validate_claim_status(obj)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.claims import claim_warnings
-
-        return claim_warnings(obj)
+        return claims.claim_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -80,9 +76,7 @@ class PersistentVolumeStrategy(Strategy):
     has_status = True
 
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.storage import default_volume_object
-
-        default_volume_object(obj)
+        defaults.default_volume_object(obj)
 
     def prepare_for_create(self, obj: Object) -> None:
         created = obj["metadata"].get("creationTimestamp")
@@ -95,19 +89,13 @@ class PersistentVolumeStrategy(Strategy):
             restore(status, before, "lastPhaseTransitionTime")
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.storage import validate_volume
-
-        return validate_volume(obj)
+        return validation.validate_volume(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.storage import validate_volume_update
-
-        return validate_volume_update(obj, old)
+        return validation.validate_volume_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.storage import volume_warnings
-
-        return volume_warnings(obj)
+        return validation.volume_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -115,24 +103,16 @@ class PersistentVolumeStrategy(Strategy):
 
 class StorageClassStrategy(Strategy):
     def default(self, obj: Object) -> None:
-        from kubepy.apiserver.defaults.storage import default_storage_class
-
-        default_storage_class(obj)
+        defaults.default_storage_class(obj)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.storage import validate_storage_class
-
-        return validate_storage_class(obj)
+        return validation.validate_storage_class(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.storage import validate_storage_class, validate_storage_class_update
-
-        return validate_storage_class(obj) + validate_storage_class_update(obj, old)
+        return validation.validate_storage_class(obj) + validation.validate_storage_class_update(obj, old)
 
     def warnings_on_create(self, obj: Object) -> list[str]:
-        from kubepy.apiserver.validation.storage import storage_class_warnings
-
-        return storage_class_warnings(obj)
+        return validation.storage_class_warnings(obj)
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         return self.warnings_on_create(obj)
@@ -140,11 +120,7 @@ class StorageClassStrategy(Strategy):
 
 class VolumeAttributesClassStrategy(Strategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.storage import validate_attributes_class
-
-        return validate_attributes_class(obj)
+        return validation.validate_attributes_class(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.storage import validate_attributes_class
-
-        return validate_attributes_class(obj, old)
+        return validation.validate_attributes_class(obj, old)

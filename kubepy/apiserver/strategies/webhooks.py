@@ -9,8 +9,12 @@ from collections.abc import Iterator
 
 from kubepy.api.errors import FieldError
 from kubepy.api.meta import Object
-from kubepy.apiserver.strategies.strategy import Strategy
+from kubepy.apiserver.strategies import Strategy
 from kubepy.apiserver.validation.fields import semantically_equal
+from kubepy.lazy import lazy_imports
+
+with lazy_imports():
+    from kubepy.apiserver.validation import admissionregistration as validation
 
 
 class _CountedStrategy(Strategy):
@@ -37,14 +41,10 @@ class _WebhookStrategy(_CountedStrategy):
                 service.setdefault("port", 443)
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.admissionregistration import validate_webhooks
-
-        return validate_webhooks(obj)
+        return validation.validate_webhooks(obj)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.admissionregistration import validate_webhooks
-
-        return validate_webhooks(obj, old)
+        return validation.validate_webhooks(obj, old)
 
 
 class ValidatingWebhookConfigurationStrategy(_WebhookStrategy):
@@ -70,9 +70,7 @@ class ValidatingAdmissionPolicyStrategy(_PolicyStrategy):
     has_status = True
 
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.admissionregistration import validate_policy
-
-        return validate_policy(obj)
+        return validation.validate_policy(obj)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
         obj["spec"] = old["spec"]
@@ -90,9 +88,7 @@ class _BindingStrategy(_CountedStrategy):
 
 class ValidatingAdmissionPolicyBindingStrategy(_BindingStrategy):
     def validate(self, obj: Object) -> list[FieldError]:
-        from kubepy.apiserver.validation.admissionregistration import validate_binding
-
-        return validate_binding(obj)
+        return validation.validate_binding(obj)
 
 
 class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):

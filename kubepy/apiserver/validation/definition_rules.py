@@ -76,7 +76,7 @@ class _Validation:
             shown = {"Rule": source.get("rule", ""), "Message": source.get("message", ""),
                      "MessageExpression": source.get("messageExpression", ""), "Reason": source.get("reason"),
                      "FieldPath": source.get("fieldPath", ""), "OptionalOldSelf": source.get("optionalOldSelf")}
-            yield invalid_value(f"{path}.{rule.field}", shown, rule.why)
+            yield invalid_value(f"{path}.{rule.field}", shown, rule.message)
             return
         shape, times = shape_of(schema, is_root=place.is_root), place.times
         if times is None:  # as many as fit into a request, with a comma between them

@@ -6,7 +6,7 @@ from kubepy.api.errors import FieldError, duplicate, forbidden_field, invalid_va
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.objects.services import is_headless, needs_health_check
 from kubepy.api.values.names import dns1123_label, dns1123_subdomain
-from kubepy.apiserver.defaults.services import is_externally_accessible
+from kubepy.apiserver.defaults.core import is_externally_accessible
 from kubepy.apiserver.validation.fields import (
     Errors,
     go_view,

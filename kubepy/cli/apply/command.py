@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kubepy.api.meta import Object, annotations_of
-from kubepy.apiserver.client import DeleteOptions
+from kubepy.apiserver.request import CreateOptions, DeleteOptions
 from kubepy.cli.apply.patching import Options, patch_to, warn_if_deleting
 from kubepy.cli.apply.prune import Visited, allowed_kinds, leftovers
 from kubepy.cli.delete import deletion_flags, propagation_policy
@@ -224,9 +224,10 @@ def _create(factory: Factory, info: Info, manifest: Object, options: Options) ->
         info.object = obj
         return
     try:
-        obj = factory.client.create(info.resource.address, obj, namespace=info.namespace,
-                                    dry_run=options.dry_run == SERVER, field_manager=options.manager,
-                                    field_validation=options.validation)
+        obj = factory.client.create(info.resource.gvr, obj, namespace=info.namespace,
+                                    options=CreateOptions(dry_run=options.dry_run == SERVER,
+                                                          field_manager=options.manager,
+                                                          field_validation=options.validation))
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)

@@ -6,6 +6,7 @@ Upstream: ``kubectl/pkg/cmd/apply/apply_{view,set,edit}_last_applied.go``.
 from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, prefixed
 from kubepy.cli.runtime.editing import without_comments
 from kubepy.cli.runtime.factory import Factory
@@ -143,11 +144,11 @@ def _without_annotation(obj: Object) -> Object:
 
 def _annotate(factory: Factory, info: Info, configuration: str, *, dry_run: bool = False,
               manager: str = UNNAMED) -> Object:
-    from kubepy.apiserver.client import MERGE_PATCH
+    from kubepy.apiserver.request import MERGE_PATCH
 
     patch = {"metadata": {"annotations": {LAST_APPLIED: configuration}}}
-    return factory.client.patch(info.resource.address, info.name, patch, MERGE_PATCH, namespace=info.namespace,
-                                dry_run=dry_run, field_manager=manager)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, patch), namespace=info.namespace,
+                                options=PatchOptions(dry_run=dry_run, field_manager=manager))
 
 
 # --- edit ---------------------------------------------------------------------------------------------------------

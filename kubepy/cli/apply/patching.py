@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from kubepy.api.meta import Object, annotations_of, is_being_deleted
 from kubepy.api.schema.openapi import Schema
 from kubepy.api.values.goformat import to_json
-from kubepy.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, DeleteOptions
+from kubepy.apiserver.request import (
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    CreateOptions,
+    DeleteOptions,
+    Patch,
+    PatchOptions,
+)
 from kubepy.cli.delete import is_gone
 from kubepy.cli.errors import CliError, is_expected, with_source
 from kubepy.cli.runtime.factory import Factory
@@ -41,13 +48,6 @@ class Options(NamedTuple):
     server_side: bool = False
     force_conflicts: bool = False
     subresource: str = ""
-
-
-class Patch(NamedTuple):
-    """``content`` is {} when there is nothing to change."""
-
-    content: Object
-    type: str
 
 
 class Patched(NamedTuple):
@@ -121,8 +121,8 @@ def _three_way(original: str, modified: Object, current: Object, schema: Schema 
 
     last = _parsed(original, "Invalid JSON Document" if schema is None else "invalid JSON document")
     if schema is None:
-        return Patch(three_way_json_merge(last, modified, current), MERGE_PATCH)
-    return Patch(three_way_strategic(last, modified, current, schema, overwrite=overwrite), STRATEGIC_MERGE_PATCH)
+        return Patch(MERGE_PATCH, three_way_json_merge(last, modified, current))
+    return Patch(STRATEGIC_MERGE_PATCH, three_way_strategic(last, modified, current, schema, overwrite=overwrite))
 
 
 def _parsed(original: str, invalid: str) -> Object | None:
@@ -146,26 +146,26 @@ def _patched_locally(factory: Factory, info: Info, current: Object, modified: Ob
     from kubepy.api.patches.documents import merge_patch, strategic_merge_patch
     from kubepy.api.schema.openapi import schema_for
 
-    patch = Patch({}, "")
+    patch = Patch("", {})
     try:
         patch = _patch(factory, info, current, modified, options)
-        if patch.type == MERGE_PATCH or not patch.content:
-            return Patched(patch.content, merge_patch(current, patch.content))
+        if patch.type == MERGE_PATCH or not patch.data:
+            return Patched(patch.data, merge_patch(current, patch.data))
         schema = schema_for(info.resource.api_version, info.resource.kind)
-        return Patched(patch.content, strategic_merge_patch(current, patch.content, schema))
+        return Patched(patch.data, strategic_merge_patch(current, patch.data, schema))
     except Exception as error:
         raise _failed(error, patch) from None
 
 
 def _failed(error: Exception, patch: Patch) -> Exception:
-    return _PatchingError(error, to_json(patch.content) if patch.type else "") if is_expected(error) else error
+    return _PatchingError(error, to_json(patch.data) if patch.type else "") if is_expected(error) else error
 
 
 def _patched(factory: Factory, info: Info, current: Object, modified: Object, options: Options) -> Patched:
-    patch = Patch({}, "")
+    patch = Patch("", {})
     try:
         patch = _patch(factory, info, current, modified, options)
-        return Patched(patch.content, _send(factory, info, patch, options) if patch.content else current)
+        return Patched(patch.data, _send(factory, info, patch, options) if patch.data else current)
     except Exception as error:
         if options.force and isinstance(error, (api_errors.Conflict, api_errors.Invalid)):
             return _replaced(factory, info, current, modified, options)
@@ -173,17 +173,20 @@ def _patched(factory: Factory, info: Info, current: Object, modified: Object, op
 
 
 def _send(factory: Factory, info: Info, patch: Patch, options: Options) -> Object:
-    return factory.client.patch(info.resource.address, info.name, patch.content, patch.type, namespace=info.namespace,
-                                dry_run=options.dry_run == SERVER, field_manager=options.manager,
-                                field_validation=options.validation)
+    return factory.client.patch(info.resource.gvr, info.name, patch,
+                                namespace=info.namespace,
+                                options=PatchOptions(dry_run=options.dry_run == SERVER,
+                                                     field_manager=options.manager,
+                                                     field_validation=options.validation))
 
 
 def _replaced(factory: Factory, info: Info, current: Object, modified: Object, options: Options) -> Patched:
     """``--force``: what cannot be changed is made anew; if that fails, what was there is."""
 
     def create(obj: Object) -> Object:
-        return factory.client.create(info.resource.address, obj, namespace=info.namespace,
-                                     field_manager=options.manager, field_validation=options.validation)
+        return factory.client.create(info.resource.gvr, obj, namespace=info.namespace,
+                                     options=CreateOptions(field_manager=options.manager,
+                                                           field_validation=options.validation))
 
     try:
         _delete(factory, info, options)

@@ -6,7 +6,7 @@ Upstream: ``kubectl/pkg/cmd/apply/apply.go`` (applyOneObject), ``client-go/util/
 from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
-from kubepy.apiserver.client import APPLY_PATCH
+from kubepy.apiserver.request import APPLY_PATCH, Patch, PatchOptions
 from kubepy.cli.apply.patching import Options, warn_if_deleting
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.factory import Factory
@@ -53,10 +53,11 @@ def apply_on_server(factory: Factory, info: Info, options: Options) -> None:
 def _send(factory: Factory, info: Info, obj: Object, options: Options, manager: str) -> Object:
     if not info.name:
         raise CliError("resource name may not be empty")
-    return factory.client.patch(info.resource.address, info.name, obj, APPLY_PATCH, namespace=info.namespace,
-                                subresource=options.subresource, dry_run=options.dry_run == SERVER,
-                                field_manager=manager, field_validation=options.validation,
-                                force=options.force_conflicts)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(APPLY_PATCH, obj), namespace=info.namespace,
+                                subresource=options.subresource,
+                                options=PatchOptions(dry_run=options.dry_run == SERVER, field_manager=manager,
+                                                     field_validation=options.validation,
+                                                     force=options.force_conflicts))
 
 
 def _keep_annotation(factory: Factory, info: Info, options: Options) -> None:
@@ -75,16 +76,16 @@ def _keep_annotation(factory: Factory, info: Info, options: Options) -> None:
 
 def _take_over(factory: Factory, info: Info, options: Options) -> bool:
     """The fields that apply on the client managed become those of this manager; whether there were any."""
-    from kubepy.apiserver.client import JSON_PATCH
     from kubepy.apiserver.managedfields.upgrade import managers_of_field, upgrade_patch
+    from kubepy.apiserver.request import JSON_PATCH
 
     live = _with_managers(factory, info)
     clients = dict.fromkeys(managers_of_field(live, ANNOTATION_PATH, "Update"))
     patch = upgrade_patch(live, clients, options.manager)
     if patch is None:
         return False
-    info.refresh(factory.client.patch(info.resource.address, info.name, patch, JSON_PATCH, namespace=info.namespace,
-                                      field_manager=options.manager))
+    info.refresh(factory.client.patch(info.resource.gvr, info.name, Patch(JSON_PATCH, patch), namespace=info.namespace,
+                                      options=PatchOptions(field_manager=options.manager)))
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.errors import CliError, raise_all, with_source
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import bool_flag as boolean
@@ -113,9 +114,10 @@ def created(factory: Factory, given: Invocation, info: Info, strategy: str, vali
     if strategy == CLIENT:
         return info.content
     try:
-        obj = factory.client.create(info.resource.address, info.content, namespace=info.namespace,
-                                    dry_run=strategy == SERVER, field_manager=given.field_manager,
-                                    field_validation=validation)
+        obj = factory.client.create(info.resource.gvr, info.content, namespace=info.namespace,
+                                    options=CreateOptions(dry_run=strategy == SERVER,
+                                                          field_manager=given.field_manager,
+                                                          field_validation=validation))
     except Exception as error:
         raise with_source(error, "creating", info.source) from None
     info.refresh(obj)

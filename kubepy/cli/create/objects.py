@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import CreateOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.command import Command
 from kubepy.cli.runtime.factory import Factory
@@ -98,7 +99,8 @@ def _create(factory: Factory, given: Invocation, obj: Object, failure: str, vali
     assert resource is not None
     try:
         return factory.client.create(resource.key, obj, namespace=factory.namespace if resource.namespaced else "",
-                                     dry_run=dry_run, field_manager=given.field_manager, field_validation=validation)
+                                     options=CreateOptions(dry_run=dry_run, field_manager=given.field_manager,
+                                                           field_validation=validation))
     except Exception as error:
         if not failure or not isinstance(error, api_errors.Status):
             raise

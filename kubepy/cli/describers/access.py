@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from kubepy.api.meta import Object
 from kubepy.api.selectors import format_labels
+from kubepy.apiserver.printers import human_duration
 from kubepy.apiserver.printers.access import request_status
-from kubepy.apiserver.printers.duration import human_duration
 from kubepy.cli.describers.writer import (
     DescribeContext,
     PrefixWriter,

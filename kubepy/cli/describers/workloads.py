@@ -29,7 +29,7 @@ from kubepy.cli.describers.writer import (
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.apiserver.printers import duration
+    from kubepy.apiserver import printers as duration
 
 SHOWN_INDEXES = 50  # characters
 

@@ -12,7 +12,7 @@ from kubepy.cli.runtime.tables import Layout, align, escaped
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.apiserver.printers import duration
+    from kubepy.apiserver import printers as duration
 
 
 class DescribeContext(NamedTuple):

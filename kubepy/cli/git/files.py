@@ -6,7 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 from kubepy.api.meta import Object
-from kubepy.apiserver.threeway.objects import Kind
+from kubepy.apiserver.threeway import Kind
 from kubepy.lazy import lazy_imports
 from kubepy.storage import Key
 from kubepy.storage.folder.files import MANAGED
@@ -16,8 +16,8 @@ from kubepy.storage.folder.paths import CLUSTER, NAMESPACES, SUFFIX, decode, pat
 with lazy_imports():
     from kubepy.api import scheme
     from kubepy.api.schema import openapi
-    from kubepy.apiserver import strategies
-    from kubepy.apiserver.requests import field_schemas
+    from kubepy.apiserver import kinds
+    from kubepy.apiserver.strategies import custom
     from kubepy.storage import yaml
     from kubepy.storage.yaml import roundtrip
 
@@ -73,13 +73,13 @@ def kind_of(obj: Object, file: ObjectFile | None) -> Kind:
     api_version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
     resource = scheme.Scheme().for_kind(api_version, kind)
     if resource is not None:
-        return Kind(strategies.strategy_for(resource, lambda resource: {}), openapi.schema_for(api_version, kind))
+        return Kind(kinds.new_strategy(resource, lambda resource: {}), openapi.schema_for(api_version, kind))
     served = _served_version(api_version.rpartition("/")[2], file) if file else None
     if served is None:
-        return Kind(None, openapi.Schema(field_schemas.with_metadata({})))
+        return Kind(None, openapi.Schema(custom.with_metadata({})))
     node = _map_at(served, "schema", "openAPIV3Schema")
     has_status = "status" in _map_at(served, "subresources")
-    return Kind(None, openapi.Schema(field_schemas.with_metadata(node)), has_status=has_status)
+    return Kind(None, openapi.Schema(custom.with_metadata(node)), has_status=has_status)
 
 
 def _served_version(version: str, object_file: ObjectFile) -> Object | None:

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterator
 from typing import IO
 
-from kubepy.apiserver.threeway.written import intent_of
+from kubepy.apiserver.threeway import intent_of
 from kubepy.cli.errors import CliError
 from kubepy.cli.git.files import kind_of, object_file_at, read_object, render
 from kubepy.cli.git.repository import Repository
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.cli.runtime.options import Options
 from kubepy.storage.folder.manifest import ContentError
 
 MAX_PACKET = 65516
@@ -22,20 +23,19 @@ _HEADER = 4
 _FLUSH = b"0000"
 
 
-@verb("filter", "filter", examples="""
+@command("filter", Options, examples="""
 # As git calls it (filter.kubepy-intent.process)
 kubepy git filter
 
 # What git would keep of a file
 git show :state/namespaces/default/deployments.apps/web.yaml
 """)
-def filter_(factory: Factory, given: Invocation) -> None:
+def filter_(factory: Factory, options: Options) -> None:
     """Answer git, which hands over files of objects to be cleaned: status, generation and everything else that the
     system writes is left out.
 
     It speaks the protocol of a filter process on stdin and stdout. A file that is no object stays as it is."""
-    if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    options.require_no_args()
     FilterProcess(sys.stdin.buffer, sys.stdout.buffer).serve()
 
 
@@ -90,20 +90,19 @@ class FilterProcess:
         self._stdout.flush()
 
 
-@verb("refresh", "refresh", examples="""
+@command("refresh", Options, examples="""
 # Before a merge in a repository that keeps intent only
 kubepy git refresh && git merge feature
 
 # What is modified in truth
 kubepy git refresh && git status
 """)
-def refresh(factory: Factory, given: Invocation) -> None:
+def refresh(factory: Factory, options: Options) -> None:
     """Tell git of the files below the state folder that hold what is committed, with a status beside it.
 
     Where only intent is kept, git compares sizes before it looks at contents, calls such files modified and refuses to
     merge. Changes that `git diff` shows stay as they are, neither staged nor undone."""
-    if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    options.require_no_args()
     factory.require_cluster()
     repository = Repository(factory.folder)
     suspected = _paths(repository, "ls-files", "-m")

@@ -12,27 +12,23 @@ from typing import NamedTuple
 
 from kubepy.api.meta import Object
 from kubepy.api.patches.elements import same
-from kubepy.apiserver.threeway.objects import Versions, merge_into_ancestor, merge_objects
-from kubepy.apiserver.threeway.values import Side
+from kubepy.apiserver.threeway import Side, Versions, merge_into_ancestor, merge_objects
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import ObjectFile, is_handmade, kind_of, object_file_at, read_object, render
 from kubepy.cli.git.repository import run_git
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.cli.runtime.flags import bool_flag
+from kubepy.cli.runtime.options import Options
 from kubepy.lazy import lazy_imports
 from kubepy.storage.folder.manifest import ContentError, parse
 
 with lazy_imports():
-    from kubepy.apiserver.threeway import managers
+    from kubepy.apiserver import threeway
     from kubepy.storage import yaml
 
 MARKER_SIZE = 7
 LABELS = ("ours", "theirs")
-FLAGS = [
-    boolean("ancestor", help="Make one common ancestor of two: a conflict gets the value of their own ancestor, "
-            "without markers."),
-]
 
 
 class Texts(NamedTuple):
@@ -51,24 +47,31 @@ class MarkerStyle(NamedTuple):
     theirs: str = LABELS[1]
 
 
-@verb("merge-file", "merge-file [--ancestor] ANCESTOR OURS THEIRS [MARKER_SIZE [PATH [LABEL...]]]", flags=FLAGS,
-      examples="""
+class MergeFileOptions(Options):
+    """The flags of ``git merge-file``."""
+
+    ancestor: bool = bool_flag("ancestor", help="Make one common ancestor of two: a conflict gets the value of their "
+                               "own ancestor, without markers.")
+
+
+@command("merge-file [--ancestor] ANCESTOR OURS THEIRS [MARKER_SIZE [PATH [LABEL...]]]", MergeFileOptions,
+         examples="""
 # As git calls it (merge.kubepy.driver): the result is left in OURS
 kubepy git merge-file -- %O %A %B %L %P %S %X %Y
 
 # Merge three files of one Deployment by hand
 kubepy git merge-file base.yaml ours.yaml theirs.yaml 7 state/namespaces/default/deployments.apps/web.yaml
 """)
-def merge_file(factory: Factory, given: Invocation) -> None:
+def merge_file(factory: Factory, options: MergeFileOptions) -> None:
     """Merge two versions of an object's file into OURS, as the lists and maps of the API merge.
 
     PATH is the file's in the repository; without it ANCESTOR, OURS and THEIRS are merged by what they hold. The labels
     are those of the ancestor, ours and theirs. What the system writes (generation, status, managers) is never a
     conflict. A field that both sides changed to different values is left with markers around both; then, as for a file
     that is no object and is merged by its lines, the exit status is 1."""
-    if len(given.args) < 3:
-        given.usage_error("ANCESTOR, OURS and THEIRS are required")
-    base, ours, theirs, size, path, *labels = [*given.args, "", ""][:max(len(given.args), 5)]
+    if len(options.args) < 3:
+        options.usage_error("ANCESTOR, OURS and THEIRS are required")
+    base, ours, theirs, size, path, *labels = [*options.args, "", ""][:max(len(options.args), 5)]
     contents = []
     for name in (base, ours, theirs):
         with open(name, "rb") as file:
@@ -77,9 +80,9 @@ def merge_file(factory: Factory, given: Invocation) -> None:
     markers = _marker_style(size, labels)
     is_clean = _merge_lines(texts, ours, markers)
     try:
-        data, conflicts = merge_texts(texts, object_file_at(path), markers, is_ancestor=given.ancestor)
+        data, conflicts = merge_texts(texts, object_file_at(path), markers, is_ancestor=options.ancestor)
     except ContentError as error:
-        factory.say(f"{path or ours}: merged line by line: {error.line}: {error.why}")
+        factory.say(f"{path or ours}: merged line by line: {error.line}: {error.reason}")
         raise SilentExit(0 if is_clean else 1) from None
     _write(ours, data)
     for field in conflicts:
@@ -178,7 +181,7 @@ def _merge_managers(texts: Texts) -> bytes:
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise ContentError(content.line if content else 0, "has no managedFields")
         sides.append(entries)
-    merged = managers.merge_managers(*sides)
+    merged = threeway.merge_managers(*sides)
     return texts.ours if merged == sides[1] else yaml.dump({"managedFields": merged}).encode()
 
 

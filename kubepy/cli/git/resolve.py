@@ -10,12 +10,13 @@ import os
 from typing import NamedTuple
 
 from kubepy.api.meta import controller_of
-from kubepy.apiserver.threeway.written import intent_of, is_made_by_controller
+from kubepy.apiserver.threeway import intent_of, is_made_by_controller
 from kubepy.cli.errors import CliError, SilentExit
 from kubepy.cli.git.files import kind_of, object_file_at, read_object
 from kubepy.cli.git.repository import Repository
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.cli.runtime.options import Options
 from kubepy.storage.folder.files import MANAGED
 from kubepy.storage.folder.manifest import ContentError
 
@@ -36,21 +37,20 @@ class Resolution(NamedTuple):
     reason: str
 
 
-@verb("resolve", "resolve", examples="""
+@command("resolve", Options, examples="""
 # After a merge that stopped: settle what needs nobody's decision, and go on
 kubepy git resolve && git commit --no-edit
 
 # In the midst of a rebase
 kubepy git resolve && git rebase --continue
 """)
-def resolve(factory: Factory, given: Invocation) -> None:
+def resolve(factory: Factory, options: Options) -> None:
     """Settle the conflicts of a merge, rebase or cherry-pick in which one side removed an object's file.
 
     An object that a controller made is removed: the controllers make it again if it is wanted. So is one that the other
     side changed in nothing but what the system writes. What is left for somebody to decide is listed, and the exit
     status is 1."""
-    if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    options.require_no_args()
     factory.require_cluster()
     repository = Repository(factory.folder)
     unmerged = unmerged_paths(repository)

@@ -8,9 +8,10 @@ import shutil
 import sys
 
 from kubepy.cli.git.repository import Repository, write_lines
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.cli.runtime.flags import bool_flag
+from kubepy.cli.runtime.options import Options
 
 ATTRIBUTES, IGNORED = ".gitattributes", ".gitignore"
 _FILES = ("/cluster/**/*.yaml", "/namespaces/**/*.yaml")
@@ -36,14 +37,18 @@ _WITHOUT_RENAMES = {"merge.renames": "false", "pull.twohead": "recursive"}
 _FALLBACK = ("status=$?; if test $status -gt 1; then git merge-file -q --marker-size=%L %A %O %B; status=$?; "
                     "fi; exit $status")
 
-FLAGS = [
-    boolean("intent-only", help="Keep intent only: what controllers make, status, and everything else that the system "
-            "writes stays out of the repository. Default: as the attributes in the state folder say."),
-    boolean("field-paths", help="Let git show each changed field with its whole path, in place of lines of YAML."),
-]
+
+class GitSetupOptions(Options):
+    """The flags of ``git setup``."""
+
+    intent_only: bool = bool_flag("intent-only", help="Keep intent only: what controllers make, status, and everything "
+                                  "else that the system writes stays out of the repository. Default: as the attributes "
+                                  "in the state folder say.")
+    field_paths: bool = bool_flag("field-paths", help="Let git show each changed field with its whole path, in place "
+                                  "of lines of YAML.")
 
 
-@verb("setup", "setup [--intent-only] [--field-paths]", flags=FLAGS, examples="""
+@command("setup [--intent-only] [--field-paths]", GitSetupOptions, examples="""
 # Let git merge and compare the objects in ./state
 kubepy git setup
 
@@ -53,25 +58,24 @@ kubepy git setup --intent-only
 # In git diff, each changed field with its whole path
 kubepy git setup --field-paths
 """)
-def setup(factory: Factory, given: Invocation) -> None:
+def setup(factory: Factory, options: GitSetupOptions) -> None:
     """Set up the git repository that the state folder lies in, so that git merges objects by their fields.
 
     The attributes go into ".gitattributes" in the state folder, which is to be committed. The drivers go into the
     repository's own configuration, which is no part of a clone: run this once in every clone. Detection of renames is
     turned off for merges, since a file in a state folder is never another one renamed. What stands there already stays;
     a second run changes nothing."""
-    if given.args:
-        given.usage_error(f"Unexpected args: [{' '.join(given.args)}]")
+    options.require_no_args()
     factory.require_cluster()
     repository = Repository(factory.folder)
     attributes = os.path.join(factory.folder, ATTRIBUTES)
-    is_intent_only = given.intent_only if given.changed("intent-only") else _keeps_intent_only(attributes)
+    is_intent_only = options.intent_only if options.changed("intent-only") else _keeps_intent_only(attributes)
     changed = write_lines(attributes, _INTENT if is_intent_only else _ALL, own={*_ALL, *_INTENT})
     factory.print(f"{attributes}: {'written' if changed else 'unchanged'}")
     ignored = os.path.join(factory.folder, IGNORED)
     if write_lines(ignored, _CONTROLLED if is_intent_only else (), own=_CONTROLLED):
         factory.print(f"{ignored}: written")
-    _configure(factory, repository, is_intent_only=is_intent_only, has_paths=given.field_paths)
+    _configure(factory, repository, is_intent_only=is_intent_only, has_paths=options.field_paths)
     if is_intent_only and repository.run("ls-files", "-i", "-c", "--exclude-standard", "-z", "--", "."):
         factory.say(f"note: files that are left out from now on are still in the repository: git -C {factory.folder} "
                     "rm -r -q --cached . && git add .")

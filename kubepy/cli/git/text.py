@@ -11,8 +11,9 @@ from kubepy.api.schema.openapi import Schema
 from kubepy.apiserver.managedfields.fieldpath import Path, field, path_text
 from kubepy.apiserver.managedfields.typed import TypedError, child, elements, is_atomic
 from kubepy.cli.git.files import kind_of, object_file_at, read_object
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.cli.runtime.options import Options
 from kubepy.lazy import lazy_imports
 from kubepy.storage.folder.manifest import ContentError
 
@@ -20,27 +21,27 @@ with lazy_imports():
     from kubepy.storage import yaml
 
 
-@verb("diff-text", "diff-text FILE", examples="""
+@command("diff-text FILE", Options, examples="""
 # As git calls it (diff.kubepy.textconv)
 kubepy git diff-text state/namespaces/default/deployments.apps/web.yaml
 
 # Two files, field by field
 diff <(kubepy git diff-text old.yaml) <(kubepy git diff-text new.yaml)
 """)
-def diff_text(factory: Factory, given: Invocation) -> None:
+def diff_text(factory: Factory, options: Options) -> None:
     """Print the object in a file with a line for each field: its path, and its value.
 
     A file that is no object is printed as it is."""
-    if len(given.args) != 1:
-        given.usage_error("exactly one FILE is required")
-    with open(given.args[0], "rb") as file:
+    if len(options.args) != 1:
+        options.usage_error("exactly one FILE is required")
+    with open(options.args[0], "rb") as file:
         data = file.read()
     try:
         obj = read_object(data)
     except ContentError:
         factory.print(data.decode(errors="replace"), end="")
         return
-    object_file = object_file_at(os.path.relpath(given.args[0]))
+    object_file = object_file_at(os.path.relpath(options.args[0]))
     factory.print("\n".join(lines_of(obj, kind_of(obj, object_file).schema)))
 
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import AggregateError, CliError
 from kubepy.cli.rollout.flags import COMMON, latest_objects, require_resources
 from kubepy.cli.runtime.factory import Factory
@@ -119,7 +120,7 @@ def _change(factory: Factory, given: Invocation, info: Info, change: Callable[[O
     if not patch:
         raise unchanged(info.name)
     try:
-        return factory.client.patch(info.resource.address, info.name, patch, patch_type,
-                                    namespace=info.namespace, field_manager=given.field_manager)
+        return factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch), namespace=info.namespace,
+                                    options=PatchOptions(field_manager=given.field_manager))
     except api_errors.Status as error:
         raise CliError(f"failed to patch: {error}") from error

@@ -13,7 +13,7 @@ from kubepy.api.objects.deployments import (
     same_template,
     template_without_hash,
 )
-from kubepy.apiserver.client import JSON_PATCH, STRATEGIC_MERGE_PATCH
+from kubepy.apiserver.request import JSON_PATCH, STRATEGIC_MERGE_PATCH
 from kubepy.cli.errors import CliError
 from kubepy.cli.rollout.revisions import Revision, find_revision
 from kubepy.quoting import quote

@@ -90,7 +90,7 @@ class Following:
 
     def _read(self) -> Object:
         info = self.info
-        obj = unless_missing(self.factory.client.get, info.resource.address, info.name, namespace=info.namespace)
+        obj = unless_missing(self.factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
         if obj is None:
             raise CliError("object has been deleted")
         if obj["metadata"].get("uid") != self.info.content["metadata"].get("uid"):

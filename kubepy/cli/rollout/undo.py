@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubepy.api.meta import Object, annotations_of
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.describers import pods as describe_pods
 from kubepy.cli.describers.writer import LAST_APPLIED, PrefixWriter
 from kubepy.cli.errors import prefixed
@@ -64,8 +65,8 @@ def carry_out(factory: Factory, given: Invocation, info: Info, plan: Rollback, s
     if plan.patch is None:
         return f"skipped rollback (current template already matches revision {given.to_revision})"
     try:
-        factory.client.patch(info.resource.address, info.name, plan.patch, plan.patch_type, namespace=info.namespace,
-                             dry_run=strategy == SERVER, field_manager=UNNAMED)
+        factory.client.patch(info.resource.gvr, info.name, Patch(plan.patch_type, plan.patch), namespace=info.namespace,
+                             options=PatchOptions(dry_run=strategy == SERVER, field_manager=UNNAMED))
     except api_errors.Status as error:
         raise prefixed(error, f"failed restoring revision {given.to_revision}: ") from error
     return "rolled back"

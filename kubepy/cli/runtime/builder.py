@@ -276,7 +276,7 @@ def listed(factory: Factory, scope: Scope) -> Iterator[Found]:
     """Yield the objects of a scope, in order; or the error that listing them gave."""
     resource, _, selector, fields = scope
     try:
-        found = factory.client.list(resource.address, namespace=scope.namespace if resource.namespaced else None,
+        found = factory.client.list(resource.gvr, namespace=scope.namespace if resource.namespaced else None,
                                     label_selector=selector, field_selector=fields)
     except api_errors.Status as error:
         if not isinstance(error, (api_errors.BadRequest, api_errors.NotFound)):

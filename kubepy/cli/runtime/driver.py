@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kubepy.controlplane import CHECKPOINT, MANAGER_LOCK, build_manager, manager_lock
 from kubepy.controlplane.checkpoint import latest
-from kubepy.controlplane.composition import CHECKPOINT, MANAGER_LOCK, build_manager, manager_lock
 from kubepy.controlplane.manager import POLL_SECONDS, Manager
 
 if TYPE_CHECKING:

@@ -76,10 +76,10 @@ class Info:
 
     def _read(self, factory: Factory) -> Object:
         if self.subresource == "scale":
-            return factory.client.get_scale(self.resource.key, self.name, namespace=self.namespace)
+            return factory.client.get(self.resource.key, self.name, namespace=self.namespace, subresource="scale")
         if self.subresource and self.subresource not in self.resource.subresources:
             raise api_errors.no_such_resource()
-        return factory.client.get(self.resource.address, self.name, namespace=self.namespace)
+        return factory.client.get(self.resource.gvr, self.name, namespace=self.namespace)
 
     def refresh(self, obj: Object) -> None:
         """Hold the object that the cluster answered with."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.runtime.factory import Factory
 from kubepy.cli.runtime.flags import Flag
@@ -116,15 +117,16 @@ def is_local(given: Invocation, changes: Changes) -> bool:
 
 def send(factory: Factory, given: Invocation, info: Info, changes: Changes) -> Object:
     """Patch the map in the cluster, with the change cause of --record; returns the object as it is then."""
-    from kubepy.apiserver.client import MERGE_PATCH
+    from kubepy.apiserver.request import MERGE_PATCH
 
     meta: Object = {"annotations": {CHANGE_CAUSE: command_line(given)}} if given.record else {}
     meta[changes.field] = {**meta.get(changes.field, {}), **changes.set, **dict.fromkeys(changes.remove)}
     if given.resource_version:
         meta["resourceVersion"] = given.resource_version
-    return factory.client.patch(info.resource.address, info.name, {"metadata": meta}, MERGE_PATCH,
-                                namespace=info.namespace, dry_run=changes.dry_run == SERVER,
-                                field_manager=given.field_manager)
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, {"metadata": meta}),
+                                namespace=info.namespace,
+                                options=PatchOptions(dry_run=changes.dry_run == SERVER,
+                                                     field_manager=given.field_manager))
 
 
 def print_list(factory: Factory, info: Info, changes: Changes, *, single: bool) -> None:

@@ -17,7 +17,7 @@ with lazy_imports():
     from kubepy.api.patches import documents as patch_documents
     from kubepy.api.schema import openapi
     from kubepy.api.values import goformat
-    from kubepy.apiserver import client as clients
+    from kubepy.apiserver import request as requests
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CHANGE_CAUSE = "kubernetes.io/change-cause"
@@ -52,9 +52,9 @@ def two_way_patch(before: Object, after: Object) -> tuple[Object, str]:
     """
     schema = openapi.schema_for(after["apiVersion"], after["kind"])
     if schema is None:
-        return patch_documents.create_merge_patch(before, after), clients.MERGE_PATCH
+        return patch_documents.create_merge_patch(before, after), requests.MERGE_PATCH
     try:
-        return patch_documents.two_way_strategic(before, after, schema), clients.STRATEGIC_MERGE_PATCH
+        return patch_documents.two_way_strategic(before, after, schema), requests.STRATEGIC_MERGE_PATCH
     except patches.PatchError as error:
         raise CliError(str(error)) from None
 

@@ -1,6 +1,6 @@
 """Tables as kubectl prints them: rows of a type, with namespace, kind and labels beside them, in aligned columns.
 
-The columns of a type and its cells come from ``kubepy.apiserver.printers``. Upstream:
+The columns of a type and its cells come from ``kubepy.apiserver.kinds``. Upstream:
 ``cli-runtime/pkg/printers/tableprinter.go``.
 """
 
@@ -18,8 +18,7 @@ from kubepy.cli.runtime.infos import printed_kind
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
-    from kubepy.apiserver import printers
-    from kubepy.apiserver.printers import tables as printer_tables
+    from kubepy.apiserver import kinds, printers
 
 MIN_WIDTH, PADDING = 6, 3
 _TAB = re.compile("[\t\v]")
@@ -47,9 +46,9 @@ def lines(resource: Resource, objects: Sequence[Object], style: Style, now: date
     if not objects:
         return []
     if style.own_columns:
-        columns, rows = printers.table(resource, objects, now, style.subresource)
+        columns, rows = kinds.table(resource, objects, now, style.subresource)
     else:
-        columns, rows = printer_tables.print_table(printers.BARE, objects, now)
+        columns, rows = printers.print_table(printers.BARE, objects, now)
     named = next((index for index, column in enumerate(columns) if column.name == "Name" and not style.subresource), -1)
     shown = [index for index, column in enumerate(columns) if style.wide or column.priority == 0]
     text = []

@@ -1,31 +1,37 @@
-"""Changing objects one by one: the change, its patch, the request, and what is said of it."""
+"""Change objects one by one: find them, change a copy, patch the cluster, print the result.
+
+The second part reads the words and containers that several commands of `set` take.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import re
+from collections.abc import Callable, Iterator, Sequence
 
 from kubepy.api.meta import Object
+from kubepy.apiserver.request import Patch, PatchOptions
 from kubepy.cli.errors import CliError, raise_all
+from kubepy.cli.runtime.builder import Builder
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import Flag
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flagsets import (
-    CLIENT,
-    SERVER,
-    dry_run,
-    dry_run_flag,
-    field_manager_flag,
-    filename_flags,
-    local_flag,
-    output_flags,
-    record_flag,
-)
+from kubepy.cli.runtime.flags import bool_flag
 from kubepy.cli.runtime.infos import Info, Result
 from kubepy.cli.runtime.objects import record, two_way_patch, type_name, typed
-from kubepy.cli.runtime.output import Printer, printer_for
-from kubepy.cli.runtime.verbs import Invocation, find
+from kubepy.cli.runtime.options import (
+    CLIENT,
+    SERVER,
+    DryRunOptions,
+    FieldManagerOptions,
+    FilenameOptions,
+    KustomizeOptions,
+    LocalOptions,
+    PrintFlags,
+    RecordOptions,
+    SelectorOptions,
+    field_manager_flag,
+    filename_flag,
+)
+from kubepy.cli.runtime.output import printer_for
 from kubepy.lazy import lazy_imports
 
 with lazy_imports():
@@ -39,124 +45,159 @@ Example resource specifications include:
 Change = Callable[[Object], None]
 
 
-def common_flags(verb: str, *, recorded: bool = True) -> list[Flag]:
-    """The flags that all commands of `set` take; most take a selector, too."""
-    return [
-        *filename_flags("identifying the resource to get from the cluster."),
-        *output_flags(), dry_run_flag(), field_manager_flag("kubectl-set"), local_flag(f"set {verb}"),
-        boolean("all", help="Select all resources in the namespace of the specified resource types."),
-        *([record_flag()] if recorded else []),
-    ]
+class SetOptions(FilenameOptions, PrintFlags, DryRunOptions, FieldManagerOptions, LocalOptions):
+    """The flags of all commands of `set`."""
+
+    filename: list[str] = filename_flag("identifying the resource to get from the cluster.")
+    field_manager: str = field_manager_flag("kubectl-set")
+    all: bool = bool_flag("all", help="Select all resources in the namespace of the specified resource types.")
 
 
-class Reply(NamedTuple):
-    """How a command writes and tells of it: see ``flagsets.dry_run`` and ``output.printer_for``."""
-
-    strategy: str
-    print: Printer
+class SetSelectedOptions(SetOptions, KustomizeOptions, SelectorOptions):
+    """The flags of commands of `set` that take a selector."""
 
 
-def reply_of(factory: Factory, given: Invocation, done: str) -> Reply:
-    """What --dry-run and -o ask for; an object that was changed is printed as ``done`` ("image updated").
+class Setter:
+    """Changes the objects of a command; made before anything is looked up, as flags are checked before objects.
 
-    It comes before anything is looked up, since a wrong flag is told before a missing object. Raises CliError.
+    :param operation: what is printed of a changed object ("image updated").
+    :raises CliError: for wrong values of --dry-run and -o.
     """
-    strategy = dry_run(factory, given)
-    return Reply(strategy, printer_for(factory, given, done, strategy, typed=True))
+
+    def __init__(self, factory: Factory, options: SetOptions, operation: str) -> None:
+        self.factory = factory
+        self.options = options
+        self.strategy = factory.dry_run_strategy(options)
+        self.print = printer_for(factory, options, operation, self.strategy, typed=True)
+
+    def refuse_local_server(self) -> None:
+        """Raise CliError for a command that may not contact the cluster, and is to do so for a dry run."""
+        if self.options.local and self.strategy == SERVER:
+            raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
+
+    def find(self, args: Sequence[str], *, drops_words: bool = False) -> Result:
+        """Find the objects to change, as the cluster has them, or as their files say with --local.
+
+        :param drops_words: with --local drop words instead of refusing them; nothing can be looked up then.
+        """
+        local = self.options.local
+        if local and args and not drops_words:
+            raise CliError(LOCAL_RESOURCE)
+        return Builder(self.factory, self.options, args=() if local else args, bare_types=self.options.all,
+                       latest=not local, local=local, typed=True).do()
+
+    def infos(self, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:
+        """Return all objects to change, see :meth:`find`."""
+        infos = self.find(args, drops_words=drops_words).all_infos()
+        for info in infos:
+            self.require_type(info)
+        return infos
+
+    def require_type(self, info: Info) -> None:
+        """Raise CliError for an object whose Go type kubectl does not have."""
+        type_name(info.content)
+        if self.options.local:
+            info.object = typed(info.content, info.source)
+
+    def change_each(self, infos: Sequence[Info], change: Change, *, failed: str,
+                    errors: list[Exception] | None = None, always: bool = False) -> None:
+        """Change every object and print it.
+
+        :param failed: what comes before the message of a patch that the API refuses.
+        :param errors: filled by ``change`` with errors that do not stop it; all errors are raised at the end.
+        :param always: print also an object that the change leaves as it was.
+        """
+        errors = [] if errors is None else errors
+        for info in infos:
+            try:
+                changed = self.changed_copy(info, change)
+            except CliError as error:
+                name = info.object_name
+                if self.options.local:  # an object that was only read from a file has no resource
+                    name = f"{info.printed_name}\n" if info.resource.group else info.printed_name
+                errors.append(CliError(f"error: {name} {error}\n"))
+                continue
+            try:
+                self.send(info, changed, always=always)
+            except api_errors.Status as error:
+                errors.append(CliError(f"{failed}{error}"))
+        raise_all(errors)
+
+    def changed_copy(self, info: Info, change: Change) -> Object:
+        """Return the object as it should be. Raises CliError."""
+        changed = copy.deepcopy(info.content)
+        change(changed)
+        if isinstance(self.options, RecordOptions) and self.options.record:
+            record(changed, self.options)
+        return changed
+
+    def send(self, info: Info, changed: Object, *, always: bool) -> None:
+        """Patch the object and print it; ``always``: also one that does not change. Raises Status."""
+        patch, patch_type = two_way_patch(info.content, changed)
+        if not patch and not always:
+            return
+        if not self.options.local and self.strategy != CLIENT:
+            patch_options = PatchOptions(dry_run=self.strategy == SERVER, field_manager=self.options.field_manager)
+            changed = self.factory.client.patch(info.resource.gvr, info.name, Patch(patch_type, patch),
+                                                namespace=info.namespace, options=patch_options)
+        self.print(changed)
 
 
-def refuse_contradictions(given: Invocation, reply: Reply) -> None:
-    """Raise CliError for flags that exclude each other."""
-    refuse_local_server(given, reply)
-    refuse_all_of_selected(given)
-
-
-def refuse_all_of_selected(given: Invocation) -> None:
-    if given.all and given.flag("selector"):
+def refuse_all_of_selected(options: SetSelectedOptions) -> None:
+    """Raise CliError for --all with a selector."""
+    if options.all and options.selector:
         raise CliError("cannot set --all and --selector at the same time")
 
 
-def refuse_local_server(given: Invocation, reply: Reply) -> None:
-    """Raise CliError for a command that may not ask the cluster, and is to ask it for a dry run."""
-    if given.local and reply.strategy == SERVER:
-        raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
+# --- words and containers -----------------------------------------------------------------------------------------
+
+TEMPLATED = {"DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"}
 
 
-def found_for(factory: Factory, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> Result:
-    """The objects to change, each as the cluster has it, or as its file says with --local.
+def pod_spec_of(obj: Object) -> Object:
+    """Return the pod spec inside an object. Raises CliError for kinds without one (``UpdatePodSpecForObject``)."""
+    spec: Object = obj.get("spec") or {}
+    if obj["kind"] == "Pod":
+        return spec
+    if obj["kind"] == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    elif obj["kind"] not in TEMPLATED:
+        raise CliError("the object is not a pod or does not have a pod template: "
+                       f"*{obj['apiVersion'].rpartition('/')[2]}.{obj['kind']}")  # Go's type
+    pod_spec: Object = spec["template"]["spec"]
+    return pod_spec
 
-    With --local words are refused, since nothing can be looked up (``drops_words``: they are dropped).
+
+def all_containers(spec: Object) -> Iterator[Object]:
+    """Yield the containers, then the init containers."""
+    yield from spec.get("containers") or []
+    yield from spec.get("initContainers") or []
+
+
+def select_containers(spec: Object, pattern: str) -> list[Object]:
+    """Return the containers whose names match ``pattern``, in which ``*`` stands for any text."""
+    expression = re.compile(".*".join(re.escape(part) for part in pattern.split("*")))
+    return [container for container in all_containers(spec) if expression.fullmatch(container["name"])]
+
+
+def split_pairs(words: list[str], kind: str) -> tuple[list[str], dict[str, str]]:
+    """Split words into resources and ``name=value`` pairs (``GetResourcesAndPairs``, ``ParsePairs``).
+
+    Raises CliError.
     """
-    if given.local and args and not drops_words:
-        raise CliError(LOCAL_RESOURCE)
-    args = () if given.local else args
-    return find(factory, given, args=args, bare_types=given.all, latest=not given.local, local=given.local,
-                typed=True)
-
-
-def infos_for(factory: Factory, given: Invocation, args: Sequence[str], *, drops_words: bool = False) -> list[Info]:
-    """All objects to change, see :func:`found_for`."""
-    infos = found_for(factory, given, args, drops_words=drops_words).all_infos()
-    for info in infos:
-        as_typed(given, info)
-    return infos
-
-
-def as_typed(given: Invocation, info: Info) -> None:
-    """Raise CliError for an object of a type that commands which know types do not know."""
-    type_name(info.content)
-    if given.local:
-        info.object = typed(info.content, info.source)
-
-
-def change_each(factory: Factory, given: Invocation, infos: Sequence[Info], change: Change, reply: Reply, *,
-                failed: str, errors: list[Exception] | None = None, always: bool = False) -> None:
-    """Change every object and print it.
-
-    :param failed: what comes before the message of a patch that the API refuses.
-    :param errors: filled by ``change`` with errors that do not stop it; all errors are raised at the end.
-    :param always: print also an object that the change leaves as it was.
-    """
-    errors = [] if errors is None else errors
-    for info in infos:
-        try:
-            changed = changed_copy(given, info, change)
-        except CliError as error:
-            errors.append(CliError(f"error: {_name(given, info)} {error}\n"))
-            continue
-        try:
-            send(factory, given, info, changed, reply, always=always)
-        except api_errors.Status as error:
-            errors.append(CliError(f"{failed}{error}"))
-    raise_all(errors)
-
-
-def changed_copy(given: Invocation, info: Info, change: Change) -> Object:
-    """The object as it is to be. Raises CliError."""
-    changed = copy.deepcopy(info.content)
-    change(changed)
-    if given.flag("record"):
-        record(changed, given)
-    return changed
-
-
-def send(factory: Factory, given: Invocation, info: Info, changed: Object, reply: Reply, *, always: bool) -> None:
-    """Patch the object and print it; ``always``: also one that does not change. Raises Status."""
-    patch, patch_type = two_way_patch(info.content, changed)
-    if not patch and not always:
-        return
-    is_sent = not given.local and reply.strategy != CLIENT
-    reply.print(_patched(factory, given, info, patch, patch_type, reply.strategy) if is_sent else changed)
-
-
-def _patched(factory: Factory, given: Invocation, info: Info, patch: Object, patch_type: str,
-             strategy: str) -> Object:
-    return factory.client.patch(info.resource.address, info.name, patch, patch_type, namespace=info.namespace,
-                                dry_run=strategy == SERVER, field_manager=given.field_manager)
-
-
-def _name(given: Invocation, info: Info) -> str:
-    """How an object is named that cannot be changed; what was only read from a file has no resource to name."""
-    if not given.local:
-        return info.object_name
-    return f"{info.printed_name}\n" if info.resource.group else info.printed_name
+    resources: list[str] = []
+    pairs: dict[str, str] = {}
+    invalid: list[str] = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name and equals:
+            pairs[name] = value
+        elif word.endswith("-") and word != "-":
+            invalid.append(word)
+        elif pairs or invalid:
+            raise CliError(f"all resources must be specified before {kind} changes: {word}")
+        else:
+            resources.append(word)
+    if invalid:
+        raise CliError(f"invalid {kind} format: {', '.join(invalid)}")
+    return resources, pairs

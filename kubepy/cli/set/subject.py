@@ -4,66 +4,67 @@ from __future__ import annotations
 
 from kubepy.api.meta import Object
 from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import string_array_flag as string_array
-from kubepy.cli.runtime.flagsets import selector_flag
+from kubepy.cli.runtime.flags import string_array_flag
 from kubepy.cli.runtime.infos import Info
-from kubepy.cli.runtime.verbs import Invocation, verb
-from kubepy.cli.set.change import change_each, common_flags, infos_for, refuse_contradictions, reply_of
+from kubepy.cli.runtime.options import local_flag
+from kubepy.cli.set.change import SetSelectedOptions, Setter, refuse_all_of_selected
 
 GROUP = "rbac.authorization.k8s.io"
-FLAGS = [
-    *common_flags("subject", recorded=False),
-    selector_flag(),
-    string_array("user", help="User to bind to the role; repeat this flag for several."),
-    string_array("group", help="Group to bind to the role; repeat this flag for several."),
-    string_array("serviceaccount", help="Service account to bind to the role, as <namespace>:<name>; repeat this flag "
-                 "for several."),
-]
 
 
-@verb("subject", "subject (-f FILENAME | TYPE NAME) [--user=username] [--group=groupname] "
-      "[--serviceaccount=namespace:serviceaccountname]", flags=FLAGS, examples="""
-    # One more user and service account for a cluster role
-    kubepy set subject clusterrolebinding agent --user=ann --serviceaccount=edge:agent
+class SetSubjectOptions(SetSelectedOptions):
+    """The flags of ``set subject``."""
 
-    # One more group for every role binding of a namespace
-    kubepy set subject rolebindings --all --group=ops -n edge
+    local: bool = local_flag("set subject")
+    user: list[str] = string_array_flag("user", help="User to bind to the role; repeat this flag for several.")
+    group: list[str] = string_array_flag("group", help="Group to bind to the role; repeat this flag for several.")
+    serviceaccount: list[str] = string_array_flag("serviceaccount", help="Service account to bind to the role, as "
+                                                  "<namespace>:<name>; repeat this flag for several.")
+
+
+@command("subject (-f FILENAME | TYPE NAME) [--user=username] [--group=groupname] "
+         "[--serviceaccount=namespace:serviceaccountname]", SetSubjectOptions, examples="""
+# One more user and service account for a cluster role
+kubepy set subject clusterrolebinding agent --user=ann --serviceaccount=edge:agent
+
+# One more group for every role binding of a namespace
+kubepy set subject rolebindings --all --group=ops -n edge
 """)
-def subject(factory: Factory, given: Invocation) -> None:
+def subject(factory: Factory, options: SetSubjectOptions) -> None:
     """Update the user, group, or service account in a role binding or cluster role binding."""
-    reply = reply_of(factory, given, "subjects updated")
-    infos = infos_for(factory, given, given.args)
-    refuse_contradictions(given, reply)
-    wanted = subjects_of(factory, given, infos)
+    setter = Setter(factory, options, "subjects updated")
+    infos = setter.infos(options.args)
+    setter.refuse_local_server()
+    refuse_all_of_selected(options)
+    subjects = subjects_of(factory, options, infos)
 
     def change(obj: Object) -> None:
         if obj["kind"] not in ("RoleBinding", "ClusterRoleBinding"):
             raise CliError("setting subjects is only supported for RoleBinding/ClusterRoleBinding")
         before = obj.get("subjects") or []
-        if added := [one for one in wanted if one not in before]:
+        if added := [subject for subject in subjects if subject not in before]:
             obj["subjects"] = [*before, *added]
 
-    change_each(factory, given, infos, change, reply, failed="failed to patch subjects to rolebinding: ")
+    setter.change_each(infos, change, failed="failed to patch subjects to rolebinding: ")
 
 
-def subjects_of(factory: Factory, given: Invocation, infos: list[Info]) -> list[Object]:
-    """The subjects to be there, each kind sorted by name. Raises CliError."""
-    if not given.user and not given.group and not given.serviceaccount:
+def subjects_of(factory: Factory, options: SetSubjectOptions, infos: list[Info]) -> list[Object]:
+    """Return the subjects to add, each kind sorted by name. Raises CliError."""
+    if not options.user and not options.group and not options.serviceaccount:
         raise CliError("you must specify at least one value of user, group or serviceaccount")
-    accounts = [_account(text, infos) for text in given.serviceaccount]
+    accounts = set()
+    for text in options.serviceaccount:
+        namespace, _, name = text.partition(":")
+        if not name or ":" in name:
+            raise CliError("serviceaccount must be <namespace>:<name>")
+        if not namespace and any(info.resource.kind == "ClusterRoleBinding" for info in infos):
+            raise CliError("serviceaccount must be <namespace>:<name>, namespace must be specified")
+        accounts.add((namespace, name))
     return [
-        *({"apiGroup": GROUP, "kind": "User", "name": name} for name in sorted(set(given.user))),
-        *({"apiGroup": GROUP, "kind": "Group", "name": name} for name in sorted(set(given.group))),
+        *({"apiGroup": GROUP, "kind": "User", "name": name} for name in sorted(set(options.user))),
+        *({"apiGroup": GROUP, "kind": "Group", "name": name} for name in sorted(set(options.group))),
         *({"kind": "ServiceAccount", "name": name, "namespace": namespace or factory.namespace}
-          for namespace, name in sorted(set(accounts))),
+          for namespace, name in sorted(accounts)),
     ]
-
-
-def _account(text: str, infos: list[Info]) -> tuple[str, str]:
-    namespace, _, name = text.partition(":")
-    if not name or ":" in name:
-        raise CliError("serviceaccount must be <namespace>:<name>")
-    if not namespace and any(info.resource.kind == "ClusterRoleBinding" for info in infos):
-        raise CliError("serviceaccount must be <namespace>:<name>, namespace must be specified")
-    return namespace, name

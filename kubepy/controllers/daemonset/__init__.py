@@ -1,10 +1,283 @@
 """The DaemonSet controller: one pod on every node that should have one (``pkg/controller/daemon``).
 
-``placement`` says where a pod belongs, ``pods`` what a node's pods are and what a new one looks like, ``manage`` which
-to create and delete, ``rolling_update`` which to replace, ``status`` what to report: pure decisions. ``controller``
-turns changes into work and writes.
+A sync observes a :class:`~kubepy.controllers.daemonset.state.DaemonSetState`, has :mod:`decide` make
+DaemonSetActions of it, and acts: this module alone writes. :mod:`decide` is the manage step, which creates and deletes
+on each node for itself; :mod:`rolling_update` replaces old pods, with surge or without; :mod:`placement` knows the
+nodes that should run the pod, :mod:`pods` the pods, :mod:`status` the counts. All of these are pure functions.
 """
 
-from kubepy.controllers.daemonset.controller import DaemonSetController
+from __future__ import annotations
 
-__all__ = ["DaemonSetController"]
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kubepy.api.errors import AlreadyExists, NotFound, Status
+from kubepy.api.meta import controller_of, is_being_deleted, labels_of, name_of, uid_of
+from kubepy.api.objects.pods import is_pod_ready
+from kubepy.api.selectors import from_label_selector
+from kubepy.controllers.daemonset.decide import DaemonSetActions, decide
+from kubepy.controllers.daemonset.placement import node_should_run_daemon_pod
+from kubepy.controllers.daemonset.pods import (
+    HASH_LABEL,
+    DaemonPod,
+    for_node,
+    is_generation_reused,
+    new_pod,
+    nodes_to_daemon_pods,
+    read_daemon_pod,
+    template_generation,
+    with_hash,
+)
+from kubepy.controllers.daemonset.state import DaemonSetState, FailedPodsBackoff
+from kubepy.controllers.daemonset.status import count_nodes, new_status
+from kubepy.controllers.expectations import Expectations
+from kubepy.controllers.ownership import Ownership
+from kubepy.controllers.pod_control import PodControl, failures
+from kubepy.controllers.ref_manager import RefManager
+from kubepy.lazy import lazy_imports
+from kubepy.runtime import history
+from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS, ResourceClient
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent, raise_all
+
+with lazy_imports():
+    from kubepy.api.types import hashing  # knows all types of the API; most runs make no revision
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import ControllerRevision, DaemonSet, Pod
+
+BURST_REPLICAS = 250
+DEFAULT_HISTORY_LIMIT = 10
+
+
+class DaemonSetController:
+    """A key is a DaemonSet, or a node whose change may concern DaemonSets."""
+
+    name = "daemonset-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._clock = context.clock
+        self._informers = context.informers
+        self._daemon_sets = context.informers.lister(DAEMON_SETS)
+        self._nodes = context.informers.lister(NODES)
+        self._pods = context.informers.lister(PODS)
+        self._revisions = context.informers.lister(CONTROLLER_REVISIONS)
+        self._daemon_pods = context.informers.add_index(PODS, self._index_daemon_pod)
+        self._writer = ResourceClient(context.client, DAEMON_SETS)
+        self._recorder = Recorder(context.client, self.name)
+        self._pod_control = PodControl(context.client, self._recorder)
+        self._history = history.History(context.client)
+        self._expectations: Expectations[Key] = Expectations(context.clock.now)
+        self._failed_pods_backoff = FailedPodsBackoff()
+        self.queue = context.new_queue()
+        self._owners = Ownership(context.informers, DAEMON_SETS, "DaemonSet", self.queue)
+
+    def remember(self) -> Any:
+        return self._failed_pods_backoff.memory()
+
+    def recall(self, memory: Any) -> None:
+        self._failed_pods_backoff.recall(memory)
+
+    # --- handlers
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {
+            DAEMON_SETS: self._daemon_set_changed,
+            PODS: self._pod_changed,
+            NODES: self._node_changed,
+            CONTROLLER_REVISIONS: self._owners.changed,
+        }
+
+    def _daemon_set_changed(self, event: WatchEvent) -> None:
+        if event.new is None:
+            self._expectations.forget(event.key)
+        self.queue.add(event.key)
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        owner = self._owners.changed(event, lambda key, _: self._expectations.creation_observed(key),
+                                     lambda key, _: self._expectations.deletion_observed(key))
+        seconds = owner["spec"].get("minReadySeconds") or 0 if owner is not None else 0
+        old, new = event.old, event.new
+        if owner is not None and seconds > 0 and old and new and is_pod_ready(new) and not is_pod_ready(old):
+            self.queue.add_after(self._owners.key_of(owner), seconds + 1)  # a second more, as times are cut to seconds
+
+    def _node_changed(self, event: WatchEvent) -> None:
+        """Enqueue a node that is new, or whose labels or taints changed (``shouldIgnoreNodeUpdate``).
+
+        Nothing follows from the deletion of a node: its pods' deletion will be seen.
+        """
+        old, new = event.old, event.new
+        if new is not None and (old is None or labels_of(old) != labels_of(new)
+                                or (old.get("spec") or {}).get("taints") != (new.get("spec") or {}).get("taints")):
+            self.queue.add(event.key)
+
+    # --- sync
+
+    def sync(self, key: Key) -> None:
+        if key.resource == NODES:
+            self._sync_node(key.name)
+            return
+        daemon_set = self._daemon_sets.get(key.namespace, key.name)
+        if daemon_set is None:
+            self._expectations.forget(key)
+            self.queue.cancel(key)
+        elif not daemon_set["spec"].get("selector"):
+            message = "This daemon set is selecting all pods. A non-empty selector is required."
+            self._recorder.event(daemon_set, "Warning", "SelectingAll", message)
+        elif not is_being_deleted(daemon_set):
+            self._sync_daemon_set(self.observe(key, daemon_set))
+
+    def _sync_daemon_set(self, state: DaemonSetState) -> None:
+        """Act, then write the status whatever came of it. Raises Status, ValueError."""
+        if not self._expectations.are_satisfied(state.key):
+            self._write_status(state, observed=False)
+            return
+        error: Exception | None = None
+        try:
+            self.act(state, decide(state))
+        except (Status, ValueError) as failure:
+            error = failure
+        self._write_status(state, observed=True)
+        if error is not None:
+            raise error
+
+    def _sync_node(self, name: str) -> None:
+        """Wake the DaemonSets that must do something about a node (``syncNodeUpdate``)."""
+        node = self._nodes.get("", name)
+        if node is None:
+            return
+        controllers = [controller_of(pod) for pod in self._pods.at(self._informers.pods_on(name))]
+        owners_on_node = {controller["uid"] for controller in controllers if controller is not None}
+        for daemon_set in self._daemon_sets.list():
+            should_run, should_continue = node_should_run_daemon_pod(daemon_set)(node)
+            is_misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
+            is_scheduled = uid_of(daemon_set) in owners_on_node
+            if (should_run if not is_scheduled else not should_continue or is_misscheduled):
+                self._owners.wake(daemon_set)
+
+    # --- observing
+
+    def observe(self, key: Key, daemon_set: DaemonSet) -> DaemonSetState:
+        """Gather the state of a DaemonSet; its pods and revisions are claimed, and the present template gets its
+        revision. Raises Status, AdoptionError."""
+        pods = self._claim_pods(daemon_set)
+        current, old = self._construct_history(daemon_set, pods)
+        generation = None if is_generation_reused(daemon_set, old) else template_generation(daemon_set)
+        placement = node_should_run_daemon_pod(daemon_set)
+        placements = {node["metadata"]["name"]: placement(node) for node in self._nodes.list()}
+        return DaemonSetState(
+            key, daemon_set, labels_of(current).get(HASH_LABEL, ""), generation, nodes_to_daemon_pods(pods),
+            placements, self._failed_pods_backoff, daemon_set["spec"].get("minReadySeconds") or 0,
+            self._clock.now(), pods, old)
+
+    def _index_daemon_pod(self, pod: Pod) -> tuple[str, DaemonPod] | None:
+        """Group the pods that DaemonSets control by the DaemonSet's uid; those that are to be claimed are apart."""
+        controller = controller_of(pod)
+        if controller is None or controller["kind"] != "DaemonSet":
+            return None
+        return self._owners.index_group(pod, controller["uid"]), read_daemon_pod(pod)
+
+    def _claim_pods(self, daemon_set: DaemonSet) -> Collection[DaemonPod]:
+        """Return the DaemonSet's pods, with those that are claimed now. Raises Status, AdoptionError."""
+        claimed = self._daemon_pods.group(uid_of(daemon_set)).values()
+        to_claim = self._owners.to_claim(PODS, daemon_set, self._daemon_pods)
+        if not to_claim:
+            return claimed
+        selector = from_label_selector(daemon_set["spec"]["selector"])
+        manager = RefManager(self._client, PODS, DAEMON_SETS, daemon_set)
+        return [*claimed, *map(read_daemon_pod, manager.claim(self._pods.at(to_claim), selector))]
+
+    def _construct_history(self, daemon_set: DaemonSet,
+                           pods: Iterable[DaemonPod]) -> tuple[ControllerRevision, list[ControllerRevision]]:
+        """Return the revision of the present template, made or renumbered if need be, and the others
+        (``constructHistory``). Raises Status, AdoptionError."""
+        selector = from_label_selector(daemon_set["spec"]["selector"])
+        manager = RefManager(self._client, CONTROLLER_REVISIONS, DAEMON_SETS, daemon_set)
+        revisions = [
+            # revisions made before the hash label existed get their own name as hash
+            revision if HASH_LABEL in labels_of(revision) else self._history.label(
+                revision, HASH_LABEL, name_of(revision))
+            for revision in manager.claim(self._revisions.claimable_by(daemon_set), selector)]
+        template = daemon_set["spec"]["template"]
+        current = [revision for revision in revisions if history.holds(revision, template)]
+        old = [revision for revision in revisions if not history.holds(revision, template)]
+        number = history.next_number(old)
+        if not current:
+            return self._snapshot(daemon_set, number), old
+        kept = self._dedup_current_histories(current, pods)
+        return (self._history.renumber(kept, number) if history.number_of(kept) < number else kept), old
+
+    def _snapshot(self, daemon_set: DaemonSet, number: int) -> ControllerRevision:
+        """Create a revision. Where its name is taken by another template, the collision count goes up and the sync ends
+        with an error: the next one computes another hash. Raises Status."""
+        collisions = history.collision_count(daemon_set)
+        hash_ = hashing.compute_hash(daemon_set["spec"]["template"], collisions)
+        revision = history.new_revision(daemon_set, number, hash_, HASH_LABEL)
+        if (created := self._history.create(revision)) is not None:
+            return created
+        status = {**(daemon_set.get("status") or {}), "collisionCount": (collisions or 0) + 1}
+        self._writer.update_status(daemon_set, status)
+        raise AlreadyExists(f'controllerrevisions.apps "{name_of(revision)}" already exists')
+
+    def _dedup_current_histories(self, current: list[ControllerRevision],
+                                 pods: Iterable[DaemonPod]) -> ControllerRevision:
+        """Keep the newest of several revisions of one template; the pods of the others become its own."""
+        *others, kept = sorted(current, key=history.number_of)
+        if others:
+            hash_, writer = labels_of(kept)[HASH_LABEL], ResourceClient(self._client, PODS)
+            for pod in sorted(pods, key=lambda pod: pod.name):
+                if pod.hash != hash_:
+                    writer.update(with_hash(pod.pod, hash_))
+            self._history.delete(others)
+        return kept
+
+    # --- acting
+
+    def act(self, state: DaemonSetState, actions: DaemonSetActions) -> None:
+        """Do as decided, then prune the history. Raises Status."""
+        for pod in actions.ended_pods:
+            if pod.backoff_key:
+                self._failed_pods_backoff.step(pod.backoff_key, state.now)
+            self._recorder.event(state.daemon_set, pod.event_type, pod.reason, pod.message)
+        if actions.requeue_after is not None:
+            self.queue.add_after(state.key, actions.requeue_after)
+        self._sync_nodes(state, actions)
+        self._clean_up_history(state)
+
+    def _sync_nodes(self, state: DaemonSetState, actions: DaemonSetActions) -> None:
+        """Create and delete pods, at most a burst of each; the rest follows when they were observed (``syncNodes``)."""
+        nodes, names = actions.nodes_needing_daemon_pods[:BURST_REPLICAS], actions.pods_to_delete[:BURST_REPLICAS]
+        self._expectations.expect(state.key, len(nodes), len(names))
+        errors: list[Status] = []
+        if nodes:
+            pod = new_pod(state.daemon_set, state.hash)
+            errors += self._pod_control.create_expected(
+                state.daemon_set, [for_node(pod, node) for node in nodes], self._expectations, state.key)
+
+        def delete(name: str) -> None:
+            try:
+                self._pod_control.delete(state.daemon_set, name)
+            except Status as error:
+                self._expectations.deletion_observed(state.key)
+                if not isinstance(error, NotFound):
+                    raise
+
+        raise_all(errors + failures(names, delete))
+
+    def _clean_up_history(self, state: DaemonSetState) -> None:
+        """Prune to revisionHistoryLimit; a revision that a pod carries stays, whatever became of that pod."""
+        limit = state.daemon_set["spec"].get("revisionHistoryLimit", DEFAULT_HISTORY_LIMIT)
+        if len(state.old_revisions) > limit:
+            live = {pod.hash for pod in state.pods if pod.hash}
+            self._history.delete(history.surplus(
+                state.old_revisions, limit, lambda revision: labels_of(revision).get(HASH_LABEL) in live))
+
+    def _write_status(self, state: DaemonSetState, *, observed: bool) -> None:
+        """Write the status if it changes. Raises Status."""
+        counts = count_nodes(state)
+        status = new_status(state.daemon_set, counts, observed=observed)
+        if status != state.daemon_set.get("status"):
+            self._writer.update_status(state.daemon_set, status)
+        if state.min_ready_seconds > 0 and counts.ready != counts.available:
+            self.queue.add_after(state.key, state.min_ready_seconds)

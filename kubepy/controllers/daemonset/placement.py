@@ -1,11 +1,11 @@
-"""On which nodes a DaemonSet's pod belongs (``NodeShouldRunDaemonPod``), and a memory of what was found."""
+"""The nodes on which a DaemonSet's pod belongs (``NodeShouldRunDaemonPod``). Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kubepy.api.meta import Object, name_of, uid_of
+from kubepy.api.meta import name_of
 from kubepy.api.objects.nodes import (
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -20,7 +20,9 @@ from kubepy.api.objects.nodes import (
     required_node_affinity_matches,
     taints_of,
 )
-from kubepy.runtime.reconcile import Informers
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import DaemonSet, Node, PodSpec, Toleration
 
 # In upstream's order, which is the order they are appended in (``AddOrUpdateDaemonPodTolerations``).
 TOLERATED = (
@@ -45,38 +47,37 @@ NOWHERE = Placement(False, False)
 HERE = Placement(True, True)
 
 
-def daemon_tolerations(pod_spec: Object) -> list[Object]:
-    """The pod's own tolerations, then those that every daemon pod has.
+def daemon_tolerations(pod_spec: PodSpec) -> list[Toleration]:
+    """Return the pod's own tolerations, then those that every daemon pod has.
 
     An own one that differs only in its seconds keeps its place and loses them.
     """
-    tolerations: list[Object] = list(pod_spec.get("tolerations") or ())
+    def identity(toleration: Mapping[str, Any]) -> tuple[str, ...]:  # the fields that Toleration.MatchToleration reads
+        return tuple(toleration.get(field, "") for field in ("key", "effect", "operator", "value"))
+
+    tolerations = list(pod_spec.get("tolerations") or ())
     for key, effect in TOLERATED_ON_HOST_NETWORK if pod_spec.get("hostNetwork") else TOLERATED:
-        wanted = {"effect": effect, "key": key, "operator": "Exists"}
-        same = [index for index, one in enumerate(tolerations) if _means(one) == _means(wanted)]
+        added = cast("Toleration", {"effect": effect, "key": key, "operator": "Exists"})
+        same = [index for index, own in enumerate(tolerations) if identity(own) == identity(added)]
         if not same:
-            tolerations.append(wanted)
+            tolerations.append(added)
         for index in same:
-            tolerations[index] = wanted
+            tolerations[index] = added
     return tolerations
 
 
-def _means(toleration: Object) -> tuple[str, ...]:
-    """What ``Toleration.MatchToleration`` compares."""
-    return tuple(toleration.get(field, "") for field in ("key", "effect", "operator", "value"))
-
-
-def placement_of(daemon_set: Object) -> Callable[[Object], Placement]:
-    """A function from a node to whether the DaemonSet's pod belongs there."""
+def node_should_run_daemon_pod(daemon_set: DaemonSet) -> Callable[[Node], Placement]:
+    """Return a function that tells for a node whether the DaemonSet's pod belongs there."""
     template = daemon_set["spec"]["template"]
     tolerations = daemon_tolerations(template["spec"])
     only_node = template["spec"].get("nodeName", "")
-    anywhere = not template["spec"].get("nodeSelector") and not template["spec"].get("affinity")
+    chooses = bool(only_node or template["spec"].get("nodeSelector") or template["spec"].get("affinity"))
 
-    def placement(node: Object) -> Placement:
-        if only_node and only_node != name_of(node):
-            return NOWHERE
-        if not anywhere and not required_node_affinity_matches(template, node):
+    def placement(node: Node) -> Placement:
+        if not chooses and not node["spec"].get("taints"):
+            return HERE  # as most nodes
+        if chooses and ((only_node and only_node != name_of(node))
+                        or not required_node_affinity_matches(template, node)):
             return NOWHERE
         taints = taints_of(node)
         if not taints or find_untolerated_taint(taints, tolerations, (NO_EXECUTE, NO_SCHEDULE)) is None:
@@ -84,43 +85,3 @@ def placement_of(daemon_set: Object) -> Callable[[Object], Placement]:
         return Placement(False, find_untolerated_taint(taints, tolerations, (NO_EXECUTE,)) is None)
 
     return placement
-
-
-class _Known(NamedTuple):
-    template: Object
-    placement: Callable[[Object], Placement]
-    nodes: int  # the version of the nodes that ``everywhere`` is of
-    everywhere: Mapping[str, Placement]
-
-
-class Placements:
-    """Where the DaemonSets' pods belong, worked out once for each template and each change of nodes."""
-
-    def __init__(self, informers: Informers) -> None:
-        self._informers = informers
-        self._nodes = 0
-        self._known: dict[str, _Known] = {}  # by the DaemonSet's uid
-
-    def node_changed(self) -> None:
-        self._nodes += 1
-
-    def forget(self, daemon_set: Object) -> None:
-        self._known.pop(uid_of(daemon_set), None)
-
-    def on(self, daemon_set: Object, node: Object) -> Placement:
-        return self._of(daemon_set).placement(node)
-
-    def everywhere(self, daemon_set: Object) -> Mapping[str, Placement]:
-        """On every node there is, by its name, in order."""
-        known = self._of(daemon_set)
-        if known.nodes != self._nodes:
-            placements = {name_of(node): known.placement(node) for node in self._informers.list("nodes")}
-            known = self._known[uid_of(daemon_set)] = known._replace(nodes=self._nodes, everywhere=placements)
-        return known.everywhere
-
-    def _of(self, daemon_set: Object) -> _Known:
-        template = daemon_set["spec"]["template"]
-        known = self._known.get(uid_of(daemon_set))
-        if known is None or known.template != template:
-            known = self._known[uid_of(daemon_set)] = _Known(template, placement_of(daemon_set), -1, {})
-        return known

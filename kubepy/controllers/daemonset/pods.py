@@ -1,28 +1,69 @@
-"""A DaemonSet's pods: which node each is for, which template it is of, what a new one looks like. Pure functions."""
+"""A DaemonSet's pods: the node and the template that each is of, and new ones. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from kubepy.api.meta import Object, annotations_of, labels_of, uid_of
+from kubepy.api.meta import annotations_of, is_being_deleted, labels_of, name_of
 from kubepy.api.objects.nodes import METADATA_NAME, required_node_selector
-from kubepy.api.values.gonumbers import int_or_none, scaled_value
+from kubepy.api.objects.pods import TERMINAL_PHASES, is_pod_active, is_pod_ready, phase_of
+from kubepy.api.values.gonumbers import int_or_none
 from kubepy.controllers.daemonset.placement import daemon_tolerations
 from kubepy.controllers.pod_control import pod_from_template
 from kubepy.runtime.history import restores
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import ControllerRevision, DaemonSet, ObjectMeta, Pod
 
 HASH_LABEL = "controller-revision-hash"
 GENERATION_LABEL = "pod-template-generation"
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"
 
-def target_node(pod: Object) -> str:
-    """The node that a pod runs on or is meant for, "" for none (``GetTargetNodeName``)."""
-    spec = pod["spec"]
-    return spec.get("nodeName") or _pinned_to(required_node_selector(spec) or {})
+
+class DaemonPod(NamedTuple):
+    """A pod of a DaemonSet, and what the controller reads of it: an index of the informers holds it ready."""
+
+    pod: Pod
+    name: str
+    target_node: str  # "" for none
+    phase: str
+    is_scheduled: bool
+    is_being_deleted: bool
+    is_active: bool  # neither ended nor being deleted
+    is_ready: bool
+    hash: str | None
+    template_generation: str | None
 
 
-def _pinned_to(selector: Mapping[str, Any]) -> str:
+def read_daemon_pod(pod: Pod) -> DaemonPod:
+    labels = labels_of(pod)
+    return DaemonPod(
+        pod, name_of(pod), target_node_name(pod), phase_of(pod), bool(pod["spec"].get("nodeName")),
+        is_being_deleted(pod), is_pod_active(pod), is_pod_ready(pod), labels.get(HASH_LABEL),
+        labels.get(GENERATION_LABEL))
+
+
+def nodes_to_daemon_pods(pods: Iterable[DaemonPod]) -> dict[str, list[DaemonPod]]:
+    """Return the pods, by name, by the node that they run on or are meant for (``getNodesToDaemonPods``).
+
+    Pods that have ended and are being deleted are of no more concern.
+    """
+    by_node: dict[str, list[DaemonPod]] = {}
+    for pod in pods:
+        if pod.target_node and not (pod.is_being_deleted and pod.phase in TERMINAL_PHASES):
+            if pod.target_node not in by_node:
+                by_node[pod.target_node] = [pod]
+            else:
+                by_node[pod.target_node] = sorted([*by_node[pod.target_node], pod], key=lambda pod: pod.name)
+    return by_node
+
+
+def target_node_name(pod: Pod) -> str:
+    """Return the node that a pod runs on, or that its node affinity names; "" for none (``GetTargetNodeName``)."""
+    if bound := pod["spec"].get("nodeName"):
+        return bound
+    selector: Mapping[str, Any] = required_node_selector(pod["spec"]) or {}
     for term in selector.get("nodeSelectorTerms") or ():
         for field in term.get("matchFields") or ():
             if field.get("key") == METADATA_NAME and field.get("operator") == "In":
@@ -31,90 +72,44 @@ def _pinned_to(selector: Mapping[str, Any]) -> str:
     return ""
 
 
-def oldest_first(pods: Iterable[Object]) -> list[Object]:
-    """Scheduled before unscheduled, then by age (``podByCreationTimestampAndPhase``).
+def oldest_first(pods: Iterable[DaemonPod]) -> list[DaemonPod]:
+    """Sort scheduled before unscheduled pods, then by age (``podByCreationTimestampAndPhase``).
 
     Upstream goes by name among those of one second, as a rollout there takes longer than that; here UIDs tell the age.
     """
-    return sorted(pods, key=_age)
+    return sorted(pods, key=lambda pod: (not pod.is_scheduled, *_creation(pod.pod["metadata"])))
 
 
-def _age(pod: Object) -> tuple[bool, str, str]:
-    return not pod["spec"].get("nodeName"), pod["metadata"].get("creationTimestamp", ""), uid_of(pod)
+def _creation(metadata: ObjectMeta) -> tuple[str, str]:
+    return metadata.get("creationTimestamp", ""), metadata.get("uid", "")
 
 
 # --- revisions ----------------------------------------------------------------------------------------------------
 
 
-def template_generation(daemon_set: Object) -> str | None:
-    """What the deprecated annotation counts, as pods are labelled with it; None without a number there."""
-    generation = int_or_none(annotations_of(daemon_set).get(GENERATION_ANNOTATION, ""))
+def template_generation(obj: DaemonSet | ControllerRevision) -> str | None:
+    """Return the number in the deprecated annotation as pods are labelled with it; None without a number there."""
+    generation = int_or_none(annotations_of(obj).get(GENERATION_ANNOTATION, ""))
     return None if generation is None else str(generation)
 
 
-def is_generation_reused(daemon_set: Object, old_revisions: Iterable[Object]) -> bool:
-    """Tell whether another template was recorded under the present template generation in this DaemonSet's life.
+def is_generation_reused(daemon_set: DaemonSet, old_revisions: Iterable[ControllerRevision]) -> bool:
+    """Return whether another template was recorded under the present template generation in this DaemonSet's life.
 
     An API server counts on with every template; in a state folder whose index is new, a file that was edited by hand
     has the number of the template before. Revisions older than the DaemonSet are another one's, adopted by it; one that
     an older server wrote may hold the same template in other words.
     """
-    generation, begin = template_generation(daemon_set), _made(daemon_set)
-    return any(template_generation(revision) == generation and _made(revision) > begin
+    generation, creation = template_generation(daemon_set), _creation(daemon_set["metadata"])
+    return any(template_generation(revision) == generation and _creation(revision["metadata"]) > creation
                and not restores(revision, daemon_set) for revision in old_revisions)
-
-
-def _made(obj: Object) -> tuple[str, str]:
-    return obj["metadata"].get("creationTimestamp", ""), uid_of(obj)
-
-
-def without_template_generation(daemon_set: Object) -> Object:
-    """The DaemonSet as it is judged when only the hash tells which pods are of the present template."""
-    annotations = {name: text for name, text in annotations_of(daemon_set).items() if name != GENERATION_ANNOTATION}
-    return {**daemon_set, "metadata": {**daemon_set["metadata"], "annotations": annotations}}
-
-
-def is_updated(pod: Object, hash_: str, generation: str | None) -> bool:
-    """Whether a pod is of the present template, by its hash or by the older generation label (``IsPodUpdated``)."""
-    labels = labels_of(pod)
-    return (bool(hash_) and labels.get(HASH_LABEL) == hash_) or (
-        generation is not None and labels.get(GENERATION_LABEL) == generation)
-
-
-# --- strategy -----------------------------------------------------------------------------------------------------
-
-
-def surge_count(daemon_set: Object, desired: int) -> int:
-    """How many nodes may have a second pod; 0 unless the strategy is RollingUpdate. Raises ValueError."""
-    return scaled_value(_rolling_update(daemon_set).get("maxSurge"), desired, round_up=True)
-
-
-def unavailable_count(daemon_set: Object, desired: int) -> int:
-    """How many nodes may be without an available pod. Raises ValueError."""
-    return scaled_value(_rolling_update(daemon_set).get("maxUnavailable"), desired, round_up=True)
-
-
-def allows_surge(daemon_set: Object) -> bool:
-    """Whether a node may have two pods at all (``AllowsSurge``)."""
-    try:
-        return surge_count(daemon_set, 1) > 0
-    except ValueError:
-        return False
-
-
-def _rolling_update(daemon_set: Object) -> Object:
-    strategy = daemon_set["spec"].get("updateStrategy") or {}
-    if strategy.get("type") != "RollingUpdate":
-        return {}
-    parameters: Object = strategy.get("rollingUpdate") or {}
-    return parameters
 
 
 # --- new pods -----------------------------------------------------------------------------------------------------
 
 
-def new_pod(daemon_set: Object, hash_: str) -> Object:
-    """A pod of the present template for any node; :func:`pinned` makes it one node's (``CreatePodTemplate``)."""
+def new_pod(daemon_set: DaemonSet, hash_: str) -> Pod:
+    """Return a pod of the present template for any node (``CreatePodTemplate``); see :func:`for_node`."""
     template = daemon_set["spec"]["template"]
     metadata = template.get("metadata") or {}
     labels = dict(metadata.get("labels") or {})
@@ -126,8 +121,8 @@ def new_pod(daemon_set: Object, hash_: str) -> Object:
     return pod_from_template(daemon_set, {"metadata": {**metadata, "labels": labels}, "spec": spec})
 
 
-def pinned(pod: Object, node: str) -> Object:
-    """The pod for one node: its required node affinity names that node and nothing else.
+def for_node(pod: Pod, node: str) -> Pod:
+    """Return the pod for one node: its required node affinity names that node and nothing else.
 
     The template's own required terms have been met already, and matchFields can't be combined with them
     (``ReplaceDaemonSetPodNodeNameNodeAffinity``).
@@ -138,4 +133,10 @@ def pinned(pod: Object, node: str) -> Object:
         **(affinity.get("nodeAffinity") or {}),
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},
     }
-    return {**pod, "spec": {**pod["spec"], "affinity": {**affinity, "nodeAffinity": node_affinity}}}
+    return cast("Pod", {**pod, "spec": {**pod["spec"], "affinity": {**affinity, "nodeAffinity": node_affinity}}})
+
+
+def with_hash(pod: Pod, hash_: str) -> Pod:
+    """Return the pod with the hash label of another revision of its template."""
+    labels = {**labels_of(pod), HASH_LABEL: hash_}
+    return cast("Pod", {**pod, "metadata": {**pod["metadata"], "labels": labels}})

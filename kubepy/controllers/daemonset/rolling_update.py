@@ -1,117 +1,140 @@
-"""Which old pods give way to new ones (``pkg/controller/daemon/update.go``, ``rollingUpdate``). Pure functions."""
+"""The rolling update of a DaemonSet: old pods that give way to new ones (``pkg/controller/daemon/update.go``).
+
+:func:`surge` decides with maxSurge, :func:`replace` without. Pure functions of a DaemonSetState.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object, is_being_deleted, name_of
-from kubepy.api.objects.pods import is_pod_available
-from kubepy.controllers.daemonset.manage import Changes
-from kubepy.controllers.daemonset.placement import Placement
-from kubepy.controllers.daemonset.pods import (
-    is_updated,
-    surge_count,
-    template_generation,
-    unavailable_count,
-)
+from kubepy.api.values.gonumbers import scaled_value
+from kubepy.controllers.daemonset.pods import DaemonPod
+from kubepy.controllers.daemonset.state import DaemonSetState
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import DaemonSet
+
+PodChanges = tuple[list[str], list[str]]  # nodes that need a pod, and names of pods to delete
 
 
-class Limits(NamedTuple):
-    """``desired``: how many nodes should run the pod. Never zero for both others: then one may be unavailable."""
+class NodePods(NamedTuple):
+    """The pods of a node that are not being deleted: at most one of each template, unless ``has_surplus``, which the
+    manage step cleans up first."""
 
-    max_surge: int
-    max_unavailable: int
-    desired: int
-
-
-class NodeState(NamedTuple):
-    """The pods of a node that are not being deleted: at most one of each template, or ``crowded``, which the manage
-    step cleans up first (``findUpdatedPodsOnNode``)."""
-
-    node: str
-    new: Object | None
-    old: Object | None
-    crowded: bool
-    new_is_available: bool
-    old_is_available: bool
+    new: DaemonPod | None
+    old: DaemonPod | None
+    has_surplus: bool
 
 
-def decide(states: Iterable[NodeState], limits: Limits, placements: Mapping[str, Placement]) -> Changes:
-    """What to create and delete next. ``states``: every node that has a pod or should have one, by name."""
-    return _replace(states, limits) if limits.max_surge == 0 else _surge(states, limits, placements)
+def rolling_update(state: DaemonSetState) -> PodChanges:
+    """Decide what the rolling update creates and deletes next. Raises ValueError."""
+    desired = sum(placement.should_run for placement in state.placements.values())
+    max_surge, max_unavailable = updated_desired_node_counts(state.daemon_set, desired)
+    return surge(state, max_surge, desired) if max_surge else replace(state, max_unavailable)
 
 
-def limits_of(daemon_set: Object, desired: int) -> Limits:
-    """``updatedDesiredNodeCounts``; percentages are of the desired nodes and round up. Raises ValueError."""
-    max_surge, max_unavailable = surge_count(daemon_set, desired), unavailable_count(daemon_set, desired)
-    if desired > 0 and max_surge == 0 and max_unavailable == 0:
-        max_unavailable = 1
-    return Limits(max_surge, max_unavailable, desired)
-
-
-def node_state(daemon_set: Object, node: str, pods: Iterable[Object], hash_: str, now: datetime) -> NodeState:
-    generation = template_generation(daemon_set)
-    min_ready_seconds = daemon_set["spec"].get("minReadySeconds") or 0
-    new: list[Object] = []
-    old: list[Object] = []
-    for pod in pods:
-        if not is_being_deleted(pod):
-            (new if is_updated(pod, hash_, generation) else old).append(pod)
-    crowded = len(new) > 1 or len(old) > 1
-    new_is_available, old_is_available = (bool(found) and is_pod_available(found[0], min_ready_seconds, now)
-                                          for found in (new, old))
-    return NodeState(node, new[0] if new else None, old[0] if old else None, crowded, new_is_available,
-                     old_is_available)
-
-
-def _replace(states: Iterable[NodeState], limits: Limits) -> Changes:
+def replace(state: DaemonSetState, max_unavailable: int) -> PodChanges:
     """Without surge: delete old pods, unavailable ones all at once, available ones as far as maxUnavailable allows.
 
     The manage step makes their successors. A node with no pod, or with one of each, counts as unavailable.
     """
     unavailable = 0
-    replaceable: list[str] = []
+    allowed_replacement: list[str] = []
     candidates: list[str] = []
-    for state in states:
-        is_single = not state.crowded and (state.new is None) != (state.old is None)
-        available = is_single and (state.new_is_available or state.old_is_available)
-        unavailable += not available
-        if is_single and state.old is not None:
-            (candidates if available else replaceable).append(name_of(state.old))
-    return Changes(delete=[*replaceable, *candidates[:max(limits.max_unavailable - unavailable, 0)]])
+    for node in nodes_to_update(state):
+        new, old, has_surplus = find_updated_pods_on_node(state, node)
+        if has_surplus or (new is None) == (old is None):
+            unavailable += 1
+        elif new is not None:
+            unavailable += not state.is_available(new)
+        elif old is not None:
+            is_available = state.is_available(old)
+            unavailable += not is_available
+            (candidates if is_available else allowed_replacement).append(old.name)
+    return [], [*allowed_replacement, *candidates[:max(max_unavailable - unavailable, 0)]]
 
 
-def _surge(states: Iterable[NodeState], limits: Limits, placements: Mapping[str, Placement]) -> Changes:
+def surge(state: DaemonSetState, max_surge: int, desired: int) -> PodChanges:
     """With surge: a new pod beside an old available one on at most maxSurge nodes; beside an unavailable one at once.
 
     An old pod goes when the new one beside it is available. On a node that should no longer run the pod it goes when
     enough others are available, so that moving a DaemonSet from node to node leaves no gap.
     """
-    changes, surging, available_nodes = Changes(), 0, 0
-    candidates: list[str] = []
-    leaving: list[str] = []
-    for state in states:
-        if state.crowded:
+    surging = available_nodes = 0
+    new_nodes: list[str] = []
+    old_pods: list[str] = []
+    candidate_nodes: list[str] = []
+    should_not_run_pods: list[str] = []
+    for node in nodes_to_update(state):
+        new, old, has_surplus = find_updated_pods_on_node(state, node)
+        if has_surplus:
             surging += 1
             continue
-        available_nodes += state.old_is_available if state.old else state.new_is_available
-        if state.old is None:
+        new_is_available, old_is_available = (pod is not None and state.is_available(pod) for pod in (new, old))
+        available_nodes += old_is_available if old else new_is_available
+        if old is None:
             continue
-        if state.new is not None:
-            surging += not state.new_is_available
-            if state.new_is_available:
-                changes.delete.append(name_of(state.old))
-        elif not _should_run(placements, state.node):
-            (leaving if state.old_is_available else changes.delete).append(name_of(state.old))
+        if new is not None:
+            surging += not new_is_available
+            if new_is_available:
+                old_pods.append(old.name)
+        elif not state.placement(node).should_run:
+            (should_not_run_pods if old_is_available else old_pods).append(old.name)
         else:
-            (candidates if state.old_is_available else changes.create).append(state.node)
-    changes.delete += leaving[:max(available_nodes - limits.desired, 0)]
-    changes.create += candidates[:max(limits.max_surge - surging, 0)]
-    return changes
+            (candidate_nodes if old_is_available else new_nodes).append(node)
+    return ([*new_nodes, *candidate_nodes[:max(max_surge - surging, 0)]],
+            [*old_pods, *should_not_run_pods[:max(available_nodes - desired, 0)]])
 
 
-def _should_run(placements: Mapping[str, Placement], node: str) -> bool:
-    placement = placements.get(node)
-    return placement is not None and placement.should_run
+def nodes_to_update(state: DaemonSetState) -> list[str]:
+    """Return the nodes that have a pod or should have one, by name."""
+    should_run = [node for node, placement in state.placements.items() if placement.should_run]
+    if state.nodes_to_daemon_pods.keys() <= set(should_run):
+        return should_run
+    return sorted({*should_run, *state.nodes_to_daemon_pods})
+
+
+def find_updated_pods_on_node(state: DaemonSetState, node: str) -> NodePods:
+    """Return the new and the old pod of a node (``findUpdatedPodsOnNode``)."""
+    new: list[DaemonPod] = []
+    old: list[DaemonPod] = []
+    pods = state.nodes_to_daemon_pods.get(node, ())
+    if len(pods) == 1 and pods[0].is_active:  # as most nodes
+        return NodePods(pods[0], None, False) if state.is_updated(pods[0]) else NodePods(None, pods[0], False)
+    for pod in pods:
+        if not pod.is_being_deleted:
+            (new if state.is_updated(pod) else old).append(pod)
+    return NodePods(new[0] if new else None, old[0] if old else None, len(new) > 1 or len(old) > 1)
+
+
+# --- strategy -----------------------------------------------------------------------------------------------------
+
+
+def updated_desired_node_counts(daemon_set: DaemonSet, desired: int) -> tuple[int, int]:
+    """Return maxSurge and maxUnavailable as numbers of nodes; percentages are of the desired nodes and round up.
+
+    Never both are zero: then one may be unavailable (``updatedDesiredNodeCounts``). Raises ValueError.
+    """
+    max_surge = surge_count(daemon_set, desired)
+    max_unavailable = scaled_value(_rolling_update(daemon_set).get("maxUnavailable"), desired, round_up=True)
+    if desired > 0 and max_surge == 0 and max_unavailable == 0:
+        max_unavailable = 1
+    return max_surge, max_unavailable
+
+
+def surge_count(daemon_set: DaemonSet, desired: int) -> int:
+    """Return how many nodes may have a second pod; 0 unless the strategy is RollingUpdate. Raises ValueError."""
+    return scaled_value(_rolling_update(daemon_set).get("maxSurge"), desired, round_up=True)
+
+
+def allows_surge(daemon_set: DaemonSet) -> bool:
+    """Return whether a node may have two pods at all (``AllowsSurge``)."""
+    try:
+        return surge_count(daemon_set, 1) > 0
+    except ValueError:
+        return False
+
+
+def _rolling_update(daemon_set: DaemonSet) -> Any:
+    strategy = daemon_set["spec"].get("updateStrategy") or {}
+    return (strategy.get("rollingUpdate") or {}) if strategy.get("type") == "RollingUpdate" else {}

@@ -1,18 +1,18 @@
-"""What a DaemonSet's status says (``updateDaemonSetStatus``). Pure functions."""
+"""The status of a DaemonSet (``updateDaemonSetStatus``). Pure functions."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kubepy.api.meta import Object
-from kubepy.api.objects.pods import is_pod_available, is_pod_ready
-from kubepy.controllers.daemonset.placement import Placement
-from kubepy.controllers.daemonset.pods import is_updated, oldest_first, template_generation
+from kubepy.controllers.daemonset.pods import oldest_first
+from kubepy.controllers.daemonset.state import DaemonSetState
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import DaemonSet, DaemonSetStatus
 
 
 class Counts(NamedTuple):
-    """Of one node, where each is 0 or 1, or of all."""
+    """Numbers of nodes, as the status gives them."""
 
     desired: int = 0
     current: int = 0
@@ -22,33 +22,33 @@ class Counts(NamedTuple):
     updated: int = 0
 
 
-def count_on_node(daemon_set: Object, placement: Placement, pods: list[Object], hash_: str, now: datetime) -> Counts:
-    """One pod a node counts, the oldest scheduled one, also when it is being deleted."""
-    if not placement.should_run:
-        return Counts(misscheduled=int(bool(pods)))
-    if not pods:
-        return Counts(desired=1)
-    pod = pods[0] if len(pods) == 1 else oldest_first(pods)[0]
-    ready = is_pod_ready(pod)
-    available = ready and is_pod_available(pod, daemon_set["spec"].get("minReadySeconds") or 0, now)
-    updated = is_updated(pod, hash_, template_generation(daemon_set))
-    return Counts(1, 1, 0, int(ready), int(available), int(updated))
+def count_nodes(state: DaemonSetState) -> Counts:
+    """Count one pod a node, the oldest scheduled one, also when it is being deleted."""
+    pods_on = state.nodes_to_daemon_pods
+    desired = [node for node, placement in state.placements.items() if placement.should_run]
+    misscheduled = sum(node in pods_on for node, placement in state.placements.items() if not placement.should_run)
+    on_nodes = [pods_on[node] for node in desired if node in pods_on]
+    counted = [pods[0] if len(pods) == 1 else oldest_first(pods)[0] for pods in on_nodes]
+    ready = [pod for pod in counted if pod.is_ready]
+    available = sum(map(state.is_available, ready)) if state.min_ready_seconds else len(ready)
+    updated = sum(map(state.is_updated, counted))
+    return Counts(len(desired), len(counted), misscheduled, len(ready), available, updated)
 
 
-def new_status(daemon_set: Object, counts: Counts, *, observed: bool) -> Object:
-    """The status with these counts; with ``observed`` this generation has been acted upon.
+def new_status(daemon_set: DaemonSet, counts: Counts, *, observed: bool) -> DaemonSetStatus:
+    """Return the status with these counts; with ``observed`` this generation has been acted upon.
 
     As the API writes it: the first four counts always, the others only when they are not 0.
     """
-    status: Object = dict(daemon_set.get("status") or {})
-    if observed:
-        status["observedGeneration"] = daemon_set["metadata"].get("generation", 0)
-    status |= {
+    status = {
+        **(daemon_set.get("status") or {}),
         "desiredNumberScheduled": counts.desired,
         "currentNumberScheduled": counts.current,
         "numberMisscheduled": counts.misscheduled,
         "numberReady": counts.ready,
     }
+    if observed:
+        status["observedGeneration"] = daemon_set["metadata"].get("generation", 0)
     optional = {
         "updatedNumberScheduled": counts.updated,
         "numberAvailable": counts.available,
@@ -58,4 +58,4 @@ def new_status(daemon_set: Object, counts: Counts, *, observed: bool) -> Object:
         status.pop(name, None)
         if value:
             status[name] = value
-    return status
+    return cast("DaemonSetStatus", status)

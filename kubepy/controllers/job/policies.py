@@ -1,77 +1,88 @@
-"""What a Job's failure and success policies say (``pod_failure_policy.go``, ``success_policy.go``). Pure functions."""
+"""The failure and success policies of a Job (``pod_failure_policy.go``, ``success_policy.go``). Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import name_of, namespace_of
 from kubepy.api.objects.pods import phase_of
 from kubepy.controllers.job.indexes import Indexes, parse_indexes
 
+if TYPE_CHECKING:
+    from kubepy.api.typed import (
+        ContainerStatus,
+        Job,
+        Pod,
+        PodFailurePolicyOnExitCodesRequirement,
+        PodFailurePolicyRule,
+        SuccessPolicyRule,
+    )
 
-class Failure(NamedTuple):
-    """How a failed pod is to be taken. ``action``: the matching rule's, "" for none; ``message``: of one that fails
-    the whole Job."""
+
+class FailureMatch(NamedTuple):
+    """The failure policy's word on a failed pod. ``action``: the matching rule's, "" for none; ``message``: of a pod
+    that fails the whole Job."""
 
     counts: bool = True
     action: str = ""
     message: str = ""
 
 
-def only_replaces_failed(job: Object) -> bool:
-    """Whether a terminating pod is replaced only when it has ended (``onlyReplaceFailedPods``)."""
+def only_replaces_failed_pods(job: Job) -> bool:
+    """Return whether a terminating pod is replaced only when it has ended (``onlyReplaceFailedPods``)."""
     spec = job["spec"]
     return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
 
 
-def is_failed(pod: Object, job: Object) -> bool:
-    """Whether a pod counts as failed; one that is being deleted does, where it is replaced at once."""
+def is_pod_failed(pod: Pod, job: Job) -> bool:
+    """Return whether a pod counts as failed; one that is being deleted does, where it is replaced at once."""
     if phase_of(pod) == "Failed":
         return True
-    if only_replaces_failed(job):
+    if only_replaces_failed_pods(job):
         return False
     return bool(pod["metadata"].get("deletionTimestamp")) and phase_of(pod) != "Succeeded"
 
 
-def judge_failure(job: Object, pod: Object) -> Failure:
-    """What the first rule that a failed pod matches makes of it (``matchPodFailurePolicy``)."""
-    rules = (job["spec"].get("podFailurePolicy") or {}).get("rules") or []
-    for position, rule in enumerate(rules):
-        why = _match(rule, pod)
-        if not why:
+def match_pod_failure_policy(job: Job, pod: Pod) -> FailureMatch:
+    """Return the outcome of the first rule that a failed pod matches (``matchPodFailurePolicy``)."""
+    for position, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or []):
+        reason = _match(rule, pod)
+        if not reason:
             continue
         if rule["action"] == "FailJob":
-            return Failure(action="FailJob", message=f"{why} matching FailJob rule at index {position}")
-        return Failure(counts=rule["action"] != "Ignore", action=rule["action"])
-    return Failure()
+            return FailureMatch(action="FailJob", message=f"{reason} matching FailJob rule at index {position}")
+        return FailureMatch(counts=rule["action"] != "Ignore", action=rule["action"])
+    return FailureMatch()
 
 
-def _match(rule: Object, pod: Object) -> str:
-    """How the pod matches the rule, in words; "" if it does not."""
-    where, status = f"{namespace_of(pod)}/{name_of(pod)}", pod.get("status") or {}
+def _match(rule: PodFailurePolicyRule, pod: Pod) -> str:
+    """Return how the pod matches the rule, in words; "" if it does not."""
+    pod_name, status = f"{namespace_of(pod)}/{name_of(pod)}", pod.get("status") or {}
     if rule.get("onExitCodes") is not None:
         statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
-        found = _exited(statuses, rule["onExitCodes"])
-        return f"Container {found[0]} for pod {where} failed with exit code {found[1]}" if found else ""
-    patterns = {(one["type"], one.get("status")) for one in rule.get("onPodConditions") or []}
-    matching = [one["type"] for one in status.get("conditions") or [] if (one["type"], one.get("status")) in patterns]
-    return f"Pod {where} has condition {matching[0]}" if matching else ""
+        container, code = _first_failed_container(statuses, rule["onExitCodes"])
+        return f"Container {container} for pod {pod_name} failed with exit code {code}" if code else ""
+    patterns = {(pattern["type"], pattern.get("status")) for pattern in rule.get("onPodConditions") or []}
+    matching = [condition["type"] for condition in status.get("conditions") or []
+                if (condition["type"], condition.get("status")) in patterns]
+    return f"Pod {pod_name} has condition {matching[0]}" if matching else ""
 
 
-def _exited(statuses: Iterable[Object], requirement: Object) -> tuple[str, int] | None:
-    """Name and exit code of the first container that failed as required."""
+def _first_failed_container(statuses: Iterable[ContainerStatus],
+                            requirement: PodFailurePolicyOnExitCodesRequirement) -> tuple[str, int]:
+    """Return name and exit code of the first container that failed as required; the code is 0 without one."""
     for status in statuses:
-        code = (status.get("state", {}).get("terminated") or {}).get("exitCode", 0)
+        code = ((status.get("state") or {}).get("terminated") or {}).get("exitCode", 0)
         if not code or requirement.get("containerName") not in (None, status["name"]):
             continue
         if (code in requirement["values"]) == (requirement["operator"] == "In"):
             return status["name"], code
-    return None
+    return "", 0
 
 
-def success_rule(job: Object, succeeded: Indexes) -> int | None:
-    """The position of the first rule of the success policy that is met, if there is one (``matchSuccessPolicy``)."""
+def match_success_policy(job: Job, succeeded: Indexes) -> int | None:
+    """Return the position of the first rule of the success policy that is met, if any (``matchSuccessPolicy``)."""
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or []
     for position, rule in enumerate(rules if succeeded else []):
         if _is_met(rule, succeeded, job["spec"]["completions"]):
@@ -79,7 +90,7 @@ def success_rule(job: Object, succeeded: Indexes) -> int | None:
     return None
 
 
-def _is_met(rule: Object, succeeded: Indexes, completions: int) -> bool:
+def _is_met(rule: SuccessPolicyRule, succeeded: Indexes, completions: int) -> bool:
     count = rule.get("succeededCount")
     if rule.get("succeededIndexes") is None:
         return count is not None and len(succeeded) >= count

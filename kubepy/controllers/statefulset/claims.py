@@ -1,61 +1,69 @@
-"""The claims of a StatefulSet's pods: their names, and who owns them under the retention policy. Pure functions.
+"""The claims of a StatefulSet's pods: their names, and their owners under the retention policy. Pure functions.
 
 Upstream: ``stateful_set_utils.go``, from getPersistentVolumeClaims to updateClaimOwnerRefForSetAndPod.
 """
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, name_of, namespace_of, new_controller_ref, owner_references, uid_of
+from typing import TYPE_CHECKING, cast
+
+from kubepy.api.meta import AnyObject, Object, name_of, namespace_of, new_controller_ref, owner_references, uid_of
+from kubepy.controllers.ref_manager import with_owner_references
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import PersistentVolumeClaim, StatefulSet
 
 RETAIN, DELETE = "Retain", "Delete"
 
 
-def claim_name(set_: Object, template: Object, ordinal: int) -> str:
-    return f"{name_of(template)}-{name_of(set_)}-{ordinal}"
+def claim_name(stateful_set: StatefulSet, template: PersistentVolumeClaim, ordinal: int) -> str:
+    return f"{name_of(template)}-{name_of(stateful_set)}-{ordinal}"
 
 
-def claim_names(set_: Object, ordinal: int) -> list[str]:
-    return [claim_name(set_, one, ordinal) for one in set_["spec"].get("volumeClaimTemplates") or []]
+def claim_names(stateful_set: StatefulSet, ordinal: int) -> list[str]:
+    return [claim_name(stateful_set, template, ordinal)
+            for template in stateful_set["spec"].get("volumeClaimTemplates") or []]
 
 
-def new_claims(set_: Object, ordinal: int) -> list[Object]:
-    """The claims that a pod is to have, labelled as the template says, and above that as the selector wants."""
-    wanted = (set_["spec"].get("selector") or {}).get("matchLabels") or {}
-    claims = []
-    for template in set_["spec"].get("volumeClaimTemplates") or []:
-        metadata: Object = {**template["metadata"], "name": claim_name(set_, template, ordinal),
-                            "namespace": namespace_of(set_)}
-        if labels := {**(metadata.get("labels") or {}), **wanted}:
+def new_claims(stateful_set: StatefulSet, ordinal: int) -> list[PersistentVolumeClaim]:
+    """Return the claims of a pod, with the labels of the template, and above them those of the selector
+    (``getPersistentVolumeClaims``)."""
+    selector_labels = (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
+    claims: list[Object] = []
+    for template in stateful_set["spec"].get("volumeClaimTemplates") or []:
+        metadata: Object = {**template["metadata"], "name": claim_name(stateful_set, template, ordinal),
+                            "namespace": namespace_of(stateful_set)}
+        if labels := {**(metadata.get("labels") or {}), **selector_labels}:
             metadata["labels"] = labels
         claims.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,
                        "spec": template["spec"]})
-    return claims
+    return cast("list[PersistentVolumeClaim]", claims)
 
 
-def retention(set_: Object) -> tuple[str, str]:
-    """``whenDeleted`` and ``whenScaled``."""
-    policy = set_["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+def retention_policy(stateful_set: StatefulSet) -> tuple[str, str]:
+    """Return ``whenDeleted`` and ``whenScaled``."""
+    policy = stateful_set["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
     return policy.get("whenDeleted", RETAIN), policy.get("whenScaled", RETAIN)
 
 
-def names_as_owner(reference: Object, owner: Object) -> bool:
-    """Whether a reference names the owner by kind and name, whatever its uid."""
+def matches_owner(reference: AnyObject, owner: AnyObject) -> bool:
+    """Return whether a reference names the owner by kind and name, whatever its uid."""
     return bool((reference["apiVersion"], reference["kind"], reference["name"])
                 == (owner["apiVersion"], owner["kind"], name_of(owner)))
 
 
-def has_stale_owner(claim: Object, owner: Object) -> bool:
-    """Whether the claim belongs to an earlier object of the owner's name."""
-    first = next((one for one in owner_references(claim) if names_as_owner(one, owner)), None)
+def has_stale_owner_ref(claim: PersistentVolumeClaim, owner: AnyObject) -> bool:
+    """Return whether the claim belongs to an earlier object of the owner's name (``hasStaleOwnerRef``)."""
+    first = next((reference for reference in owner_references(claim) if matches_owner(reference, owner)), None)
     return first is not None and first["uid"] != uid_of(owner)
 
 
-def has_unexpected_controller(claim: Object, set_: Object, pod: Object) -> bool:
-    """Whether something else controls a claim that the retention policy is to handle."""
-    if retention(set_) == (RETAIN, RETAIN):
+def has_unexpected_controller(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject) -> bool:
+    """Return whether something else controls a claim that the retention policy is to handle."""
+    if retention_policy(stateful_set) == (RETAIN, RETAIN):
         return False
     for reference in owner_references(claim):
-        owner = next((one for one in (set_, pod) if names_as_owner(reference, one)), None)
+        owner = next((owner for owner in (stateful_set, pod) if matches_owner(reference, owner)), None)
         if owner is not None and reference["uid"] != uid_of(owner):
             return True
         if owner is None and reference.get("controller"):
@@ -63,41 +71,39 @@ def has_unexpected_controller(claim: Object, set_: Object, pod: Object) -> bool:
     return False
 
 
-def _owns(claim: Object, owner: Object) -> bool:
-    return any(one["uid"] == uid_of(owner) for one in owner_references(claim))
+def _is_owned_by(claim: PersistentVolumeClaim, owner: AnyObject) -> bool:
+    return any(reference["uid"] == uid_of(owner) for reference in owner_references(claim))
 
 
-def _wanted_owner(set_: Object, pod: Object, in_range: bool) -> Object | None:
-    """The set, the pod, or None: who is to control the claims of a pod under the policy."""
-    when_deleted, when_scaled = retention(set_)
+def _policy_owner(stateful_set: StatefulSet, pod: AnyObject, in_range: bool) -> AnyObject | None:
+    """Return the owner that is to control the claims of a pod under the policy: the set, the pod, or None."""
+    when_deleted, when_scaled = retention_policy(stateful_set)
     if when_scaled == DELETE and not in_range:
         return pod
-    return set_ if when_deleted == DELETE else None
+    return stateful_set if when_deleted == DELETE else None
 
 
-def is_owner_up_to_date(claim: Object, set_: Object, pod: Object, in_range: bool) -> bool:
-    """Whether the claim's owners are as the policy wants them, or not to be touched (``isClaimOwnerUpToDate``)."""
+def is_claim_owner_up_to_date(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject,
+                              in_range: bool) -> bool:
+    """Return whether the claim's owners are those of the policy, or not to be touched (``isClaimOwnerUpToDate``)."""
     if not owner_references(claim):
-        return _wanted_owner(set_, pod, in_range) is None
-    if has_stale_owner(claim, set_) or has_stale_owner(claim, pod):
+        return _policy_owner(stateful_set, pod, in_range) is None
+    if has_stale_owner_ref(claim, stateful_set) or has_stale_owner_ref(claim, pod):
         return True
-    owned = _owns(claim, set_) or _owns(claim, pod)
-    if has_unexpected_controller(claim, set_, pod):
-        return not owned
-    if any(one["uid"] in (uid_of(set_), uid_of(pod)) and not one.get("controller") for one in owner_references(claim)):
+    if has_unexpected_controller(claim, stateful_set, pod):
+        return not _is_owned_by(claim, stateful_set) and not _is_owned_by(claim, pod)
+    uids = (uid_of(stateful_set), uid_of(pod))
+    if any(reference["uid"] in uids and not reference.get("controller") for reference in owner_references(claim)):
         return False
-    wanted = _wanted_owner(set_, pod, in_range)
-    return all(_owns(claim, one) == (one is wanted) for one in (set_, pod))
+    policy_owner = _policy_owner(stateful_set, pod, in_range)
+    return all(_is_owned_by(claim, owner) == (owner is policy_owner) for owner in (stateful_set, pod))
 
 
-def with_owner(claim: Object, set_: Object, pod: Object, in_range: bool) -> Object:
-    """The claim with the owners that the policy wants (``updateClaimOwnerRefForSetAndPod``)."""
-    references = [one for one in owner_references(claim)
-                  if not names_as_owner(one, set_) and not names_as_owner(one, pod)]
-    wanted = _wanted_owner(set_, pod, in_range)
-    if wanted is not None and not has_unexpected_controller(claim, set_, pod):
-        references.append(new_controller_ref(wanted))
-    metadata = {key: value for key, value in claim["metadata"].items() if key != "ownerReferences"}
-    if references:
-        metadata["ownerReferences"] = references
-    return {**claim, "metadata": metadata}
+def with_claim_owner(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: AnyObject, in_range: bool) -> Object:
+    """Return the claim with the owners of the policy (``updateClaimOwnerRefForSetAndPod``)."""
+    references = [reference for reference in owner_references(claim)
+                  if not matches_owner(reference, stateful_set) and not matches_owner(reference, pod)]
+    policy_owner = _policy_owner(stateful_set, pod, in_range)
+    if policy_owner is not None and not has_unexpected_controller(claim, stateful_set, pod):
+        references.append(new_controller_ref(policy_owner))
+    return with_owner_references(claim, references)

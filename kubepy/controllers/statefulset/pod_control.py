@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
 from kubepy.api.errors import AlreadyExists, NotFound, Status
-from kubepy.api.meta import Object, is_being_deleted, name_of, namespace_of
+from kubepy.api.meta import is_being_deleted, name_of, namespace_of
 from kubepy.controllers.statefulset import claims
-from kubepy.controllers.statefulset.members import ordinal_of, ordinals, repaired, storage_matches
+from kubepy.controllers.statefulset.pods import (
+    Replica,
+    ordinal_of,
+    ordinals,
+    storage_matches,
+    with_identity_and_storage,
+)
 from kubepy.runtime.events import Recorder
+from kubepy.runtime.informers import PERSISTENT_VOLUME_CLAIMS, PODS, ResourceClient
 from kubepy.runtime.reconcile import Context
 
-CLAIMS = "persistentvolumeclaims"
+if TYPE_CHECKING:
+    from kubepy.api.typed import PersistentVolumeClaim, Pod, StatefulSet
 
 
 class ClaimError(Exception):
@@ -18,142 +29,125 @@ class ClaimError(Exception):
 
 class StatefulPodControl:
     def __init__(self, context: Context, recorder: Recorder) -> None:
-        self._client = context.client
-        self._informers = context.informers
+        self._pods = ResourceClient(context.client, PODS)
+        self._claims = ResourceClient(context.client, PERSISTENT_VOLUME_CLAIMS)
+        self._observed_claims = context.informers.lister(PERSISTENT_VOLUME_CLAIMS)
         self._recorder = recorder
 
-    def create(self, set_: Object, pod: Object) -> None:
-        """Create a pod, its claims first. Raises Status, ClaimError."""
+    def create_stateful_pod(self, stateful_set: StatefulSet, pod: Pod) -> None:
+        """Create a pod, its claims first. Raises Status, ClaimError; AlreadyExists without an event."""
         try:
-            self._create_claims(set_, pod)
+            self._create_claims(stateful_set, pod)
         except ClaimError as error:
-            self._tell(set_, "create", pod, error)
+            self._record_pod_event("create", stateful_set, pod, error)
             raise
-        failure = self._create_pod(pod)
-        self._give_owners(set_, pod)
-        self._tell(set_, "create", pod, failure)
+        failure: Status | None = None
+        try:
+            self._pods.create(pod, namespace_of(pod))
+        except AlreadyExists:
+            raise
+        except Status as error:
+            failure = error
+        self._update_owners_of_new_claims(stateful_set, pod)
+        self._record_pod_event("create", stateful_set, pod, failure)
         if failure is not None:
             raise failure
 
-    def _create_pod(self, pod: Object) -> Status | None:
-        """Why it cannot be made, if so. Raises Status when another pod has the name, of which nothing is told."""
-        try:
-            self._client.create("pods", pod, namespace=namespace_of(pod))
-        except Status as error:
-            if isinstance(error, AlreadyExists):
-                raise
-            return error
-        return None
-
-    def delete(self, set_: Object, pod: Object) -> None:
+    def delete_stateful_pod(self, stateful_set: StatefulSet, pod: Pod) -> None:
         """Raises Status."""
         try:
-            self._client.delete("pods", name_of(pod), namespace=namespace_of(pod))
+            self._pods.delete(pod)
         except Status as error:
-            self._tell(set_, "delete", pod, error)
+            self._record_pod_event("delete", stateful_set, pod, error)
             raise
-        self._tell(set_, "delete", pod)
+        self._record_pod_event("delete", stateful_set, pod)
 
-    def repair(self, set_: Object, pod: Object) -> None:
-        """Give a pod back its labels and volumes, and its claims their owners. Raises Status, ClaimError."""
-        wanted = repaired(set_, pod)
+    def update_stateful_pod(self, stateful_set: StatefulSet, replica: Replica, *, claims_match: bool) -> None:
+        """Give a pod its labels and volumes back, and its claims their owners unless they have them.
+
+        Raises Status, ClaimError.
+        """
+        pod = with_identity_and_storage(stateful_set, replica)
         try:
-            if not storage_matches(set_, pod):
-                self._create_claims(set_, pod)
-            if not self.owners_match(set_, pod, ordinal_of(pod)):
-                self.update_claim_owners(set_, pod)
-            self._client.update("pods", wanted, namespace=namespace_of(pod))
+            if not storage_matches(stateful_set, replica):
+                self._create_claims(stateful_set, replica.pod)
+            if not claims_match:
+                self.update_claims_for_retention_policy(stateful_set, replica.pod)
+            self._pods.update(pod)
         except (Status, ClaimError) as error:
-            self._tell(set_, "update", wanted, error)
+            self._record_pod_event("update", stateful_set, pod, error)
             raise
-        self._tell(set_, "update", wanted)
+        self._record_pod_event("update", stateful_set, pod)
 
     # --- claims
 
-    def create_missing_claims(self, set_: Object, pod: Object) -> None:
-        """For a pod that waits for them. Raises Status, ClaimError."""
-        self._create_claims(set_, pod)
-        self._give_owners(set_, pod)
+    def create_missing_claims(self, stateful_set: StatefulSet, pod: Pod) -> None:
+        """Create the claims of a pod that waits for them. Raises Status, ClaimError."""
+        self._create_claims(stateful_set, pod)
+        self._update_owners_of_new_claims(stateful_set, pod)
 
-    def _create_claims(self, set_: Object, pod: Object) -> None:
-        """Create the claims that are missing. Raises ClaimError if one fails or is on its way out."""
+    def _create_claims(self, stateful_set: StatefulSet, pod: Pod) -> None:
+        """Create the claims that are missing. Raises ClaimError if one fails or is being deleted."""
         errors = []
-        for wanted in claims.new_claims(set_, ordinal_of(pod)):
-            there = self._seen_claim(set_, name_of(wanted))
-            if there is None:
-                errors += self._create_claim(set_, pod, wanted)
-            elif is_being_deleted(there):
-                errors.append(f"pvc {name_of(wanted)} is being deleted")
+        for claim in claims.new_claims(stateful_set, ordinal_of(pod)):
+            observed = self._observed_claims.get(namespace_of(stateful_set), name_of(claim))
+            if observed is not None:
+                if is_being_deleted(observed):
+                    errors.append(f"pvc {name_of(claim)} is being deleted")
+                continue
+            try:
+                self._claims.create(claim, namespace_of(stateful_set))
+            except Status as error:
+                errors.append(f"failed to create PVC {name_of(claim)}: {error}")
+                self._record_claim_event(stateful_set, pod, claim, error)
+            else:
+                self._record_claim_event(stateful_set, pod, claim)
         if errors:
             raise ClaimError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
 
-    def _create_claim(self, set_: Object, pod: Object, wanted: Object) -> list[str]:
-        subject = f"Create Claim {name_of(wanted)}"
+    def _update_owners_of_new_claims(self, stateful_set: StatefulSet, pod: Pod) -> None:
+        """Raises Status, with an event."""
         try:
-            self._client.create(CLAIMS, wanted, namespace=namespace_of(set_))
+            self.update_claims_for_retention_policy(stateful_set, pod)
         except Status as error:
-            self._recorder.event(set_, "Warning", "FailedCreate", f"{subject} for Pod {name_of(pod)} in StatefulSet "
-                                 f"{name_of(set_)} failed error: {error}")
-            return [f"failed to create PVC {name_of(wanted)}: {error}"]
-        self._recorder.event(set_, "Normal", "SuccessfulCreate",
-                             f"{subject} Pod {name_of(pod)} in StatefulSet {name_of(set_)} success")
-        return []
-
-    def _give_owners(self, set_: Object, pod: Object) -> None:
-        """Owners for claims that may be new. Raises Status."""
-        try:
-            self.update_claim_owners(set_, pod)
-        except Status as error:
-            self._tell(set_, "update", pod, error)
+            self._record_pod_event("update", stateful_set, pod, error)
             raise
 
-    def owners_match(self, set_: Object, pod: Object, ordinal: int) -> bool:
-        """Whether the pod's claims are owned as the retention policy wants (``ClaimsMatchRetentionPolicy``)."""
-        found = self._seen_claims(set_, ordinal)
-        in_range = bool(found) and ordinal in ordinals(set_)
-        return all(claims.is_owner_up_to_date(claim, set_, pod, in_range) for claim in found)
+    def update_claims_for_retention_policy(self, stateful_set: StatefulSet, pod: Pod) -> None:
+        """Give a pod's claims the owners of the retention policy (``UpdatePodClaimForRetentionPolicy``).
 
-    def update_claim_owners(self, set_: Object, pod: Object) -> None:
-        """``UpdatePodClaimForRetentionPolicy``. Raises Status."""
+        Claims are read as they are stored, since this sync may have made some of them. Raises Status.
+        """
         ordinal = ordinal_of(pod)
-        in_range = ordinal in ordinals(set_)
-        for claim in self._stored_claims(set_, ordinal):
-            if claims.has_unexpected_controller(claim, set_, pod):
+        in_range = ordinal in ordinals(stateful_set)
+        stored: list[PersistentVolumeClaim] = []
+        for name in claims.claim_names(stateful_set, ordinal):
+            with suppress(NotFound):
+                stored.append(self._claims.get(namespace_of(stateful_set), name))
+        for claim in stored:
+            if claims.has_unexpected_controller(claim, stateful_set, pod):
                 message = (f"PersistentVolumeClaim {name_of(claim)} has a conflicting OwnerReference that acts as a"
                            " manging controller, the retention policy is ignored for this claim")
-                self._recorder.event(set_, "Warning", "ConflictingController", message)
-            if not claims.is_owner_up_to_date(claim, set_, pod, in_range):
-                changed = claims.with_owner(claim, set_, pod, in_range)
-                self._client.update(CLAIMS, changed, namespace=namespace_of(claim))
+                self._recorder.event(stateful_set, "Warning", "ConflictingController", message)
+            if not claims.is_claim_owner_up_to_date(claim, stateful_set, pod, in_range):
+                self._claims.update(claims.with_claim_owner(claim, stateful_set, pod, in_range))
 
-    def has_stale_claim(self, set_: Object, pod: Object) -> bool:
-        """Whether a claim still belongs to an earlier pod of the name and will go with it (``PodClaimIsStale``)."""
-        if claims.retention(set_)[1] == claims.RETAIN:
-            return False
-        return any(claims.has_stale_owner(claim, pod) for claim in self._seen_claims(set_, ordinal_of(pod)))
+    # --- events
 
-    def _seen_claim(self, set_: Object, name: str) -> Object | None:
-        return self._informers.get(CLAIMS, namespace_of(set_), name)
-
-    def _seen_claims(self, set_: Object, ordinal: int) -> list[Object]:
-        found = (self._seen_claim(set_, name) for name in claims.claim_names(set_, ordinal))
-        return [claim for claim in found if claim is not None]
-
-    def _stored_claims(self, set_: Object, ordinal: int) -> list[Object]:
-        """As they are in storage, since this sync may have made some of them."""
-        found = (self._stored_claim(set_, name) for name in claims.claim_names(set_, ordinal))
-        return [claim for claim in found if claim is not None]
-
-    def _stored_claim(self, set_: Object, name: str) -> Object | None:
-        try:
-            return self._client.get(CLAIMS, name, namespace=namespace_of(set_))
-        except NotFound:
-            return None
-
-    def _tell(self, set_: Object, verb: str, pod: Object, error: Exception | None = None) -> None:
+    def _record_pod_event(self, verb: str, stateful_set: StatefulSet, pod: Pod, error: Exception | None = None) -> None:
         word = verb.capitalize()
-        subject = f"{word} Pod {name_of(pod)} in StatefulSet {name_of(set_)}"
+        subject = f"{word} Pod {name_of(pod)} in StatefulSet {name_of(stateful_set)}"
         if error is None:
-            self._recorder.event(set_, "Normal", f"Successful{word}", f"{subject} successful")
+            self._recorder.event(stateful_set, "Normal", f"Successful{word}", f"{subject} successful")
         else:
-            self._recorder.event(set_, "Warning", f"Failed{word}", f"{subject} failed error: {error}")
+            self._recorder.event(stateful_set, "Warning", f"Failed{word}", f"{subject} failed error: {error}")
+
+    def _record_claim_event(self, stateful_set: StatefulSet, pod: Pod, claim: PersistentVolumeClaim,
+                            error: Status | None = None) -> None:
+        subject, set_name = f"Create Claim {name_of(claim)}", name_of(stateful_set)
+        if error is None:
+            self._recorder.event(stateful_set, "Normal", "SuccessfulCreate",
+                                 f"{subject} Pod {name_of(pod)} in StatefulSet {set_name} success")
+        else:
+            self._recorder.event(stateful_set, "Warning", "FailedCreate",
+                                 f"{subject} for Pod {name_of(pod)} in StatefulSet {set_name} failed error: {error}")

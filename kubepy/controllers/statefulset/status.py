@@ -1,59 +1,61 @@
-"""What a StatefulSet's status says. Pure functions (``computeReplicaStatus``, ``completeRollingUpdate``)."""
+"""The status of a StatefulSet. Pure functions (``computeReplicaStatus``, ``completeRollingUpdate``)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from typing import TYPE_CHECKING, cast
 
-from kubepy.api.meta import Object
-from kubepy.controllers.statefulset.members import Member, Versions, is_rolling, min_ready_seconds
+from kubepy.api.meta import AnyObject, Object
+from kubepy.controllers.statefulset.pods import Replica, is_rolling
+from kubepy.controllers.statefulset.state import StatefulSetState
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import StatefulSet, StatefulSetStatus
 
 
-def counted_status(set_: Object, versions: Versions, members: Iterable[Member], collisions: int,
-                   now: datetime) -> Object:
-    """The status for these pods. A pod that is going counts, but at no revision.
+def compute_replica_status(state: StatefulSetState, replicas: Iterable[Replica]) -> StatefulSetStatus:
+    """Return the status for these pods. A pod that is being deleted counts, but at no revision.
 
     As the API writes it: replicas and availableReplicas always, other counts only when they are not 0.
     """
-    created = [one for one in members if one.is_created]
-    ready = [one for one in created if one.is_running_and_ready]
-    staying = [one.revision for one in created if not one.is_leaving]
-    seconds = min_ready_seconds(set_)
+    created = [replica for replica in replicas if replica.is_created]
+    ready = [replica for replica in created if replica.is_running_and_ready]
+    revisions = [replica.revision for replica in created if not replica.is_being_deleted]
     status: Object = {
-        "observedGeneration": set_["metadata"].get("generation", 0),
-        "currentRevision": versions.current,
-        "updateRevision": versions.update,
-        "collisionCount": collisions,
+        "observedGeneration": state.stateful_set["metadata"].get("generation", 0),
+        "currentRevision": state.current_revision,
+        "updateRevision": state.update_revision,
+        "collisionCount": state.collision_count,
         "replicas": len(created),
-        "availableReplicas": sum(one.is_available(seconds, now) for one in ready),
+        "availableReplicas": sum(map(state.is_available, ready)),
     }
-    counts = {"readyReplicas": len(ready), "currentReplicas": staying.count(versions.current),
-              "updatedReplicas": staying.count(versions.update)}
-    return status | {name: value for name, value in counts.items() if value}
+    counts = {"readyReplicas": len(ready), "currentReplicas": revisions.count(state.current_revision),
+              "updatedReplicas": revisions.count(state.update_revision)}
+    return cast("StatefulSetStatus", status | {name: value for name, value in counts.items() if value})
 
 
-def with_one_less_current(status: Object) -> Object:
-    """The status after one pod was deleted for an update.
+def with_one_less_current(status: StatefulSetStatus) -> StatefulSetStatus:
+    """Return the status after one pod was deleted for an update.
 
     A pod of neither revision is not in the count: upstream then writes -1, which the API server refuses.
     """
     left = max(status.get("currentReplicas", 0) - 1, 0)
     rest = {name: value for name, value in status.items() if name != "currentReplicas"}
-    return {**rest, "currentReplicas": left} if left else rest
+    return cast("StatefulSetStatus", {**rest, "currentReplicas": left} if left else rest)
 
 
-def completed(set_: Object, status: Object) -> Object:
-    """The status in which the update revision has become the current one, if all pods are updated and ready."""
-    wanted = set_["spec"].get("replicas", 1)
-    counts = (status.get(name, 0) for name in ("updatedReplicas", "readyReplicas", "replicas"))
-    if not is_rolling(set_) or any(count != wanted for count in counts):
+def complete_rolling_update(stateful_set: StatefulSet, status: StatefulSetStatus) -> StatefulSetStatus:
+    """Return the status in which the update revision has become the current one, if all pods are updated and ready."""
+    replicas = stateful_set["spec"].get("replicas", 1)
+    counts = (status.get("updatedReplicas", 0), status.get("readyReplicas", 0), status.get("replicas", 0))
+    if not is_rolling(stateful_set) or any(count != replicas for count in counts):
         return status
-    current = {"currentReplicas": wanted} if wanted else {}
-    return {**status, "currentRevision": status["updateRevision"], **current}
+    current = {"currentReplicas": replicas} if replicas else {}
+    return cast("StatefulSetStatus", {**status, "currentRevision": status["updateRevision"], **current})
 
 
-def is_different(before: Object, status: Object) -> bool:
-    """Whether the status is worth writing (``inconsistentStatus``)."""
+def is_inconsistent(before: AnyObject, status: StatefulSetStatus) -> bool:
+    """Return whether the status is worth writing (``inconsistentStatus``)."""
     fields = ("replicas", "currentReplicas", "readyReplicas", "updatedReplicas", "availableReplicas",
               "currentRevision", "updateRevision")
     return (status["observedGeneration"] > before.get("observedGeneration", 0)

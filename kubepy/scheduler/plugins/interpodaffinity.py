@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from kubepy.api.meta import Object, labels_of, namespace_of, uid_of
+from kubepy.api.meta import AnyObject, labels_of, namespace_of, uid_of
 from kubepy.api.selectors import NOTHING
 from kubepy.scheduler.affinity import AffinityTerm, Terms, pod_terms
 from kubepy.scheduler.cache import NodeInfo, PodInfo
@@ -25,6 +25,9 @@ from kubepy.scheduler.framework import (
     PreFilterResult,
     Skip,
 )
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Pod
 
 Counts = dict[tuple[str, str], int]  # (topology key, domain) → pods
 Labels = Mapping[str, str]
@@ -155,15 +158,16 @@ def _pod_queueing_hint(pod: PodInfo, event: ClusterEvent) -> bool:
         return joins or any(_may_match(term, old) and not _may_match(term, new) for term in anti_affinity)
     if any(_may_match(term, old) for term in anti_affinity):
         return True
-    theirs = pod_terms(old["spec"].get("affinity") or {}, namespace_of(old)).required_anti_affinity
+    deleted = cast("Pod", old)
+    theirs = pod_terms(deleted["spec"].get("affinity") or {}, namespace_of(old)).required_anti_affinity
     return any(_may_match(term, pod.pod) for term in theirs)
 
 
-def _may_match_all(terms: Terms, pod: Object) -> bool:
+def _may_match_all(terms: Terms, pod: AnyObject) -> bool:
     return bool(terms) and all(_may_match(term, pod) for term in terms)
 
 
-def _may_match(term: AffinityTerm, pod: Object) -> bool:
+def _may_match(term: AffinityTerm, pod: AnyObject) -> bool:
     """Tell whether a term could match a pod, as far as can be said without the labels of the pod's namespace."""
     in_namespace = namespace_of(pod) in term.namespaces or term.namespace_selector is not NOTHING
     return in_namespace and term.selector.matches(labels_of(pod))

@@ -6,9 +6,9 @@ Upstream: ``plugins/podtopologyspread``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object, is_being_deleted, labels_of, namespace_of, uid_of
+from kubepy.api.meta import is_being_deleted, labels_of, namespace_of, uid_of
 from kubepy.api.objects.nodes import (
     find_untolerated_taint,
     required_node_affinity_matches,
@@ -37,6 +37,9 @@ from kubepy.scheduler.framework import (
 )
 from kubepy.scheduler.plugins.nodes import DO_NOT_SCHEDULE_EFFECTS
 
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node
+
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
 
@@ -56,7 +59,7 @@ class Constraint(NamedTuple):
         restricted = pod.spec.get("nodeSelector") or required_node_selector(pod.spec) is not None
         return not self.honor_taints and not (self.honor_affinity and restricted)
 
-    def includes(self, pod: PodInfo, node: Object) -> bool:
+    def includes(self, pod: PodInfo, node: Node) -> bool:
         """Tell whether this pod's domains count the node."""
         if self.honor_affinity and not required_node_affinity_matches(pod.pod, node):
             return False

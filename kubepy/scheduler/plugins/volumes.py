@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
-from kubepy.api.meta import Object, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
+from kubepy.api.meta import AnyObject, Object, annotations_of, is_being_deleted, labels_of, name_of, namespace_of
 from kubepy.api.objects.volumes import (
     CLAIMS,
     CLASSES,
@@ -36,6 +37,9 @@ from kubepy.scheduler.framework import (
     PreFilterResult,
     Skip,
 )
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import Node, Volume
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 ZONE_LABELS = (
@@ -104,7 +108,7 @@ class VolumeBinding(FilterPlugin):
         return new.get("kind") != "PersistentVolumeClaim" or _is_claim_of(pod, new)
 
 
-def _is_claim_of(pod: PodInfo, claim: Object) -> bool:
+def _is_claim_of(pod: PodInfo, claim: AnyObject) -> bool:
     """Tell whether the pod mounts the claim, by its name."""
     return namespace_of(claim) == pod.namespace and any(use.claim == name_of(claim) for use in uses_of(pod.pod))
 
@@ -127,7 +131,7 @@ def _class_of(claim: Object, handle: Handle) -> Object | None:
     return handle.informers.get(CLASSES, "", class_of(claim))
 
 
-def find_pod_volumes(claims: PodVolumeClaims, node: Object) -> PodVolumes | None:
+def find_pod_volumes(claims: PodVolumeClaims, node: Node) -> PodVolumes | None:
     """Find volumes for the delayed claims on this node; None when there are not enough (``FindPodVolumes``)."""
     if not claims.delayed:
         return PodVolumes([], [])
@@ -146,7 +150,7 @@ def find_pod_volumes(claims: PodVolumeClaims, node: Object) -> PodVolumes | None
     return None
 
 
-def _can_be_provisioned(claim: Object, node: Object, handle: Handle) -> bool:
+def _can_be_provisioned(claim: Object, node: Node, handle: Handle) -> bool:
     """Tell whether the claim's class can provision a volume that reaches the node, by its ``allowedTopologies``."""
     storage_class = _class_of(claim, handle)
     if storage_class is None or storage_class.get("provisioner") in (None, "", NO_PROVISIONER):
@@ -163,7 +167,7 @@ class RestrictionsState(NamedTuple):
 
     claims: set[str]
     users: list[Key]
-    disks: list[Object]
+    disks: list[Volume]
 
 
 def _shared_claims(pod: PodInfo) -> list[str]:
@@ -238,7 +242,7 @@ class Disk(NamedTuple):
     monitors: frozenset[str] = frozenset()
 
 
-def disk_of(volume: Object) -> Disk | None:
+def disk_of(volume: AnyObject) -> Disk | None:
     """Return the disk of a volume of a kind that cannot be mounted twice (``isVolumeConflict``)."""
     if disk := volume.get("gcePersistentDisk"):
         return Disk(("gce", disk["pdName"]), bool(disk.get("readOnly")))
@@ -252,7 +256,7 @@ def disk_of(volume: Object) -> Disk | None:
     return None
 
 
-def is_volume_conflict(volume: Object, other: Object) -> bool:
+def is_volume_conflict(volume: AnyObject, other: AnyObject) -> bool:
     """Tell whether two volumes are the same disk, and one of them writes to it."""
     disk, other_disk = disk_of(volume), disk_of(other)
     if disk is None or other_disk is None or disk.identity != other_disk.identity:
@@ -262,7 +266,7 @@ def is_volume_conflict(volume: Object, other: Object) -> bool:
     return not disk.monitors or bool(disk.monitors & other_disk.monitors)
 
 
-def _conflict(volumes: list[Object], spec: Object) -> bool:
+def _conflict(volumes: Iterable[Volume], spec: AnyObject) -> bool:
     """Tell whether one of the volumes is a disk that the pod of this spec uses."""
     return any(is_volume_conflict(volume, other) for volume in volumes for other in spec.get("volumes") or ())
 
@@ -300,5 +304,5 @@ class VolumeZone(FilterPlugin):
         return True
 
 
-def _zones_of(volume: Object) -> dict[str, str]:
+def _zones_of(volume: AnyObject) -> dict[str, str]:
     return {key: value for key, value in labels_of(volume).items() if key in ZONE_LABELS}

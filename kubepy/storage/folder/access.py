@@ -15,7 +15,7 @@ from kubepy.storage.folder import index, settings
 from kubepy.storage.folder.compare import Examiner
 from kubepy.storage.folder.database import DamagedError, Database, Stamp, is_damage
 from kubepy.storage.folder.files import StateFolder
-from kubepy.storage.model import Admit, Key, Object, Removal
+from kubepy.storage.model import Admit, Object, Removal
 
 with lazy_imports():
     from kubepy.storage.folder import commit_files, locks, outside_edits, recovery
@@ -38,8 +38,7 @@ class Access:
         self.folder = folder
         self.now = now
         self.boot = index.boot_id()
-        self.examiner = Examiner(folder, admit, self._retain)
-        self._removal = removal
+        self.examiner = Examiner(folder, admit, removal, now)
         self._database: Database | None = None
         self._settings: tuple[Stamp, Object] | None = None
         self._unwritable: FolderError | None = None
@@ -47,9 +46,6 @@ class Access:
         self._is_locked = False
         self._damage = ""  # the warning of a damaged index
         self._damaged: tuple[int, int] | None = None  # the file of an index that is not to be opened again
-
-    def _retain(self, key: Key, obj: Object) -> Object | None:
-        return self._removal(key, obj, self.now()) if self._removal else None
 
     def own_path(self, name: str) -> str:
         """Return the whole path of a file in ``.kubepy/``."""
@@ -108,25 +104,21 @@ class Access:
             return
         if self._database is None:
             self._database = self._open_existing()
-        values = self._cached_settings(stamp)
+        values: Object | None = None
+        if self._database is not None:
+            try:
+                with self.index_errors():
+                    values = settings.cached(self._database, stamp)
+            except DamagedError:
+                self._warn_of_damage()
+                self._damaged = self._database.identity
+                self.close()
         if values is None:
             read_ns = time.time_ns()
             values = settings.read(self.folder)
             if self._database:
                 settings.remember(self._database, stamp, values, read_ns)
         self._settings = stamp, values
-
-    def _cached_settings(self, stamp: Stamp) -> Object | None:
-        if self._database is None:
-            return None
-        try:
-            with self.index_errors():
-                return settings.cached(self._database, stamp)
-        except DamagedError:
-            self._warn_of_damage()
-            self._damaged = self._database.identity
-            self.close()
-            return None
 
     def _open_existing(self) -> Database | None:
         """Open the index if there is a usable one. Of damage the user is warned; the next process that may write makes

@@ -185,7 +185,7 @@ class Journal:
         managed = (managers_path(write.key) for write in with_files if '"managedFields"' in (write.json or ""))
         for directory in sorted({parent_of(path) for path in managed}):
             if obstacle := find_obstacle(self.folder, f"{directory}/"):
-                raise FolderError(f"{self.folder.absolute(obstacle.path)}: {obstacle.why}")
+                raise FolderError(f"{self.folder.absolute(obstacle.path)}: {obstacle.reason}")
 
     def _stage(self, write: Write, number: int, *, sync: bool) -> Staged:
         if write.expires is not None:

@@ -29,7 +29,7 @@ from kubepy.storage.folder.scan import (
     scan_object,
     scan_objects,
 )
-from kubepy.storage.model import Admit, Key, Object, Problem
+from kubepy.storage.model import Admit, Key, Object, Problem, Removal
 
 with lazy_imports():
     from kubepy.storage.yaml import lines
@@ -96,7 +96,6 @@ class Invalid(NamedTuple):
 
 
 Outcome = Unchanged | Removed | Retained | Edited | Invalid
-Retain = Callable[[Key, Object], Object | None]  # a Removal at the present time
 
 
 class KnownState(NamedTuple):
@@ -206,7 +205,7 @@ def find_known_problem(difference: Difference, known: KnownState) -> Invalid | N
 
 def problems_of(obstacles: Obstacles, rows: Iterable[Row]) -> list[Invalid]:
     """Return the obstacles that the user is to see as problems."""
-    problems = (Problem(printable(obstacle.path), 0, obstacle.why) for obstacle in obstacles.to_report(rows))
+    problems = (Problem(printable(obstacle.path), 0, obstacle.reason) for obstacle in obstacles.to_report(rows))
     return [Invalid(problem, UNKNOWN, None) for problem in problems]
 
 
@@ -217,13 +216,16 @@ class Examiner:
     """Reads the files that differ from their rows.
 
     :param admit: see :data:`Admit`; None admits everything.
-    :param retain: a :data:`Removal` at the present time.
+    :param removal: see :data:`Removal`; None: every object is gone with its file.
+    :param now: the cluster's time in seconds.
     """
 
-    def __init__(self, folder: StateFolder, admit: Admit | None, retain: Retain) -> None:
+    def __init__(self, folder: StateFolder, admit: Admit | None, removal: Removal | None,
+                 now: Callable[[], float]) -> None:
         self.folder = folder
         self._admit = admit
-        self._retain = retain
+        self._removal = removal
+        self._now = now
 
     def examine(self, difference: Difference) -> Outcome | None:
         """Read a file that differs, once whoever edits it has had the time to finish: git removes a file before it
@@ -288,10 +290,11 @@ class Examiner:
 
     def _examine_removed(self, row: Row) -> Outcome:
         """Decide whether an object is gone with its file where there are files in the namespace of its name."""
-        text = row.json or ""
-        has_files = not row.namespace and text and any(
-            listing.files for listing in scan_objects(self.folder, namespace=row.name).listings)
-        kept = self._retain(row.key, json.loads(text)) if has_files else None
+        if self._removal is None or row.namespace or not row.json:
+            return Removed(row)
+        if not any(listing.files for listing in scan_objects(self.folder, namespace=row.name).listings):
+            return Removed(row)
+        kept = self._removal(row.key, json.loads(row.json), self._now())
         return Removed(row) if kept is None else Retained(row, to_json(kept))
 
     def _load(self, data: bytes, file: ObjectFile, row: Row | None, stamp: Stamp) -> tuple[Key, str]:
@@ -332,7 +335,7 @@ class Examiner:
 
 
 def _invalid(difference: Difference, stamp: Stamp, error: ContentError) -> Invalid:
-    problem = Problem(printable(difference.path), error.line, printable(error.why), error.keeps_object)
+    problem = Problem(printable(difference.path), error.line, printable(error.reason), error.keeps_object)
     return Invalid(problem, stamp, difference.row)
 
 

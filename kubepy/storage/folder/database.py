@@ -439,8 +439,8 @@ class Database:
     def problems(self) -> KnownProblems:
         """Return the problem files by path, each with the stamp at which it was read."""
         selected = self.connection.execute("SELECT * FROM problems ORDER BY path")
-        return {path: (Stamp(*stamp), Problem(path, line, why, bool(keeps)))
-                for path, *stamp, line, why, keeps in selected}
+        return {path: (Stamp(*stamp), Problem(path, line, reason, bool(keeps)))
+                for path, *stamp, line, reason, keeps in selected}
 
     def put_problem(self, problem: Problem, stamp: Stamp) -> None:
         values = problem.path, *stamp, *problem[1:]

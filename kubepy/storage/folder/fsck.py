@@ -119,21 +119,18 @@ def _check_contents(access: Access, rows: list[Row]) -> Iterator[str]:
             continue
         if obstacles and obstacles.before(row.resource, row.namespace):
             continue
-        if defect := _find_wrong_content(access, row, path):
-            yield f"{path}: {defect}"
-
-
-def _find_wrong_content(access: Access, row: Row, path: str) -> str:
-    try:
-        data, stamp, _ = access.folder.read(path)
-        text = to_json(access.examiner.complete(row.key, parse(data).object, row, stamp))
-    except FileNotFoundError:
-        return ""  # its stamp shows that it is missing
-    except (UnreadableError, ContentError, ValueError) as error:
-        return f"is in the index, but {error}"
-    if digest_of(data) != row.digest:
-        return "has not the bytes that the index remembers"
-    return "" if text == row.json else "does not hold the object of the index"
+        try:
+            data, stamp, _ = access.folder.read(path)
+            text = to_json(access.examiner.complete(row.key, parse(data).object, row, stamp))
+        except FileNotFoundError:
+            continue  # its stamp shows that it is missing
+        except (UnreadableError, ContentError, ValueError) as error:
+            yield f"{path}: is in the index, but {error}"
+            continue
+        if digest_of(data) != row.digest:
+            yield f"{path}: has not the bytes that the index remembers"
+        elif text != row.json:
+            yield f"{path}: does not hold the object of the index"
 
 
 def check_managers(folder: StateFolder, rows: list[Row]) -> Iterator[tuple[str, str]]:
@@ -204,29 +201,22 @@ def _walk(folder: StateFolder, entry: os.DirEntry[str], path: str, depth: int) -
     is_yaml = path.endswith(_ENDINGS)
     if entry.is_symlink() and not is_yaml:
         yield Problem(printable(path), 0, "is a symbolic link")
-    elif entry.is_dir(follow_symlinks=False):
-        if depth != -1 or not is_yaml:  # a folder in the place of an object file is a problem of that file
-            yield from _walk_folder(folder, path, depth)
-    elif is_yaml and depth != -1:
-        yield Problem(printable(path), 0, "is not where an object's file can be "
-                                          f"({CLUSTER}/RESOURCE/ or {NAMESPACES}/NAMESPACE/RESOURCE/)")
-    elif path.endswith(".yml"):
-        yield Problem(printable(path), 0, "is not read: the name of an object's file ends in .yaml")
-
-
-def _walk_folder(folder: StateFolder, path: str, depth: int) -> Iterator[Problem]:
-    name = path.rpartition("/")[2]
-    if decode(name) is None and depth >= 0:
+    elif not entry.is_dir(follow_symlinks=False):
+        if is_yaml and depth != -1:
+            yield Problem(printable(path), 0, "is not where an object's file can be "
+                                              f"({CLUSTER}/RESOURCE/ or {NAMESPACES}/NAMESPACE/RESOURCE/)")
+        elif path.endswith(".yml"):
+            yield Problem(printable(path), 0, "is not read: the name of an object's file ends in .yaml")
+    elif depth >= 0 and decode(entry.name) is None:
         yield Problem(printable(path), 0, "is not the folder name of any namespace or resource")
-        return
-    if depth == 0 and name in folder.volatile:
-        yield Problem(printable(path), 0, f"is not read: {name} are not kept in files")
-        return
-    managed = f"{path}/{MANAGED}"
-    if depth == 0 and os.path.lexists(folder.absolute(managed)) and not folder.is_directory(managed):
-        yield Problem(printable(managed), 0, "is not a folder")
-    for child in _entries(folder, path):
-        yield from _walk(folder, child, f"{path}/{child.name}", depth - 1)
+    elif depth == 0 and entry.name in folder.volatile:
+        yield Problem(printable(path), 0, f"is not read: {entry.name} are not kept in files")
+    elif depth != -1 or not is_yaml:  # a folder in the place of an object file is a problem of that file
+        managed = f"{path}/{MANAGED}"
+        if depth == 0 and os.path.lexists(folder.absolute(managed)) and not folder.is_directory(managed):
+            yield Problem(printable(managed), 0, "is not a folder")
+        for child in _entries(folder, path):
+            yield from _walk(folder, child, f"{path}/{child.name}", depth - 1)
 
 
 # --- repairing ---

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from kubepy.lazy import lazy_imports
 from kubepy.storage.errors import FolderError
-from kubepy.storage.folder.database import DamagedError, Database, Row, is_damage, remove_files
+from kubepy.storage.folder.database import DamagedError, Database, is_damage, remove_files
 from kubepy.storage.model import DELETED
 
 with lazy_imports():
@@ -199,7 +199,9 @@ def find_damage(database: Database) -> Iterator[str]:
     try:
         yield from check_integrity(database)
         for row in database.rows():
-            if not _has_sound_types(row):
+            texts, numbers = (*row.key, row.replaces, row.managers), (row.revision, *row.stamp, row.racy, row.state)
+            has_texts, has_numbers = _are(str, texts), _are(int, numbers)
+            if not has_texts or not has_numbers or not isinstance(row.digest, bytes):
                 yield f"{row[:3]}: a column has another type"
             json.loads(row.json or "null")
             row.replaced()
@@ -207,13 +209,11 @@ def find_damage(database: Database) -> Iterator[str]:
         database.counter("compacted")
         for entry in database.entries(0):
             json.loads(entry.json or "null")
-            has_texts = all(isinstance(text, str) for text in entry[1:5])
             is_named = entry.type and entry.resource and entry.name
-            if not has_texts or not is_named or (entry.type == DELETED) != (entry.json is not None):
+            if not _are(str, entry[1:5]) or not is_named or (entry.type == DELETED) != (entry.json is not None):
                 yield f"an entry of the change log has other types: {entry[:5]}"
         for stamp, problem in database.problems().values():
-            is_sound = all(isinstance(number, int) for number in (*stamp, problem.line))
-            if not is_sound or not isinstance(problem.why, str):
+            if not _are(int, (*stamp, problem.line)) or not isinstance(problem.reason, str):
                 yield "a problem has other types"
         for table in ("meta", "internal"):
             for (name,) in database.connection.execute(f"SELECT name FROM {table}").fetchall():
@@ -222,10 +222,8 @@ def find_damage(database: Database) -> Iterator[str]:
         yield str(error)
 
 
-def _has_sound_types(row: Row) -> bool:
-    texts, numbers = (*row.key, row.replaces, row.managers), (row.revision, *row.stamp, row.racy, row.state)
-    return all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers) \
-        and isinstance(row.digest, bytes)
+def _are(kind: type, values: tuple[object, ...]) -> bool:
+    return all(isinstance(value, kind) for value in values)
 
 
 def check_integrity(database: Database) -> Iterator[str]:

@@ -35,10 +35,10 @@ class ContentError(Exception):
     :ivar keeps_object: the object that the file had before counts as it last was.
     """
 
-    def __init__(self, line: int, why: str, *, keeps_object: bool = False) -> None:
-        super().__init__(why)
+    def __init__(self, line: int, reason: str, *, keeps_object: bool = False) -> None:
+        super().__init__(reason)
         self.line = line
-        self.why = why
+        self.reason = reason
         self.keeps_object = keeps_object
 
 

@@ -16,14 +16,13 @@ from kubepy.storage.folder.compare import (
     Outcome,
     Removed,
     Retained,
-    Unchanged,
     compare,
     find_known_problem,
     problems_of,
 )
 from kubepy.storage.folder.database import PENDING, Database, KnownProblems, LogEntry, Row
 from kubepy.storage.folder.paths import parent_of, path_of
-from kubepy.storage.folder.scan import FolderScan, scan_objects
+from kubepy.storage.folder.scan import scan_objects
 from kubepy.storage.model import ADDED, DELETED, MODIFIED, Key
 
 
@@ -49,17 +48,7 @@ class OutsideEdits:
         known = KnownState(problems, same_boot=same_boot, refresh=True)
         rows = self._database.row_summaries()
         scan = scan_objects(self._folder)
-        outcomes = [*problems_of(scan.obstacles, rows), *self._examine(rows, scan, known)]
-        problem_paths = {outcome.problem.path for outcome in outcomes if isinstance(outcome, Invalid)}
-        new_outcomes = [outcome for outcome in outcomes if not (
-            isinstance(outcome, Invalid) and problems.get(outcome.problem.path) == (outcome.stamp, outcome.problem))]
-        is_rebuild = not self._database.is_built()
-        if new_outcomes or is_rebuild or problems.keys() - problem_paths:
-            self._record(new_outcomes, problems, problem_paths, is_rebuild=is_rebuild)
-        return any(isinstance(outcome, Retained) for outcome in new_outcomes)
-
-    def _examine(self, rows: list[Row], scan: FolderScan, known: KnownState) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+        outcomes: list[Outcome] = [*problems_of(scan.obstacles, rows)]
         differences = compare(rows, scan, self._folder, known)
         for difference in sorted(differences, key=lambda difference: difference.path):
             outcome: Outcome | None = find_known_problem(difference, known)
@@ -68,7 +57,13 @@ class OutsideEdits:
                 outcome = self._examiner.examine(difference._replace(row=row))
             if outcome is not None:
                 outcomes.append(outcome)
-        return outcomes
+        problem_paths = {outcome.problem.path for outcome in outcomes if isinstance(outcome, Invalid)}
+        new_outcomes = [outcome for outcome in outcomes if not (
+            isinstance(outcome, Invalid) and problems.get(outcome.problem.path) == (outcome.stamp, outcome.problem))]
+        is_rebuild = not self._database.is_built()
+        if new_outcomes or is_rebuild or problems.keys() - problem_paths:
+            self._record(new_outcomes, problems, problem_paths, is_rebuild=is_rebuild)
+        return any(isinstance(outcome, Retained) for outcome in new_outcomes)
 
     def _record(self, outcomes: list[Outcome], problems: KnownProblems, problem_paths: set[str], *,
                 is_rebuild: bool) -> None:
@@ -98,13 +93,21 @@ class OutsideEdits:
             if outcome.problem.keeps_object and outcome.row and outcome.problem.path in left_out:
                 self._put(outcome.row, MODIFIED)
         elif isinstance(outcome, Removed):
-            self._remove(outcome.row)
+            row = outcome.row
+            self._database.remove([row.key])
+            self._database.log([LogEntry(self._next_revision(), DELETED, *row.key, row.json)])
+            if row.managers and not self._database.in_memory:  # the managers go with their object
+                settle_managers(self._folder, row, "")
+                self._folder.remove_empty_managed(parent_of(path_of(row.key)))
         elif isinstance(outcome, Retained):
             self._put(outcome.row._replace(json=outcome.json, state=PENDING, replaces=""), MODIFIED)
         elif isinstance(outcome, Edited):
             self._put_edited(outcome)
         else:
-            row = _restamped(outcome)
+            known = outcome.row
+            row = known._replace(**outcome.stamp._asdict(), digest=outcome.digest, racy=int(outcome.racy),
+                                 managers=outcome.managers,
+                                 canonical=known.canonical if outcome.digest == known.digest else 0)
             if path_of(row.key) in left_out:
                 self._put(row, MODIFIED)
             else:
@@ -121,14 +124,6 @@ class OutsideEdits:
         row = Row(*edited.key, 0, edited.json, *edited.stamp, edited.digest, int(edited.racy),
                   managers=edited.managers)
         self._put(row, ADDED if is_new else MODIFIED)
-
-    def _remove(self, row: Row) -> None:
-        revision = self._next_revision()
-        self._database.remove([row.key])
-        self._database.log([LogEntry(revision, DELETED, *row.key, row.json)])
-        if row.managers and not self._database.in_memory:  # the managers go with their object
-            settle_managers(self._folder, row, "")
-            self._folder.remove_empty_managed(parent_of(path_of(row.key)))
 
     def _put(self, row: Row, change_type: str) -> None:
         """Store a row at the next revision, and log the change."""
@@ -150,9 +145,3 @@ def _order(outcome: Outcome) -> tuple[Key, str]:
     if isinstance(outcome, Invalid):
         return Key("", "", ""), outcome.problem.path
     return (outcome.key if isinstance(outcome, Edited) else outcome.row.key), ""
-
-
-def _restamped(unchanged: Unchanged) -> Row:
-    row = unchanged.row
-    return row._replace(**unchanged.stamp._asdict(), digest=unchanged.digest, racy=int(unchanged.racy),
-                        managers=unchanged.managers, canonical=row.canonical if unchanged.digest == row.digest else 0)

@@ -79,7 +79,12 @@ class Recovery:
                 self.folder.remove(path)
         elif (rebooted if file_state is FileState.EMPTY
               else row.state != DURABLE and file_state in (FileState.MISSING, FileState.OLDER)):
-            finished = self._write(row, number)
+            self.folder.make_directory(parent_of(path))
+            staged = stage(self.folder, row, number, sync=True)
+            self.folder.rename_into_place(staged.temporary, path)
+            stamp = self.folder.stamp(path)
+            # The versions that a power cut may bring back stay in ``replaces``.
+            finished = staged.row._replace(ctime_ns=stamp.ctime_ns if stamp else 0, replaces=row.replaces or NO_FILE)
         elif file_state is FileState.AS_RECORDED and stamp:
             finished = row._replace(**stamp._asdict())
         if file_state is not FileState.OTHER:
@@ -102,15 +107,6 @@ class Recovery:
         if Version(stamp.mtime_ns, stamp.size, stamp.inode, digest) in older:
             return FileState.OLDER, stamp
         return (FileState.OTHER if data else FileState.EMPTY), stamp
-
-    def _write(self, row: Row, number: int) -> Row:
-        """Replace the file of a row; the versions that a power cut may bring back stay in ``replaces``."""
-        path = path_of(row.key)
-        self.folder.make_directory(parent_of(path))
-        staged = stage(self.folder, row, number, sync=True)
-        self.folder.rename_into_place(staged.temporary, path)
-        stamp = self.folder.stamp(path)
-        return staged.row._replace(ctime_ns=stamp.ctime_ns if stamp else 0, replaces=row.replaces or NO_FILE)
 
     def _finish_managers(self, row: Row, number: int) -> str:
         """Bring the file of managers to what the row says; return its stamp."""

@@ -69,10 +69,10 @@ class Listing(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """What is in the place of a folder, or keeps one from being read."""
+    """A link or file in the place of a folder, or a folder that cannot be read: its path, and the reason."""
 
     path: str
-    why: str
+    reason: str
 
 
 class Obstacles:
@@ -99,7 +99,7 @@ class Obstacles:
             return []
         places = {(row.resource, row.namespace) for row in rows if row.json is not None}
         hiding = {self.before(*place) for place in places}
-        return [obstacle for obstacle in self._by_path.values() if obstacle.why != NO_FOLDER or obstacle in hiding]
+        return [obstacle for obstacle in self._by_path.values() if obstacle.reason != NO_FOLDER or obstacle in hiding]
 
 
 class FolderScan(NamedTuple):
@@ -214,8 +214,8 @@ class _Scanner:
                     if entry.is_dir(follow_symlinks=False):
                         names.append(name)
                     else:
-                        why = LINK if entry.is_symlink() else NO_FOLDER
-                        self.obstacles.append(Obstacle(f"{path}/{entry.name}", why))
+                        reason = LINK if entry.is_symlink() else NO_FOLDER
+                        self.obstacles.append(Obstacle(f"{path}/{entry.name}", reason))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:

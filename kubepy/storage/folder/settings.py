@@ -82,7 +82,7 @@ def read(folder: StateFolder) -> Object:
         raise FolderError(printable(f"{path}: {error}")) from None
     except ContentError as error:
         place = f"{path}:{error.line}" if error.line else path
-        raise FolderError(printable(f"{place}: {error.why}")) from None
+        raise FolderError(printable(f"{place}: {error.reason}")) from None
     version = content.object.get("formatVersion")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise FolderError(f"{printable(path)}: formatVersion must be a positive number, not {version!r}")

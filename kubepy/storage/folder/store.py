@@ -27,7 +27,7 @@ with lazy_imports():
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kubepy.storage.folder.transaction import Transaction
+    from kubepy.storage.folder.transaction import FolderTransaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,17 +37,17 @@ Changes = list[Change]
 Problems = list[Problem]
 
 
-def _reads(method: Callable[Concatenate[Store, P], T]) -> Callable[Concatenate[Store, P], T]:
+def _reads(method: Callable[Concatenate[FolderStore, P], T]) -> Callable[Concatenate[FolderStore, P], T]:
     """Decorate a method that reads: an index that turns out to be damaged is made anew, and the method runs again."""
 
     @wraps(method)
-    def run(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def run(self: FolderStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._access.run(lambda: method(self, *args, **kwargs))
 
     return run
 
 
-class Store:
+class FolderStore:
     """An open state folder. Cheap to open: nothing is read before it is asked for.
 
     :param folder: the state folder.
@@ -200,7 +200,7 @@ class Store:
     # --- writing ---
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self) -> Iterator[FolderTransaction]:
         """Take the lock, record edits from outside, run the block, commit. An exception in the block changes nothing.
 
         Raises LockTimeoutError, FolderError; ConflictError when a file was edited while the block ran.
@@ -208,7 +208,7 @@ class Store:
         if self._meta_writes is not None:
             raise RuntimeError("a transaction is under way in this store; transactions do not nest")
         with self._access.locked(self._lock_timeout):
-            changes = transaction.Transaction(self._access, self._decoder, self._volatile)
+            changes = transaction.FolderTransaction(self._access, self._decoder, self._volatile)
             self._meta_writes = {}
             try:
                 yield changes
@@ -216,7 +216,7 @@ class Store:
             finally:
                 self._meta_writes = None
 
-    def _commit(self, changes: Transaction, meta: Mapping[str, str | None]) -> None:
+    def _commit(self, changes: FolderTransaction, meta: Mapping[str, str | None]) -> None:
         journal = commit_files.Journal(self._folder, self._access.boot)
 
         def write() -> None:

@@ -33,7 +33,7 @@ class _Entry:
         self.deleted_at = 0  # the revision at which the object before was deleted, if it was
 
 
-class Transaction:
+class FolderTransaction:
     """Changes that become visible together. Reads see the transaction's own writes.
 
     Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
@@ -52,7 +52,7 @@ class Transaction:
         problems = [problem for _, problem in self._database.problems().values()]
         self._problems = {problem.path: problem for problem in problems}
         self._obstacles = Obstacles(
-            Obstacle(problem.path, problem.why) for problem in problems if is_folder_path(problem.path))
+            Obstacle(problem.path, problem.reason) for problem in problems if is_folder_path(problem.path))
         self._revision = self._database.counter("revision")
         self._entries: dict[Key, _Entry] = {}
         self._tombstones: dict[Key, Row] = {}
@@ -92,8 +92,8 @@ class Transaction:
     # --- reading ---
 
     def changes(self, since: int) -> Changes:
-        """Return changes as :meth:`Store.changes` does, as things stood when the transaction began: its own writes are
-        not among them."""
+        """Return changes as :meth:`FolderStore.changes` does, as things stood when the transaction began: without its
+        own writes."""
         return self._access.run(lambda: read_changes(self.database(), since))
 
     def get(self, key: Key) -> Object | None:
@@ -105,19 +105,15 @@ class Transaction:
         """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""
         objects = self._lists.get((resource, namespace))
         if objects is None:
-            self._load(resource, namespace)
+            if (resource, namespace) not in self._listed and (resource, None) not in self._listed:
+                for row in self._access.run(lambda: self.database().rows(resource, namespace)):
+                    if row.key not in self._entries:
+                        self._remember(row.key, row)
+                self._listed.add((resource, namespace))
             keys = [key for key in self._keys.get(resource, ()) if namespace is None or key.namespace == namespace]
             objects = [obj for key in sorted(keys) if (obj := self._object(key, self._entry(key))) is not None]
             self._lists[resource, namespace] = objects
         return objects[:]
-
-    def _load(self, resource: str, namespace: str | None) -> None:
-        if (resource, namespace) in self._listed or (resource, None) in self._listed:
-            return
-        for row in self._access.run(lambda: self.database().rows(resource, namespace)):
-            if row.key not in self._entries:
-                self._remember(row.key, row)
-        self._listed.add((resource, namespace))
 
     def _entry(self, key: Key) -> _Entry:
         if entry := self._entries.get(key):
@@ -149,7 +145,7 @@ class Transaction:
         if not self._problems:
             return
         if obstacle := self._obstacles.before(key.resource, key.namespace):
-            raise FolderError(f"{self._folder.absolute(obstacle.path)}: {obstacle.why}")
+            raise FolderError(f"{self._folder.absolute(obstacle.path)}: {obstacle.reason}")
         problem = self._problems.get(path_of(key))
         if problem and not (reading and problem.keeps_object):
             raise FolderError(self._folder.absolute(str(problem)))

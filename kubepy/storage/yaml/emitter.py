@@ -1,8 +1,8 @@
-"""Writes YAML as go-yaml v2 does behind sigs.k8s.io/yaml (``emitterc.go``, ``encode.go``, ``sorter.go``).
+"""Write YAML as go-yaml v2 does behind sigs.k8s.io/yaml (``emitterc.go``, ``encode.go``, ``sorter.go``).
 
 Keys sorted in go-yaml's natural order, two spaces a level, lists not indented under their key, long single-line
 scalars folded at the first lone space past column 80. The same strings and key sets come again and again in a
-cluster, so how each is written is remembered.
+cluster, so their written form is remembered.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _orders: dict[tuple[str, ...], list[tuple[str, str]]] = {}  # keys of a mapping 
 
 
 def dump(obj: Any) -> str:
-    """One document, ending in a newline. Takes JSON values: dict (string keys), list, str, int, float, bool, None."""
+    """Return a value as a document, ending in a newline.
+
+    Takes JSON values: dict with string keys, list, str, int, float, bool, None.
+    """
     lines: list[str] = []
     _node(obj, "", "", lines)
     lines.append("")
@@ -47,21 +50,21 @@ def dump(obj: Any) -> str:
 
 
 def dump_entry(name: str, value: Any, pad: str) -> str:
-    """The lines of one entry of a mapping that stands at ``pad`` (spaces)."""
+    """Return the lines of one entry of a mapping that stands at ``pad`` (spaces)."""
     lines: list[str] = []
     _mapping({name: value}, pad, pad, lines)
     return "\n".join([*lines, ""])
 
 
 def dump_item(value: Any, pad: str) -> str:
-    """The lines of one item of a list that stands at ``pad`` (spaces)."""
+    """Return the lines of one item of a list that stands at ``pad`` (spaces)."""
     lines: list[str] = []
     _sequence([value], pad, pad, lines)
     return "\n".join([*lines, ""])
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """The keys of a mapping in the order in which they are written."""
+    """Return the keys of a mapping in the order in which they are written."""
     keys = tuple(names)
     return [name for name, _ in _orders.get(keys) or _order(keys)]
 
@@ -83,8 +86,10 @@ def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str]) -> None
     for name, key in order:
         value = obj[name]
         kind = type(value)
-        if not key:
-            _complex_entry(name, value, lead, pad, lines)
+        if not key:  # it is too long for a line, or has several: ``? key`` and ``: value``
+            inner = pad + "  "
+            lines.append(f"{lead}? {string(name, len(lead) + 2, inner)}")
+            _node(value, pad + ": ", inner, lines)
         elif kind is str:
             text = _texts.get(value)
             if text is None:
@@ -101,13 +106,6 @@ def _mapping(obj: dict[str, Any], lead: str, pad: str, lines: list[str]) -> None
         lead = pad
 
 
-def _complex_entry(name: str, value: Any, lead: str, pad: str, lines: list[str]) -> None:
-    """An entry whose key is too long for a line, or has several: ``? key`` and ``: value``."""
-    inner = pad + "  "
-    lines.append(f"{lead}? {string(name, len(lead) + 2, inner)}")
-    _node(value, pad + ": ", inner, lines)
-
-
 def _sequence(items: list[Any], lead: str, pad: str, lines: list[str]) -> None:
     inner = pad + "  "
     for item in items:
@@ -119,7 +117,7 @@ def _sequence(items: list[Any], lead: str, pad: str, lines: list[str]) -> None:
 
 
 def atom(value: Any) -> str:
-    """Anything written on one line whatever its place: numbers, booleans, null, empty collections."""
+    """Return a value that is written on one line whatever its place: a number, boolean, null, empty collection."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -127,49 +125,40 @@ def atom(value: Any) -> str:
     if isinstance(value, int):
         return str(value) if INT64_MIN <= value <= UINT64_MAX else format_float(float(value))
     if isinstance(value, float):
-        return _float(value)
+        if math.isnan(value) or math.isinf(value):
+            raise ValueError(f"unsupported value: {value}")
+        # As it comes out of JSON: a float without a fraction is an integer as far as 64 bits go.
+        is_integer = value.is_integer() and INT64_MIN <= value <= UINT64_MAX
+        return str(int(value)) if is_integer else format_float(value)
     if isinstance(value, dict | list) and not value:
         return "{}" if isinstance(value, dict) else "[]"
     raise TypeError(f"{type(value).__name__} is no JSON value")
-
-
-def _float(value: float) -> str:
-    """A float as it comes out of JSON: one without a fraction is an integer as far as 64 bits go."""
-    if math.isnan(value) or math.isinf(value):
-        raise ValueError(f"unsupported value: {value}")
-    if value.is_integer() and INT64_MIN <= value <= UINT64_MAX:
-        return str(int(value))
-    return format_float(value)
 
 
 # --- keys ---------------------------------------------------------------------------------------------------------
 
 
 def _order(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The keys in order, each with how it is written; "" for one that needs the ``?`` form."""
-    only_letters = all(map(_LETTERS.match, names))
+    """Return the keys in order, each with its written form; "" for one that needs the ``?`` form."""
     in_order = sorted(names)
-    if not only_letters:  # go-yaml's order is not transitive: sorted from one start, it has one end
+    if not all(map(_LETTERS.match, names)):  # go-yaml's order is not transitive: sorted from one start, it has one end
         in_order.sort(key=cmp_to_key(_compare))
-    order = [(name, _key(name) if _is_simple(name) else "") for name in in_order]
+    order: list[tuple[str, str]] = []
+    for name in in_order:
+        is_short = len(name) < SIMPLE_KEY_BYTES // 4 or len(name.encode()) <= SIMPLE_KEY_BYTES
+        is_simple = is_short and "\n" not in name and "\r" not in name
+        # go-yaml writes even the key ``<<`` plain, and reads it as a merge then; a file has to read back as written.
+        written = '"<<":' if name == "<<" else f"{quote(name)}:"
+        order.append((name, written if is_simple else ""))
     if len(_orders) >= _MEMO_ENTRIES:
         _orders.clear()
     _orders[names] = order
     return order
 
 
-def _key(name: str) -> str:
-    """go-yaml writes even the key ``<<`` plain, and reads it as a merge then; what a file holds has to read back."""
-    return '"<<":' if name == "<<" else f"{quote(name)}:"
-
-
-def _is_simple(name: str) -> bool:
-    short = len(name) < SIMPLE_KEY_BYTES // 4 or len(name.encode()) <= SIMPLE_KEY_BYTES
-    return short and "\n" not in name and "\r" not in name
-
-
 def _compare(a: str, b: str) -> int:
-    """go-yaml's natural order: letters after everything else, runs of digits by their number (``keyList.Less``)."""
+    """Compare two keys in go-yaml's natural order: letters after everything else, runs of digits by their number
+    (``keyList.Less``)."""
     at = next((index for index, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), None)
     if at is None:
         return len(a) - len(b)
@@ -183,7 +172,7 @@ def _compare(a: str, b: str) -> int:
 
 
 def _digits(text: str, start: int, leading: bool) -> tuple[int, int]:
-    """The number that the digits from ``start`` make, as Go's int64 wraps it, and where they end.
+    """Return the number that the digits from ``start`` make, as Go's int64 wraps it, and where they end.
 
     Zeros count for their length once a digit other than 0 stands before them (``leading``).
     """
@@ -193,24 +182,19 @@ def _digits(text: str, start: int, leading: bool) -> tuple[int, int]:
     number = 0
     for digit in text[start:end]:  # whatever alphabet it is of
         number = number * 10 + ord(digit) - ord("0")
-    if leading and _continues_number(text, start):
+    before = start
+    while before > 0 and text[before - 1].isdecimal():
+        before -= 1
+    if leading and text[before:start].strip("0"):
         number += 10 ** (end - start)
     return (number - INT64_MIN) % 2**64 + INT64_MIN, end
-
-
-def _continues_number(text: str, start: int) -> bool:
-    while start > 0 and text[start - 1].isdecimal():
-        start -= 1
-        if text[start] != "0":
-            return True
-    return False
 
 
 # --- strings ------------------------------------------------------------------------------------------------------
 
 
 def string(value: str, column: int, indent: str) -> str:
-    """A string that begins at ``column``; its further lines stand at ``indent``."""
+    """Return a string that begins at ``column``; its further lines stand at ``indent``."""
     text = _texts.get(value)
     if text is not None:
         return text
@@ -220,18 +204,14 @@ def string(value: str, column: int, indent: str) -> str:
     if " " in text:
         return text if column + len(text) <= BEST_WIDTH else _fold(text, column, indent)
     if len(text) <= _MEMO_TEXT:
-        _remember(value, text)
+        if len(_texts) >= _MEMO_ENTRIES:
+            _texts.clear()
+        _texts[value] = text
     return text
 
 
-def _remember(value: str, text: str) -> None:
-    if len(_texts) >= _MEMO_ENTRIES:
-        _texts.clear()
-    _texts[value] = text
-
-
 def quote(value: str) -> str:
-    """A string on one line: plain if a reader takes it for the same string, else quoted."""
+    """Return a string on one line: plain if a reader takes it for the same string, else quoted."""
     if "\n" in value or _SPECIAL.search(value) or _SEPARATOR.search(value):
         return double_quote(value)
     if not is_string(value) or _BASE60.fullmatch(value):
@@ -242,6 +222,7 @@ def quote(value: str) -> str:
 
 
 def double_quote(value: str) -> str:
+    """Return a string in double quotes."""
     return '"' + _ESCAPED.sub(_escape, value) + '"'
 
 
@@ -270,11 +251,12 @@ def _fold(text: str, column: int, indent: str) -> str:
 
 
 def may_be_literal(value: str) -> bool:
+    """Return whether a string can be written as a ``|`` block."""
     return not (value.endswith(" ") or " \n" in value or _SPECIAL.search(value) or _SEPARATOR.search(value))
 
 
 def literal(value: str, indent: str, steps: int = 2) -> str:
-    """A ``|`` block, without the line break that ends it; ``steps``: how far it is indented below its parent."""
+    """Return a ``|`` block without the line break that ends it; ``steps``: how far it is indented below its parent."""
     hint = str(steps) if value[0] in " \n\t" else ""
     chomp = "+" if value == "\n" or value.endswith("\n\n") else "" if value.endswith("\n") else "-"
     body = value.removesuffix("\n").split("\n")

@@ -1,4 +1,4 @@
-"""What is wrong with a text."""
+"""Errors in a YAML or JSON text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from kubepy.quoting import quote
 
 
 class YamlError(Exception):
-    """Text that cannot be read. ``message`` is kubectl's (``error converting YAML to JSON: yaml: line 7: …``).
+    """A text cannot be read.
 
-    ``line`` is where in the text, counted from 1.
+    :ivar message: kubectl's words (``error converting YAML to JSON: yaml: line 7: …``).
+    :ivar line: the place in the text, counted from 1.
     """
 
     def __init__(self, message: str, line: int) -> None:
@@ -18,7 +19,7 @@ class YamlError(Exception):
 
 
 class NumberRangeError(YamlError):
-    """A number in JSON that no float64 holds, as Go's decoder words it."""
+    """A number in JSON is too large for a float64; the message is that of Go's decoder."""
 
     def __init__(self, digits: str, line: int = 0) -> None:
         super().__init__(f"json: cannot unmarshal number {digits} into Go value of type float64", line)

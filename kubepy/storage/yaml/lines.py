@@ -17,7 +17,7 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 def line_of(text: str, field: str) -> int:
-    """The line of a field, or of what should hold it where it is not in the text.
+    """Return the line of a field, or of what should hold it where it is not in the text.
 
     0 for a text that ruamel.yaml cannot read although go-yaml can (``[nginx:1.27]``), and where not even the first part
     of the field is there.
@@ -32,30 +32,27 @@ def line_of(text: str, field: str) -> int:
     return line
 
 
-def _step(node: Any, rest: str) -> tuple[int, Any, str] | None:
-    """The line and the node of the first part of a path, and the rest of the path; None if the node lacks it."""
+def _step(node: Any, path: str) -> tuple[int, Any, str] | None:
+    """Return the line and the node of the first part of a path, and the rest of the path; None if the node lacks it.
+
+    A key may hold dots itself, so the longest key that the path begins with counts.
+    """
     if isinstance(node, MappingNode):
-        return _entry(node, rest)
-    index = _INDEX.match(rest)
+        steps: list[tuple[int, tuple[int, Any, str]]] = []  # with the length of the key
+        for key, value in node.value:
+            rest = _rest_after(path, str(key.value)) if isinstance(key, ScalarNode) else None
+            if rest is not None:
+                steps.append((len(key.value), (key.start_mark.line + 1, value, rest)))
+        return max(steps, key=lambda step: step[0])[1] if steps else None
+    index = _INDEX.match(path)
     if isinstance(node, SequenceNode) and index and int(index[1]) < len(node.value):
         item = node.value[int(index[1])]
-        return item.start_mark.line + 1, item, rest[index.end():].removeprefix(".")
+        return item.start_mark.line + 1, item, path[index.end():].removeprefix(".")
     return None
 
 
-def _entry(node: MappingNode, rest: str) -> tuple[int, Any, str] | None:
-    """The longest key that the path goes on with: a key may hold dots itself."""
-    found: tuple[int, Any, str] | None = None
-    longest = -1
-    for key, value in node.value:
-        after = _after(rest, str(key.value)) if isinstance(key, ScalarNode) else None
-        if after is not None and len(key.value) > longest:
-            longest, found = len(key.value), (key.start_mark.line + 1, value, after)
-    return found
-
-
-def _after(path: str, key: str) -> str | None:
-    """The rest of a path that begins with a key, in brackets or not; None if it does not."""
+def _rest_after(path: str, key: str) -> str | None:
+    """Return the rest of a path that begins with a key, in brackets or not; None if it does not."""
     if path.startswith(f"[{key}]"):
         return path[len(key) + 2:].removeprefix(".")
     rest = path.removeprefix(key)

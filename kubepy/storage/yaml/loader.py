@@ -1,4 +1,4 @@
-"""Reads manifests as kubectl does (apimachinery ``util/yaml``): a stream of JSON objects, or YAML documents.
+"""Read manifests as kubectl does (apimachinery ``util/yaml``): a stream of JSON objects, or YAML documents.
 
 Documents are cut at lines that begin with ``---`` before any is parsed, so the lines in a message count from the
 start of their document, as upstream's do; :attr:`YamlError.line` counts from the start of the text.
@@ -12,8 +12,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kubepy.lazy import lazy_imports
 from kubepy.storage.yaml.errors import NumberRangeError, RepeatedKeyError, YamlError
-from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, MAX_DIGITS
+from kubepy.storage.yaml.scalars import INT64_MAX, INT64_MIN, MAX_DIGITS, resolve, resolve_v3
+
+with lazy_imports():
+    from kubepy.storage.yaml import constructor  # imports ruamel.yaml, which takes longer than reading JSON
 
 TOO_DEEP = "exceeded max depth"
 
@@ -25,13 +29,15 @@ class Document(NamedTuple):
     line: int
 
 
-class Chunk(NamedTuple):
+class DocumentText(NamedTuple):
+    """The text of a document, and the line of the whole text where it begins."""
+
     text: str
     line: int
 
 
 def load_all(text: str, *, old_booleans: bool = True, unique_keys: bool = False) -> list[Document]:
-    """The documents of a manifest; empty ones are left out. Raises YamlError.
+    """Return the documents of a manifest without the empty ones. Raises YamlError.
 
     Without ``old_booleans`` ``yes``, ``no``, ``on``, ``off``, ``y`` and ``n`` are text, as they are to kustomize.
     Of equal keys the last counts; with ``unique_keys`` they are an error.
@@ -40,26 +46,24 @@ def load_all(text: str, *, old_booleans: bool = True, unique_keys: bool = False)
 
 
 def load_each(text: str, *, old_booleans: bool = True, unique_keys: bool = False) -> Iterator[Document]:
-    """The same one by one: those before one that cannot be read are given before YamlError is raised.
+    """Yield the documents one by one: those before one that cannot be read are given before YamlError is raised.
 
-    What begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``).
+    A text that begins with a brace is read as JSON first, and as YAML from where that fails (``YAMLOrJSONDecoder``); if
+    it does not begin with YAML there either, the error is the one of JSON.
     """
-    rest = Chunk(text, 1)
+    rest = DocumentText(text, 1)
     if not text.lstrip().startswith("{"):
         yield from _load_yaml(rest, old_booleans, unique_keys)
         return
     failure: YamlError | None = None
-    for found in _load_json(text, unique_keys):
-        if isinstance(found, Document):
-            yield found
+    for document in _load_json(text, unique_keys):
+        if isinstance(document, Document):
+            yield document
         else:
-            rest, failure = found
-    if failure:
-        yield from _or_failure(_load_yaml(rest, old_booleans, unique_keys), failure)
-
-
-def _or_failure(documents: Iterator[Document], failure: YamlError) -> Iterator[Document]:
-    """What is no JSON as YAML; if it does not begin with YAML either, then it is the JSON that is wrong."""
+            rest, failure = document
+    if not failure:
+        return
+    documents = _load_yaml(rest, old_booleans, unique_keys)
     try:
         first = next(documents, None)
     except YamlError:
@@ -70,7 +74,7 @@ def _or_failure(documents: Iterator[Document], failure: YamlError) -> Iterator[D
 
 
 def read_json(text: str) -> Any:
-    """The one JSON value that a text is. Raises YamlError in the words of Go's ``json.Unmarshal``."""
+    """Return the one JSON value that a text is. Raises YamlError in the words of Go's ``json.Unmarshal``."""
     decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant)
     try:
         value, end = decoder.raw_decode(text, _blank_end(text, 0))
@@ -81,8 +85,8 @@ def read_json(text: str) -> Any:
         raise YamlError(TOO_DEEP, 1) from None
     except json.JSONDecodeError as error:
         failure = _syntax_error(error)
-        why = re.sub(r"^json: offset \d+: ", "", failure.message)
-        raise YamlError(why.replace("unexpected EOF", "unexpected end of JSON input"), failure.line) from None
+        message = re.sub(r"^json: offset \d+: ", "", failure.message)
+        raise YamlError(message.replace("unexpected EOF", "unexpected end of JSON input"), failure.line) from None
     if rest := text[end:].lstrip():
         raise YamlError(f"invalid character {_go_char(rest[0])} after top-level value", text.count("\n", 0, end) + 1)
     return value
@@ -92,8 +96,8 @@ _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[][{},:]|[^][{},:\s"]+)')
 
 
 def indented_json(text: str) -> str:
-    """The JSON value that a text is, a line for each of its parts, as ``json.Indent`` writes it: order, numbers and
-    escapes stay as they are. Raises YamlError as ``read_json``."""
+    """Return the JSON value that a text is, a line for each of its parts, as ``json.Indent`` writes it: order, numbers
+    and escapes stay as they are. Raises YamlError as ``read_json``."""
     read_json(text)
     tokens = _TOKEN.findall(text)
     lines, depth = [""], 0
@@ -113,55 +117,45 @@ def indented_json(text: str) -> str:
 # --- YAML ---------------------------------------------------------------------------------------------------------
 
 
-def _load_yaml(stream: Chunk, old_booleans: bool, unique_keys: bool) -> Iterator[Document]:
-    from kubepy.storage.yaml.constructor import construct
-    from kubepy.storage.yaml.scalars import resolve, resolve_v3
-
+def _load_yaml(stream: DocumentText, old_booleans: bool, unique_keys: bool) -> Iterator[Document]:
     resolver = resolve if old_booleans else resolve_v3
-    for chunk in split(stream):
-        value, line = construct(chunk.text, chunk.line, resolver, unique_keys)
+    for document in split(stream):
+        value, line = constructor.construct(document.text, document.line, resolver, unique_keys)
         if value is not None:
             yield Document(value, line)
 
 
-def split(stream: Chunk) -> Iterator[Chunk]:
+def split(stream: DocumentText) -> Iterator[DocumentText]:
     """Cut at separator lines (``YAMLReader``). The first may begin with its separator; the others are without."""
     lines: list[str] = []
     start = stream.line
-    for number, line in enumerate(_lines(stream.text), stream.line):
+    text_lines = stream.text.removesuffix("\n").split("\n") if stream.text else []
+    for number, line in enumerate(text_lines, stream.line):
+        line = line.removesuffix("\r")
         if line.startswith("---"):
-            _check_separator(line, number)
+            rest = line[3:].strip()
+            if rest and not rest.startswith("#"):
+                raise YamlError(f"invalid Yaml document separator: {rest}", number)
             if lines:
-                yield Chunk("\n".join(lines) + "\n", start)
+                yield DocumentText("\n".join(lines) + "\n", start)
                 lines, start = [], number + 1
                 continue
         lines.append(line)
     if lines:
-        yield Chunk("\n".join(lines) + "\n", start)
-
-
-def _lines(text: str) -> list[str]:
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
-
-
-def _check_separator(line: str, number: int) -> None:
-    rest = line[3:].strip()
-    if rest and not rest.startswith("#"):
-        raise YamlError(f"invalid Yaml document separator: {rest}", number)
+        yield DocumentText("\n".join(lines) + "\n", start)
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[Chunk, YamlError]]:
-    """The JSON objects at the start of a text, then, if there is more, what is to be read as YAML, and why it is no
-    JSON.
+def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[DocumentText, YamlError]]:
+    """Yield the JSON objects at the start of a text; then, if there is more, the text that is to be read as YAML and
+    the reason why it is no JSON.
 
     After two objects the text counts as JSON, and what follows has to be JSON too. Raises YamlError.
     """
-    hook = _unique if unique_keys else None
     decoder = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_no_constant,
-                               object_pairs_hook=hook)
+                               object_pairs_hook=_unique_keys if unique_keys else None)
     position, count = _blank_end(text, 0), 0
     while position < len(text):
         line = text.count("\n", 0, position) + 1
@@ -176,7 +170,7 @@ def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[Chunk,
             failure = _syntax_error(error)
             if count > 1:
                 raise failure from None
-            yield _rest(text, position), failure
+            yield DocumentText(text[position:], line), failure
             return
         except RepeatedKeyError as error:
             raise YamlError(str(error), line) from None
@@ -186,7 +180,7 @@ def _load_json(text: str, unique_keys: bool) -> Iterator[Document | tuple[Chunk,
 
 
 def _line_of(text: str, digits: str, start: int) -> int:
-    """The line of a number of the value that starts at a position."""
+    """Return the line of a number in the value that starts at a position."""
     return text.count("\n", 0, max(text.find(digits, start), start)) + 1
 
 
@@ -194,12 +188,11 @@ def _blank_end(text: str, start: int) -> int:
     return len(text) - len(text[start:].lstrip())
 
 
-def _rest(text: str, position: int) -> Chunk:
-    return Chunk(text[position:], text.count("\n", 0, position) + 1)
-
-
 def _integer(digits: str) -> int | float:
-    """apimachinery's ``util/json``: an integer that does not fit into int64 is a float. Raises NumberRangeError."""
+    """Return an integer, or a float if it does not fit into int64 (apimachinery's ``util/json``).
+
+    Raises NumberRangeError.
+    """
     if len(digits) > MAX_DIGITS:
         return _float(digits)
     value = int(digits)
@@ -214,13 +207,13 @@ def _float(digits: str) -> float:
     return value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    obj: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in obj:
             raise RepeatedKeyError(key)
-        found[key] = value
-    return found
+        obj[key] = value
+    return obj
 
 
 def _no_constant(name: str) -> None:
@@ -231,7 +224,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _sound(value: Any) -> Any:
-    """Lone surrogates cannot be written to a file; Go replaces them as it reads."""
+    """Replace lone surrogates, as Go does when it reads: they cannot be written to a file."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
@@ -239,7 +232,7 @@ def _sound(value: Any) -> Any:
     return [_sound(item) for item in value] if isinstance(value, list) else value
 
 
-# Python's reasons in the words of Go's scanner (``encoding/json/scanner.go``).
+# Python's messages in the words of Go's scanner (``encoding/json/scanner.go``).
 _LOOKING_FOR = {
     "Expecting value": "looking for beginning of value",
     "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
@@ -261,8 +254,10 @@ def _syntax_error(error: json.JSONDecodeError) -> YamlError:
     if at >= len(error.doc) or error.msg.startswith("Unterminated string"):
         return YamlError("unexpected EOF", error.lineno)
     reason = _LOOKING_FOR.get(error.msg, "looking for beginning of value")
-    if error.msg == "Expecting value":
-        at, reason = _in_literal(error.doc, at) or (at, reason)
+    word = next((word for word in ("true", "false", "null") if error.doc[at] == word[0]), None)
+    if error.msg == "Expecting value" and word is not None:  # where a literal goes on otherwise
+        wrong = next((index for index, char in enumerate(word) if error.doc[at + index:at + index + 1] != char), 0)
+        at, reason = at + wrong, f"in literal {word} (expecting {_go_char(word[wrong])})"
     if at >= len(error.doc):
         return YamlError("unexpected EOF", error.lineno)
     if error.msg == "Expecting ',' delimiter" and _in_array(error.doc, at):
@@ -271,23 +266,14 @@ def _syntax_error(error: json.JSONDecodeError) -> YamlError:
     return YamlError(f"json: offset {offset}: invalid character {_go_char(error.doc[at])} {reason}", error.lineno)
 
 
-def _in_literal(text: str, at: int) -> tuple[int, str] | None:
-    """Where a word that begins as true, false or null goes on otherwise, and how; None for other words."""
-    word = next((one for one in ("true", "false", "null") if text[at] == one[0]), None)
-    if word is None:
-        return None
-    wrong = next((index for index, char in enumerate(word) if text[at + index:at + index + 1] != char), 0)
-    return at + wrong, f"in literal {word} (expecting {_go_char(word[wrong])})"
-
-
 def _go_char(char: str) -> str:
-    """``quoteChar`` of Go's scanner."""
+    """Return a character as ``quoteChar`` of Go's scanner does."""
     named = {"'": "\\'", '"': '"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\"}
     return f"'{named.get(char, char)}'"
 
 
 def _in_array(text: str, at: int) -> bool:
-    """Whether the innermost bracket open before a position is a list's."""
+    """Return whether the innermost bracket that is open before a position is a list's."""
     without_strings = re.sub(r'"(?:[^"\\]|\\.)*"', "", text[:at])
     open_brackets: list[str] = []
     for char in re.findall(r"[][{}]", without_strings):

@@ -1,4 +1,4 @@
-"""What a plain scalar means in go-yaml v2 (``resolve.go``): YAML 1.1 with Go's number syntax.
+"""The values of plain scalars in go-yaml v2 (``resolve.go``): YAML 1.1 with Go's number syntax.
 
 The emitter quotes a string that would mean something else; the loader turns a plain scalar into its value.
 """
@@ -13,7 +13,7 @@ Scalar = str | int | float | bool | None
 
 _TRUE = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
 _FALSE = ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")
-# What go-yaml v3 takes for text, and YAML 1.2 too.
+# Words that go-yaml v3 takes for text, and YAML 1.2 too.
 _OLD_WORDS = frozenset((*_TRUE, *_FALSE)) - {"true", "True", "TRUE", "false", "False", "FALSE"}
 _WORDS: dict[str, Scalar] = {
     **dict.fromkeys(_TRUE, True),
@@ -39,33 +39,40 @@ INT64_MIN, INT64_MAX, UINT64_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
 def resolve(text: str) -> Scalar:
-    """The value of a plain scalar: None, bool, int, float, or the text itself. Timestamps stay text (v2 does that)."""
+    """Return the value of a plain scalar: None, bool, int, float, or the text itself, as for a timestamp."""
     if text and text[0] not in _HINT:
         return text
     if text in _WORDS:
         return _WORDS[text]
-    first = text[0]
-    if first == ".":
-        return _finite(text, text.replace("_", "")) if _DOT_FLOAT.fullmatch(text) else text
-    if first in "+-0123456789":
-        return text if is_timestamp(text) else _number(text)
-    return text
+    first, digits = text[0], text.replace("_", "")
+    if first not in "+-0123456789.":
+        return text
+    if first != ".":
+        if is_timestamp(text):
+            return text
+        match = _INTEGER.fullmatch(digits)
+        if match is not None and (integer := _integer(match)) is not None:
+            return integer
+    if (_DOT_FLOAT.fullmatch(text) if first == "." else _FLOAT.fullmatch(digits)) is None:
+        return text
+    value = float(digits)
+    return text if math.isinf(value) else value
 
 
 def resolve_v3(text: str) -> Scalar:
-    """The same in go-yaml v3, which kustomize reads with: ``yes``, ``on``, ``y`` and their like are text."""
+    """Return the same in go-yaml v3, which kustomize reads with: ``yes``, ``on``, ``y`` and their like are text."""
     return text if text in _OLD_WORDS else resolve(text)
 
 
 def is_string(text: str) -> bool:
-    """Whether a plain scalar of this text is a string, and no timestamp."""
+    """Return whether a plain scalar of this text is a string, and no timestamp."""
     if text and text[0] not in _HINT:
         return True
     return isinstance(resolve(text), str) and not is_timestamp(text)
 
 
 def is_timestamp(text: str) -> bool:
-    """Whether go-yaml takes the text for a timestamp (``parseTimestamp``)."""
+    """Return whether go-yaml takes the text for a timestamp (``parseTimestamp``)."""
     match = _TIMESTAMP.fullmatch(text) if text[4:5] == "-" else None
     if match is None:
         return False
@@ -80,16 +87,8 @@ def is_timestamp(text: str) -> bool:
     return int(match[4]) < 24 and int(match[5]) < 60 and int(match[6]) < 60
 
 
-def _number(text: str) -> Scalar:
-    plain = text.replace("_", "")
-    match = _INTEGER.fullmatch(plain)
-    if match is not None and (value := _integer(match)) is not None:
-        return value
-    return _finite(text, plain) if _FLOAT.fullmatch(plain) else text
-
-
 def _integer(match: re.Match[str]) -> int | None:
-    """An integer as Go's ``ParseInt(text, 0, 64)`` or ``ParseUint`` takes it; None: it is none, or past 64 bits."""
+    """Return an integer as Go's ``ParseInt(text, 0, 64)`` or ``ParseUint`` takes it; None for one past 64 bits."""
     sign, hexadecimal, binary, octal, decimal = match.groups()
     if decimal is not None:
         if len(decimal) > MAX_DIGITS:
@@ -103,34 +102,20 @@ def _integer(match: re.Match[str]) -> int | None:
     return value if INT64_MIN <= value <= (INT64_MAX if sign else UINT64_MAX) else None
 
 
-def _finite(text: str, number: str) -> Scalar:
-    value = float(number)
-    return text if math.isinf(value) else value
-
-
 def format_float(value: float) -> str:
-    """Go's ``strconv.FormatFloat(value, 'g', -1, 64)``: ``1.5``, ``1.2345675e+06``, ``1e-07``."""
-    digits, exponent = _decimal(value)
-    sign = "-" if value < 0 else ""
-    if -4 <= exponent < 6:
-        return sign + _positional(digits, exponent)
-    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
-
-
-def _decimal(value: float) -> tuple[str, int]:
-    """The shortest digits of a float, and the power of ten of the first."""
-    mantissa, _, exponent = f"{abs(value)!r}".partition("e")
+    """Return Go's ``strconv.FormatFloat(value, 'g', -1, 64)``: ``1.5``, ``1.2345675e+06``, ``1e-07``."""
+    mantissa, _, power = f"{abs(value)!r}".partition("e")
     whole, _, fraction = mantissa.partition(".")
     fraction = "" if fraction == "0" else fraction
     digits = (whole + fraction).lstrip("0")
-    power = int(exponent or 0) + (len(whole) - 1 if whole != "0" else len(digits) - len(fraction) - 1)
-    return digits.rstrip("0") or "0", power
-
-
-def _positional(digits: str, exponent: int) -> str:
+    exponent = int(power or 0) + (len(whole) - 1 if whole != "0" else len(digits) - len(fraction) - 1)
+    digits = digits.rstrip("0") or "0"  # the shortest ones; ``exponent`` is the power of ten of the first
+    sign = "-" if value < 0 else ""
+    if not -4 <= exponent < 6:
+        fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{fraction}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     if exponent < 0:
-        return "0." + "0" * (-exponent - 1) + digits
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
     if len(digits) <= exponent + 1:
-        return digits + "0" * (exponent + 1 - len(digits))
-    return digits[: exponent + 1] + "." + digits[exponent + 1 :]
+        return sign + digits + "0" * (exponent + 1 - len(digits))
+    return f"{sign}{digits[:exponent + 1]}.{digits[exponent + 1:]}"

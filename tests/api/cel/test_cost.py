@@ -15,7 +15,7 @@ from kubepy.api.cel.checker import compile_expression
 from kubepy.api.cel.cost import BudgetExceeded, CostBudget, CostLimitExceeded, CostTracker
 from kubepy.api.cel.estimate import Range, Sizes, estimate_cost, replaced_size
 from kubepy.api.cel.interpreter import evaluate, evaluate_within
-from kubepy.api.cel.rules import Rule, compile_rule
+from kubepy.api.cel.rules import ValidationRule, compile_rule
 from kubepy.api.cel.schemas import value_of
 from kubepy.api.cel.sizes import Shape, shape_of
 from kubepy.api.cel.types import DYN, Type
@@ -43,9 +43,9 @@ def mapping(values: str | Object) -> Object:
     return {"type": "object", "additionalProperties": schema_of(values)}
 
 
-def compiled(rule: str, schema: Object, *, is_root: bool = False) -> Rule:
+def compiled(rule: str, schema: Object, *, is_root: bool = False) -> ValidationRule:
     found = compile_rule({"rule": rule}, schema, is_root=is_root)
-    assert isinstance(found, Rule), found
+    assert isinstance(found, ValidationRule), found
     return found
 
 
@@ -219,7 +219,7 @@ def test_estimate_of_the_functions(expression: str, least: int, most: int) -> No
     ((3, 3), (0, 0), (1, 1), (7, 7)), ((3, 3), (1, 1), (0, 0), (0, 3)), ((4, 4), (2, 2), (4, 4), (4, 8)),
     ((4, 4), (0, 1), (0, 2), (0, 14)), ((4, 4), (1, 1), (1, 2), (4, 8)), ((4, 4), (1, 2), (1, 1), (2, 4)),
 ])
-def test_size_of_a_text_in_which_others_are_replaced(text: tuple[int, int], old: tuple[int, int], new: tuple[int, int],
+def test_replaced_size_bounds_size_of_result(text: tuple[int, int], old: tuple[int, int], new: tuple[int, int],
                                                      size: tuple[int, int]) -> None:
     assert replaced_size(Range(*text), Range(*old), Range(*new)) == size
 
@@ -405,7 +405,7 @@ CONVERSIONS = [  # rule, cost, estimate
     *[(EXT_LISTS_VERSION_3_SCHEMA, EXT_LISTS_VERSION_3_VALUE, *row) for row in EXT_LISTS_VERSION_3],
     *[(CONVERSIONS_SCHEMA, CONVERSIONS_VALUE, *row) for row in CONVERSIONS],
 ])
-def test_evaluation_counts_what_it_costs(schema: Object, value: Object, rule: str, cost: int,
+def test_evaluation_counts_its_cost(schema: Object, value: Object, rule: str, cost: int,
                                          estimated: int | None) -> None:
     tracker = CostTracker()
     scope = {"self": value_of(value, schema, is_root=True)}
@@ -424,7 +424,7 @@ def test_evaluation_over_its_limit_is_stopped_before_the_work_is_done() -> None:
     assert monotonic() - start < 20
 
 
-def test_no_error_and_no_decision_hides_that_the_limit_was_reached() -> None:
+def test_errors_and_short_circuits_do_not_hide_exceeded_limit() -> None:
     node = compile_expression("l.all(a, l.all(b, l.all(c, true))) || true", {"l": DYN}).node
     with pytest.raises(CostLimitExceeded):
         evaluate(node, {"l": list(range(1000))})

@@ -57,7 +57,7 @@ def value(expression: str) -> Any:
     "l[?9].or(optional.of(3)).value() == 3", "[1, ?m.?c] == [1]", "{?'a': m.?a} == {'a': 1}",
     "m.?a.optMap(x, x + 1).value() == 2", "optional.none().hasValue() == false",
 ])  # fmt: skip
-def test_an_expression_holds(expression: str) -> None:
+def test_expression_evaluates_to_true(expression: str) -> None:
     assert value(expression) is True
 
 
@@ -96,7 +96,7 @@ def test_an_expression_holds(expression: str) -> None:
     "!isSemver('', true) && isSemver('v0.01', true)",
     "isSemver('1.2.3') && semver('1.2.3-rc.1').isLessThan(semver('1.2.3')) && semver('v1.2', true).minor() == 2",
 ])  # fmt: skip
-def test_the_functions_of_kubernetes_and_of_the_extensions(expression: str) -> None:
+def test_library_function_returns_value(expression: str) -> None:
     assert value(expression) is True
 
 
@@ -113,7 +113,7 @@ def test_the_functions_of_kubernetes_and_of_the_extensions(expression: str) -> N
      "error parsing regexp: missing closing ): `(`"), ("true && 1 / 0 == 1", "division by zero"),
     ("duration('soon')", "type conversion error from 'string' to 'google.protobuf.Duration'"),
 ])  # fmt: skip
-def test_an_evaluation_fails(expression: str, why: str) -> None:
+def test_evaluation_raises_cel_gos_error(expression: str, why: str) -> None:
     with pytest.raises(CelError) as error:
         value(expression)
     assert str(error.value) == why
@@ -131,7 +131,7 @@ VARIABLES = {"self": PERSON, "any": DYN, "old": optional_of(PERSON)}
     ("old.?age.orValue(1)", "int"), ("self.notes.all(k, k != '')", "bool"), ("[dyn(1), 'a']", "list(dyn)"),
     ("self.age > 1.5", "bool"), ("any ? 1 : 2", "int"), ("self.tags.filter(t, t != 'x')[0]", "string"),
 ])
-def test_the_checker_knows_the_type_of_an_expression(expression: str, kind: str) -> None:
+def test_checker_returns_type_of_expression(expression: str, kind: str) -> None:
     assert str(compile_expression(expression, VARIABLES).type) == kind
 
 
@@ -164,7 +164,7 @@ def test_the_checker_knows_the_type_of_an_expression(expression: str, kind: str)
     ("self.a ==\nself.b", "ERROR: <input>:1:5: undefined field 'a'\n | self.a ==\n | ....^\n"
                           "ERROR: <input>:2:5: undefined field 'b'\n | self.b\n | ....^"),
 ])  # fmt: skip
-def test_what_cannot_be_right_is_told_with_its_place(expression: str, why: str) -> None:
+def test_type_error_is_reported_with_its_place(expression: str, why: str) -> None:
     with pytest.raises(CompileError) as error:
         compile_expression(expression, VARIABLES)
     assert str(error.value) == why
@@ -173,7 +173,7 @@ def test_what_cannot_be_right_is_told_with_its_place(expression: str, why: str) 
 @pytest.mark.parametrize("expression", ["", "1 +", "self.", "(1", "[1", "'a", "a b", "1 ? 2", "has(self)",
                                         "l.all(1, true)", "for", "\\", "{1}", "(" * 400, "1" + " + 1" * 2000])
 
-def test_what_is_no_expression_is_refused(expression: str) -> None:
+def test_unreadable_expression_raises(expression: str) -> None:
     with pytest.raises(CompileError):
         compile_expression(expression, VARIABLES)
 
@@ -182,7 +182,7 @@ def test_what_is_no_expression_is_refused(expression: str) -> None:
     ("[1 + 1, 2 + 3]", [2, 5]), ("'a' + 'b'", "ab"), ("1u + 1u", 2), ("1.5 + 1.0", 2.5), ("[1] + [2]", [1, 2]),
     ("b'a' + b'b'", b"ab"), ("[1 < 2.5, 2u > 1, 'a' < 'b']", [True, True, True]),
 ])
-def test_an_operator_called_with_values_of_several_types_runs_the_overload_of_each(
+def test_operator_on_several_types_runs_matching_overload(
         expression: str, expected: Any) -> None:
     for _ in range(2):
         assert value(expression) == expected
@@ -196,11 +196,11 @@ def test_an_operator_called_with_values_of_several_types_runs_the_overload_of_ea
     ("!!true", True), ("!!!true", False), ("--i", 5), ("---i", -5), ("--1", 1), ("---1", -1), ("1 - --1", 0),
     ("!" * 5000 + "true", True), ("-" * 5001 + "i", -5),
 ])
-def test_signs_in_a_row_cancel_each_other_out(expression: str, expected: Any) -> None:
+def test_repeated_signs_cancel_out(expression: str, expected: Any) -> None:
     assert value(expression) == expected
 
 
-def test_an_expression_that_is_longer_than_cel_go_takes_is_refused() -> None:
+def test_expression_longer_than_limit_raises() -> None:
     compile_expression("'" + "x" * (100_000 - 2) + "'", {})
     with pytest.raises(CompileError) as refused:
         compile_expression("'" + "x" * (100_000 - 1) + "'", {})

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kubepy.api.errors import Status
-from kubepy.apiserver.client import APPLY_PATCH, MERGE_PATCH, Client
+from kubepy.apiserver.client import Client
+from kubepy.apiserver.request import APPLY_PATCH, MERGE_PATCH, CreateOptions, Patch, PatchOptions
 
 APPS = "apps/v1"
 
@@ -20,18 +21,19 @@ def deployment(**spec: Any) -> dict[str, Any]:
 
 def create(client: Client) -> dict[str, Any]:
     return client.create("deployments.apps", deployment(replicas=2), namespace="default",
-                         field_manager="kubectl-create")
+                         options=CreateOptions(field_manager="kubectl-create"))
 
 
-def apply(client: Client, config: dict[str, Any], manager: str = "owner", **options: Any) -> dict[str, Any]:
-    return client.patch("deployments.apps", "web", config, APPLY_PATCH, namespace="default", field_manager=manager,
-                        **options)
+def apply(client: Client, config: dict[str, Any], manager: str = "owner", subresource: str = "",
+          **options: Any) -> dict[str, Any]:
+    return client.patch("deployments.apps", "web", Patch(APPLY_PATCH, config), namespace="default",
+                        subresource=subresource, options=PatchOptions(field_manager=manager, **options))
 
 
 def scale(client: Client, replicas: int) -> str:
     """Scale as kubectl does; returns the object's new version."""
-    done = client.patch("deployments.apps", "web", {"spec": {"replicas": replicas}}, MERGE_PATCH, namespace="default",
-                        subresource="scale", field_manager="kubectl")
+    done = client.patch("deployments.apps", "web", Patch(MERGE_PATCH, {"spec": {"replicas": replicas}}),
+                        namespace="default", subresource="scale", options=PatchOptions(field_manager="kubectl"))
     return str(done["metadata"]["resourceVersion"])
 
 
@@ -120,8 +122,8 @@ def test_a_scale_can_be_applied(client: Client) -> None:
 
 def test_controllers_scale_without_a_trace(client: Client) -> None:
     made = create(client)
-    found = client.get_scale("deployments.apps", "web", namespace="default")
-    client.update_scale("deployments.apps", {**found, "spec": {"replicas": 2}}, namespace="default")
+    found = client.get("deployments.apps", "web", namespace="default", subresource="scale")
+    client.update("deployments.apps", {**found, "spec": {"replicas": 2}}, namespace="default", subresource="scale")
     assert client.get("deployments.apps", "web", namespace="default") == made
 
 
@@ -144,12 +146,13 @@ def fleets(client: Client) -> Client:
 
 def create_fleet(client: Client, spec: dict[str, Any]) -> dict[str, Any]:
     obj = {"apiVersion": "sea.example/v1", "kind": "Fleet", "metadata": {"name": "f"}, "spec": spec}
-    return client.create("fleets.sea.example", obj, namespace="default", field_manager="kubectl-create")
+    return client.create("fleets.sea.example", obj, namespace="default",
+                         options=CreateOptions(field_manager="kubectl-create"))
 
 
 def patch_fleet_scale(client: Client, patch: dict[str, Any]) -> dict[str, Any]:
-    return client.patch("fleets.sea.example", "f", patch, MERGE_PATCH, namespace="default", subresource="scale",
-                        field_manager="kubectl")
+    return client.patch("fleets.sea.example", "f", Patch(MERGE_PATCH, patch), namespace="default", subresource="scale",
+                        options=PatchOptions(field_manager="kubectl"))
 
 
 def test_the_replicas_of_a_custom_resource_are_where_its_definition_says(fleets: Client) -> None:
@@ -167,7 +170,7 @@ def test_the_replicas_of_a_custom_resource_are_where_its_definition_says(fleets:
 def test_a_custom_resource_without_replicas_has_no_scale_until_it_is_given_one(fleets: Client) -> None:
     create_fleet(fleets, {})
     with pytest.raises(Status, match=r'the spec replicas field "\.spec\.ships" does not exist'):
-        fleets.get_scale("fleets.sea.example", "f", namespace="default")
+        fleets.get("fleets.sea.example", "f", namespace="default", subresource="scale")
     with pytest.raises(Status, match=r'the spec replicas field "\.spec\.ships" cannot be empty'):
         patch_fleet_scale(fleets, {"metadata": {"labels": {"a": "b"}}})
     assert patch_fleet_scale(fleets, {"spec": {"replicas": 1}})["spec"] == {"replicas": 1}

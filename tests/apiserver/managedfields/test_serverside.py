@@ -9,10 +9,19 @@ import pytest
 
 from kubepy.api.errors import Status
 from kubepy.api.meta import clone
-from kubepy.apiserver.client import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, Client
+from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
 from kubepy.apiserver.managedfields.fieldpath import from_fields_v1, path_text
 from kubepy.apiserver.managedfields.upgrade import managers_of_field, upgrade_patch
+from kubepy.apiserver.request import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    CreateOptions,
+    Patch,
+    PatchOptions,
+    UpdateOptions,
+)
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "dial"}}
@@ -21,8 +30,8 @@ Owned = dict[str, list[str]]
 
 def apply(client: Client, data: dict[str, Any], manager: str = "one", **options: Any) -> dict[str, Any]:
     config = {**CONFIG_MAP, "data": data}
-    return client.patch("configmaps", "dial", config, APPLY_PATCH, namespace="default", field_manager=manager,
-                        **options)
+    return client.patch("configmaps", "dial", Patch(APPLY_PATCH, config), namespace="default",
+                        options=PatchOptions(field_manager=manager, **options))
 
 
 def owned(client: Client, obj: dict[str, Any]) -> Owned:
@@ -38,9 +47,10 @@ def deployment(**spec: Any) -> dict[str, Any]:
             "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": template, **spec}}
 
 
-def apply_deployment(client: Client, config: dict[str, Any], manager: str = "one", **options: Any) -> dict[str, Any]:
-    return client.patch("deployments.apps", "web", config, APPLY_PATCH, namespace="default", field_manager=manager,
-                        **options)
+def apply_deployment(client: Client, config: dict[str, Any], manager: str = "one", subresource: str = "",
+                     **options: Any) -> dict[str, Any]:
+    return client.patch("deployments.apps", "web", Patch(APPLY_PATCH, config), namespace="default",
+                        subresource=subresource, options=PatchOptions(field_manager=manager, **options))
 
 
 # --- applying -----------------------------------------------------------------------------------------------------
@@ -57,7 +67,8 @@ def test_an_apply_creates_and_again_writes_nothing(client: Client) -> None:
 def test_what_is_known_by_a_uid_is_not_made_by_an_apply(client: Client) -> None:
     config = {**CONFIG_MAP, "metadata": {"name": "dial", "uid": "before"}}
     with pytest.raises(Status) as refused:
-        client.patch("configmaps", "dial", config, APPLY_PATCH, namespace="default", field_manager="one")
+        client.patch("configmaps", "dial", Patch(APPLY_PATCH, config), namespace="default",
+                     options=PatchOptions(field_manager="one"))
     assert (refused.value.reason, str(refused.value)) == (
         "Conflict", 'Operation cannot be fulfilled on configmaps "dial": uid mismatch: the provided object specified '
         "uid before, and no existing object was found")
@@ -86,8 +97,8 @@ def test_what_another_applies_otherwise_is_a_conflict_and_can_be_forced(client: 
 
 def test_an_update_takes_fields_over_and_gives_no_conflict_when_the_value_is_the_same(client: Client) -> None:
     apply(client, {"a": "1", "b": "2"})
-    changed = client.patch("configmaps", "dial", {"data": {"a": "5", "b": "2"}}, MERGE_PATCH, namespace="default",
-                           field_manager="editor")
+    changed = client.patch("configmaps", "dial", Patch(MERGE_PATCH, {"data": {"a": "5", "b": "2"}}),
+                           namespace="default", options=PatchOptions(field_manager="editor"))
     assert owned(client, changed) == {"one Apply": [".data.b"], "editor Update": [".data.a"]}
     assert owned(client, apply(client, {"a": "5"})) == {"one Apply": [".data.a"], "editor Update": [".data.a"]}
 
@@ -119,7 +130,8 @@ def test_fields_of_an_object_that_nobody_tracked_belong_to_before_the_first_appl
 ])
 def test_what_cannot_be_applied(client: Client, config: Any, manager: str, why: str) -> None:
     with pytest.raises(Status) as caught:
-        client.patch("configmaps", "dial", config, APPLY_PATCH, namespace="default", field_manager=manager)
+        client.patch("configmaps", "dial", Patch(APPLY_PATCH, config), namespace="default",
+                     options=PatchOptions(field_manager=manager))
     assert str(caught.value) == why
 
 
@@ -159,7 +171,8 @@ def test_a_custom_resource_goes_by_the_lists_of_its_schema(client: Client) -> No
     def sail(manager: str, name: str, length: int) -> dict[str, Any]:
         config = {"apiVersion": "sea.example/v1", "kind": "Boat", "metadata": {"name": "b"},
                   "spec": {"sails": [{"name": name, "length": length}]}}
-        return client.patch("boats.sea.example", "b", config, APPLY_PATCH, namespace="default", field_manager=manager)
+        return client.patch("boats.sea.example", "b", Patch(APPLY_PATCH, config), namespace="default",
+                            options=PatchOptions(field_manager=manager))
 
     sail("one", "jib", 3)
     both = sail("two", "main", 9)
@@ -181,18 +194,18 @@ def test_a_definition_with_values_of_any_type_is_applied_and_again(client: Clien
         "metadata": {"name": "dials.example.com"},
         "spec": {"group": "example.com", "scope": "Cluster", "names": {"plural": "dials", "kind": "Dial"},
                  "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}]}}
-    options: Any = {"field_manager": "one"}
+    options = PatchOptions(field_manager="one")
     crds = "customresourcedefinitions.apiextensions.k8s.io"
-    made = client.patch(crds, "dials.example.com", definition, APPLY_PATCH, **options)
+    made = client.patch(crds, "dials.example.com", Patch(APPLY_PATCH, definition), options=options)
     assert made["spec"]["versions"][0]["schema"] == schema
-    assert client.patch(crds, "dials.example.com", definition, APPLY_PATCH, **options) == made
+    assert client.patch(crds, "dials.example.com", Patch(APPLY_PATCH, definition), options=options) == made
 
 
 def test_kubectl_takes_over_what_apply_on_the_client_left(client: Client) -> None:
     text = '{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"name":"dial"}}\n'
     metadata = {"name": "dial", "annotations": {LAST_APPLIED: text}}
-    client.create("configmaps", {**CONFIG_MAP, "metadata": metadata, "data": {"a": "1", "b": "2"}},
-                  namespace="default", field_manager="kubectl-client-side-apply")
+    client.create("configmaps", {**CONFIG_MAP, "metadata": metadata, "data": {"a": "1", "b": "2"}}, namespace="default",
+                  options=CreateOptions(field_manager="kubectl-client-side-apply"))
     with pytest.raises(Status, match=r'conflict with "kubectl-client-side-apply" using v1: \.data\.b'):
         apply(client, {"a": "5", "b": "6"}, "kubectl")
     changed = apply(client, {"a": "5"}, "kubectl")
@@ -201,7 +214,8 @@ def test_kubectl_takes_over_what_apply_on_the_client_left(client: Client) -> Non
     clients = managers_of_field(full, ("metadata", "annotations", LAST_APPLIED), "Update")
     assert clients == ["kubectl-client-side-apply"]
     patch = upgrade_patch(full, clients, "kubectl")
-    upgraded = client.patch("configmaps", "dial", patch, JSON_PATCH, namespace="default", field_manager="kubectl")
+    upgraded = client.patch("configmaps", "dial", Patch(JSON_PATCH, patch), namespace="default",
+                            options=PatchOptions(field_manager="kubectl"))
     assert owned(client, upgraded) == {"kubectl Apply": [
         ".data", ".data.a", ".data.b", ".metadata.annotations", f".metadata.annotations.{LAST_APPLIED}"]}
     assert upgrade_patch(client.with_managed_fields(upgraded), clients, "kubectl") is None
@@ -212,7 +226,7 @@ def test_kubectl_takes_over_what_apply_on_the_client_left(client: Client) -> Non
 
 def test_who_creates_has_all_of_it_and_storage_keeps_only_the_name(client: Client) -> None:
     made = client.create("configmaps", {**CONFIG_MAP, "data": {"a": "1"}}, namespace="default",
-                         field_manager="kubectl-create")
+                         options=CreateOptions(field_manager="kubectl-create"))
     assert owned(client, made) == {"kubectl-create Update": [".data", ".data.a"]}
     assert made["metadata"]["managedFields"] == [
         {"apiVersion": "v1", "manager": "kubectl-create", "operation": "Update", "time": "2026-11-20T10:00:00Z"}]
@@ -220,13 +234,13 @@ def test_who_creates_has_all_of_it_and_storage_keeps_only_the_name(client: Clien
 
 def test_what_the_server_adds_to_a_new_object_has_no_manager(client: Client) -> None:
     made = client.create("services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}},
-                         namespace="default", field_manager="kubectl-create")
+                         namespace="default", options=CreateOptions(field_manager="kubectl-create"))
     assert made["spec"]["clusterIP"]
     fields = owned(client, made)["kubectl-create Update"]
     assert [one for one in fields if "[" not in one] == [
         ".spec.internalTrafficPolicy", ".spec.ports", ".spec.sessionAffinity", ".spec.type"]
-    changed = client.patch("services", "s", {"spec": {"type": "NodePort"}}, MERGE_PATCH, namespace="default",
-                           field_manager="kubectl-patch")
+    changed = client.patch("services", "s", Patch(MERGE_PATCH, {"spec": {"type": "NodePort"}}), namespace="default",
+                           options=PatchOptions(field_manager="kubectl-patch"))
     assert changed["spec"]["ports"][0]["nodePort"]
     assert owned(client, changed)["kubectl-patch Update"] == [".spec.externalTrafficPolicy", ".spec.type"]
     assert not any("nodePort" in one for one in owned(client, changed)["kubectl-create Update"])
@@ -235,21 +249,22 @@ def test_what_the_server_adds_to_a_new_object_has_no_manager(client: Client) -> 
 def test_what_is_asked_for_has_a_manager_though_the_server_drops_it(client: Client) -> None:
     obj = deployment(serviceName="web")
     made = client.create("statefulsets.apps", {**obj, "kind": "StatefulSet"}, namespace="default",
-                         field_manager="kubectl-create")
+                         options=CreateOptions(field_manager="kubectl-create"))
     gated = {"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 2}}}}
-    changed = client.patch("statefulsets.apps", "web", gated, MERGE_PATCH, namespace="default",
-                           field_manager="kubectl-patch")
+    changed = client.patch("statefulsets.apps", "web", Patch(MERGE_PATCH, gated), namespace="default",
+                           options=PatchOptions(field_manager="kubectl-patch"))
     assert changed["spec"] == made["spec"]
     assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
 
 
 def test_what_clients_change_is_theirs_and_what_controllers_change_is_the_controllers(client: Client) -> None:
-    client.create("deployments.apps", deployment(), namespace="default", field_manager="kubectl-create")
-    client.patch("deployments.apps", "web", {"metadata": {"labels": {"x": "y"}}}, MERGE_PATCH, namespace="default",
-                 field_manager="kubectl-label")
-    scale = client.get_scale("deployments.apps", "web", namespace="default")
-    client.update_scale("deployments.apps", {**scale, "spec": {"replicas": 4}}, namespace="default",
-                        field_manager="kubectl")
+    client.create("deployments.apps", deployment(), namespace="default",
+                  options=CreateOptions(field_manager="kubectl-create"))
+    client.patch("deployments.apps", "web", Patch(MERGE_PATCH, {"metadata": {"labels": {"x": "y"}}}),
+                 namespace="default", options=PatchOptions(field_manager="kubectl-label"))
+    scale = client.get("deployments.apps", "web", namespace="default", subresource="scale")
+    client.update("deployments.apps", {**scale, "spec": {"replicas": 4}}, namespace="default", subresource="scale",
+                  options=UpdateOptions(field_manager="kubectl"))
     obj = clone(client.get("deployments.apps", "web", namespace="default"))
     obj["status"]["replicas"] = 1
     obj["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "1"}
@@ -274,19 +289,20 @@ def test_an_update_can_set_the_entries_or_reset_them(client: Client) -> None:
     full = client.with_managed_fields(apply(client, {"a": "1"}))
     full["metadata"]["managedFields"][0]["manager"] = "renamed"
     full["data"] = {"a": "1", "b": "2"}
-    changed = client.update("configmaps", full, namespace="default", field_manager="editor")
+    changed = client.update("configmaps", full, namespace="default", options=UpdateOptions(field_manager="editor"))
     assert owned(client, changed) == {"renamed Apply": [".data.a"], "editor Update": [".data.b"]}
     reset = clone(changed)
     reset["metadata"]["managedFields"] = [{}]
     reset["data"] = {"a": "3"}
-    assert owned(client, client.update("configmaps", reset, namespace="default", field_manager="editor")) == {}
+    assert owned(client, client.update("configmaps", reset, namespace="default",
+                                       options=UpdateOptions(field_manager="editor"))) == {}
 
 
 def test_too_many_updaters_become_one(client: Client) -> None:
     apply(client, {"a": "1"})
     for index in range(12):
-        client.patch("configmaps", "dial", {"data": {f"k{index}": ""}}, MERGE_PATCH, namespace="default",
-                     field_manager=f"m{index:02}")
+        client.patch("configmaps", "dial", Patch(MERGE_PATCH, {"data": {f"k{index}": ""}}), namespace="default",
+                     options=PatchOptions(field_manager=f"m{index:02}"))
     found = owned(client, client.get("configmaps", "dial", namespace="default"))
     assert found["ancient-changes Update"] == [".data.k0", ".data.k1", ".data.k2"]
     assert len(found) == 11
@@ -294,7 +310,8 @@ def test_too_many_updaters_become_one(client: Client) -> None:
 
 def test_appliers_are_in_a_file_beside_the_object_and_others_are_not(client: Client, cluster: Cluster,
                                                                      tmp_path: Path) -> None:
-    client.create("configmaps", {"metadata": {"name": "plain"}}, namespace="default", field_manager="kubectl-create")
+    client.create("configmaps", {"metadata": {"name": "plain"}}, namespace="default",
+                  options=CreateOptions(field_manager="kubectl-create"))
     apply(client, {"a": "1"})
     folder = tmp_path / "state" / "namespaces" / "default" / "configmaps"
     assert [one.name for one in (folder / ".managed").iterdir()] == ["dial.yaml"]

@@ -1,9 +1,9 @@
-"""Changes the object in a text and leaves the text as somebody wrote it: comments, order, quotes, style, line ends.
+"""Change the object in a text and leave the text as somebody wrote it: comments, order, quotes, style, line ends.
 
-ruamel.yaml's parser tells where in the text each node stands (``nodes``, ``layout``). What changes is decided first
+ruamel.yaml's parser gives the span of each node in the text (``nodes``, ``layout``). The changes are planned first
 (``plan``, ``matching``), then only the spans of changed scalars, removed entries and new ones are written
-(``block``, ``flow``, ``scalars``). ruamel.yaml's own round trip is not used: it sets line width, indentation and quotes
-of a whole file anew.
+(``editors``). ruamel.yaml's own round trip is not used: it sets line width, indentation and quotes of a whole file
+anew.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 from kubepy.storage.yaml.emitter import dump
 from kubepy.storage.yaml.errors import YamlError
-from kubepy.storage.yaml.loader import Chunk, load_all, split
-from kubepy.storage.yaml.roundtrip.block import BlockEditor
-from kubepy.storage.yaml.roundtrip.layout import Layout, UnsupportedError, comments_of
+from kubepy.storage.yaml.loader import DocumentText, load_all, split
+from kubepy.storage.yaml.roundtrip.editors import BlockEditor
+from kubepy.storage.yaml.roundtrip.layout import DocumentLayout, UnsupportedError, comments_of
 from kubepy.storage.yaml.roundtrip.matching import same
 from kubepy.storage.yaml.roundtrip.nodes import Node, compose
-from kubepy.storage.yaml.roundtrip.plan import MERGED, Plan
+from kubepy.storage.yaml.roundtrip.plan import MERGED, EditPlan
 
 MAX_TRIES = 40
 MAX_TRIED = 2_000_000  # characters that are written and read again at most to find a construct that cannot be edited
@@ -27,32 +27,28 @@ _BOM = "\ufeff"
 
 
 def merge(text: bytes, obj: dict[str, Any]) -> bytes:
-    """The text of a file with ``obj`` in place of the object that it holds.
+    """Return the text of a file with ``obj`` in place of the object that it holds.
 
     What did not change stays byte for byte, and comments stay unless what they annotate is removed. A construct that
     cannot be edited in place is written anew as a whole, its comments above it. A text that cannot be read is replaced.
     """
     try:
-        content = text.decode()
-        if _means(content, obj):
+        decoded = text.decode()
+        if _means(decoded, obj):
             return text
-        return _merged(content, obj).encode()
+        bom = _BOM if decoded.startswith(_BOM) else ""
+        content = decoded.removeprefix(bom)
+        end = "" if content.endswith("\n") else "\n"
+        document = _Document(content.replace("\r\n", "\n") + end)
+        merged = next((attempt for attempt in document.attempts(obj) if _means(attempt, obj)), None)
+        merged = merged or document.rewritten(obj)
+        return (bom + _with_line_ends(merged.removesuffix(end), content)).encode()
     except (UnicodeDecodeError, YamlError, UnsupportedError, RecursionError):
         return dump(obj).encode()
 
 
-def _merged(text: str, obj: dict[str, Any]) -> str:
-    bom = _BOM if text.startswith(_BOM) else ""
-    content = text.removeprefix(bom)
-    end = "" if content.endswith("\n") else "\n"
-    document = _Document(content.replace("\r\n", "\n") + end)
-    merged = next((attempt for attempt in document.attempts(obj) if _means(attempt, obj)), None)
-    merged = merged or document.rewritten(obj)
-    return bom + _with_line_ends(merged.removesuffix(end), content)
-
-
 def _means(text: str, obj: dict[str, Any]) -> bool:
-    """Tell whether a reader of manifests takes a text for the object."""
+    """Return whether a reader of manifests takes a text for the object."""
     try:
         documents = load_all(text, unique_keys=True)
     except (YamlError, RecursionError):
@@ -61,39 +57,41 @@ def _means(text: str, obj: dict[str, Any]) -> bool:
 
 
 class _Document:
-    """The one document of a text that is not empty, and what stands before and after it. Raises YamlError, and
-    UnsupportedError where there is none."""
+    """The one document of a text that is not empty, and the text before and after it.
+
+    Raises YamlError, and UnsupportedError where there is none.
+    """
 
     def __init__(self, text: str) -> None:
-        for chunk in split(Chunk(text, 1)):
-            composer = compose(chunk.text)
+        for part in split(DocumentText(text, 1)):
+            composer = compose(part.text)
             if composer.root is not None and isinstance(composer.root.value, dict):
                 break
         else:
             raise UnsupportedError
-        start = _start_of_line(text, chunk.line)
-        self._before, self._after = text[:start], text[start + len(chunk.text):]
+        start = sum(len(line) + 1 for line in text.split("\n")[:part.line - 1])
+        self._before, self._after = text[:start], text[start + len(part.text):]
         self._root: Node = composer.root
-        self._layout = Layout(chunk.text, composer)
+        self._layout = DocumentLayout(part.text, composer)
 
     def attempts(self, obj: dict[str, Any]) -> Iterator[str]:
-        """The text with the change in it; then the same with one of the changed collections written anew as a whole,
-        the innermost first."""
+        """Yield the text with the change in it; then the same with one of the changed collections written anew as a
+        whole, the innermost first."""
         yield from self._attempt(obj, ())
         for node in self._changed(obj)[:min(MAX_TRIES, MAX_TRIED // len(self._layout.text))]:
             yield from self._attempt(obj, (node,))
 
     def _attempt(self, obj: dict[str, Any], rigid: tuple[Node, ...]) -> Iterator[str]:
         try:
-            editor = BlockEditor(self._layout, Plan(self._layout, obj, rigid))
+            editor = BlockEditor(self._layout, EditPlan(self._layout, obj, rigid))
             yield self._before + editor.document(self._root, obj) + self._after
         except (UnsupportedError, RecursionError):
             return
 
     def _changed(self, obj: dict[str, Any]) -> list[Node]:
-        """The collections and scalars below the root that change, the innermost first."""
+        """Return the collections and scalars below the root that change, the innermost first."""
         changed: list[tuple[int, Node]] = []
-        plan = Plan(self._layout, obj)
+        plan = EditPlan(self._layout, obj)
         pending: list[tuple[int, Node, Any]] = [(0, self._root, obj)]
         while pending:
             depth, node, value = pending.pop()
@@ -108,18 +106,11 @@ class _Document:
         return [node for _, node in sorted(changed, key=lambda item: -item[0])]
 
     def rewritten(self, obj: dict[str, Any]) -> str:
-        """The object as kubepy writes it, below all comments."""
+        """Return the object as kubepy writes it, below all comments."""
         inner = self._layout.comments(0, len(self._layout.text))
         comments = [*comments_of(self._before), *inner, *comments_of(self._after)]
         merged = "".join(f"{comment}\n" for comment in comments) + dump(obj)
         return merged if _means(merged, obj) else dump(obj)
-
-
-def _start_of_line(text: str, line: int) -> int:
-    position = 0
-    for _ in range(line - 1):
-        position = text.index("\n", position) + 1
-    return position
 
 
 def _with_line_ends(merged: str, old: str) -> str:
@@ -129,12 +120,8 @@ def _with_line_ends(merged: str, old: str) -> str:
         return merged
     if windows == old.count("\n"):
         return merged.replace("\n", "\r\n")
-    return _with_mixed_line_ends(merged, old, windows > old.count("\n") / 2)
-
-
-def _with_mixed_line_ends(merged: str, old: str, mostly_windows: bool) -> str:
     before, after = old.splitlines(keepends=True), merged.split("\n")
-    ends = ["\r\n" if mostly_windows else "\n"] * (len(after) - 1)
+    ends = ["\r\n" if windows > old.count("\n") / 2 else "\n"] * (len(after) - 1)
     matcher = SequenceMatcher(None, [line.rstrip("\r\n") for line in before], after)
     for block in matcher.get_matching_blocks():
         for offset in range(min(block.size, len(ends) - block.b)):

@@ -1,15 +1,15 @@
-"""Lines and comments of a text, and to which node each of them belongs.
+"""The lines and comments of a text, and the node that each of them belongs to.
 
 A block collection is a run of chunks, one for each entry: the comments directly above it at its own indentation, the
 entry itself with the comments at the ends of its lines, and the comments after it that are indented deeper than it.
-What stands between two chunks (blank lines, comments apart) belongs to the collection.
+Blank lines and comments between two chunks belong to the collection.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from kubepy.storage.yaml.roundtrip.nodes import MAPPING, Composer, Node
@@ -23,17 +23,21 @@ _END_OF_LINE = re.compile(r"[ \t]*(#[^\n]*)?(?=\n|\Z)")
 
 
 def comments_of(text: str) -> list[str]:
-    """The comments of a text that holds nothing else."""
+    """Return the comments of a text that holds nothing else."""
     return _COMMENT.findall(text)
 
 
 class UnsupportedError(Exception):
-    """A text is laid out in a way that is not known here."""
+    """A text is laid out in a way that this package does not know."""
 
 
-class Entry(NamedTuple):
-    """One entry of a collection: from ``start`` (the key, ``?`` or ``-``) to ``end``. ``mark`` is where its ``:`` or
-    ``-`` ends, -1 where it has none; ``name`` is None for what is merged, "" for items."""
+class CollectionEntry(NamedTuple):
+    """One entry of a mapping or list.
+
+    :ivar name: the key; None for a merge (``<<``), "" for an item.
+    :ivar start: the position of the key, ``?`` or ``-``.
+    :ivar mark: the end of its ``:`` or ``-``, -1 where it has none.
+    """
 
     name: str | None
     start: int
@@ -43,52 +47,53 @@ class Entry(NamedTuple):
     end: int
 
 
-class Chunk(NamedTuple):
+class EntryLines(NamedTuple):
     """The lines of an entry: those apart from it begin at ``lead``, those attached to it at ``attached``."""
 
-    entry: Entry
+    entry: CollectionEntry
     lead: int
     attached: int
     end: int
 
 
-class Layout:
+class DocumentLayout:
     """One document's text and nodes."""
 
     def __init__(self, text: str, composer: Composer) -> None:
         self.text = text
         self.composer = composer
-        self._entries: dict[int, list[Entry]] = {}
-        self._gaps: list[tuple[int, int]] | None = None
+        self._entries: dict[int, list[CollectionEntry]] = {}
 
     # --- lines ---
 
     def line_start(self, position: int) -> int:
+        """Return the start of the line of a position."""
         return self.text.rfind("\n", 0, position) + 1
 
     def line_end(self, position: int) -> int:
-        """The start of the next line; the position itself if a line begins there."""
+        """Return the start of the next line; the position itself if a line begins there."""
         if not position or self.text[position - 1] == "\n":
             return position
         return self.text.find("\n", position) + 1 or len(self.text)
 
     def column(self, node: Node) -> int:
-        """The column of the entries of a block collection."""
+        """Return the column of the entries of a block collection."""
         start = self.entries(node)[0].start
         return start - self.line_start(start)
 
     def end_comment(self, position: int) -> str:
-        """The comment on the rest of a line, with the blanks before it; "" where there is none."""
+        """Return the comment on the rest of a line, with the blanks before it; "" where there is none."""
         match = _END_OF_LINE.match(self.text, position)
         return match[0] if match and match[1] else ""
 
     def comments(self, start: int, end: int) -> list[str]:
-        """The comments in a span, without what looks like one within scalars."""
-        gaps = self._gaps = self._gaps or self._gaps_between_scalars()
+        """Return the comments in a span, without what looks like one within scalars."""
+        gaps = self._gaps_between_scalars
         first = max(bisect_right(gaps, (start, len(self.text))) - 1, 0)
         return [match[0] for low, high in gaps[first:bisect_left(gaps, (end, 0))]
                 for match in _COMMENT.finditer(self.text, max(low, start), min(high, end))]
 
+    @cached_property
     def _gaps_between_scalars(self) -> list[tuple[int, int]]:
         gaps, position = [], 0
         for scalar in sorted(self.composer.scalars, key=lambda node: node.start):
@@ -100,7 +105,7 @@ class Layout:
     # --- entries ---
 
     def after_properties(self, node: Node) -> int:
-        """The end of the anchor and the tag of a node; its start where it has none."""
+        """Return the end of the anchor and the tag of a node; its start where it has none."""
         position = node.start
         for _ in range((node.anchor is not None) + node.has_tag):
             match = _ANCHOR.match(self.text, position) or _TAG.match(self.text, position)
@@ -110,65 +115,61 @@ class Layout:
         return end if position > node.start else node.start
 
     def content_start(self, node: Node) -> int:
-        """The start of a node's content, after its anchor and tag."""
+        """Return the start of a node's content, after its anchor and tag."""
         end = self.after_properties(node)
         return self._skip(end) if end > node.start else end
 
     def has_brackets(self, node: Node) -> bool:
+        """Return whether a node is a flow collection in brackets."""
         return node.is_flow and self.text[self.content_start(node)] in "[{"
 
-    def entries(self, node: Node) -> list[Entry]:
-        """The entries of a collection as they stand."""
-        known = self._entries.get(id(node))
-        if known is None:
-            known = self._entries[id(node)] = self._find_entries(node)
-        return known
-
-    def _find_entries(self, node: Node) -> list[Entry]:
-        position = self.content_start(node) + node.is_flow
-        entries = []
-        for key, value in node.pairs():
-            entries.append(self._entry(node, key, value, self._skip(position, over_commas=node.is_flow)))
-            position = entries[-1].end
+    def entries(self, node: Node) -> list[CollectionEntry]:
+        """Return the entries of a collection as they stand."""
+        entries = self._entries.get(id(node))
+        if entries is None:
+            entries = []
+            position = self.content_start(node) + node.is_flow
+            for key, value in node.pairs():
+                entries.append(self._entry(node, key, value, self._skip(position, over_commas=node.is_flow)))
+                position = entries[-1].end
+            self._entries[id(node)] = entries
         return entries
 
-    def _entry(self, node: Node, key: Node | None, value: Node, start: int) -> Entry:
+    def _entry(self, node: Node, key: Node | None, value: Node, start: int) -> CollectionEntry:
         if node.kind != MAPPING:
             if not node.is_flow and self.text[start] != "-":
                 raise UnsupportedError
             mark = start if node.is_flow else start + 1
-            return Entry("", start, start, mark, value, self._end_of(value, mark))
+            return CollectionEntry("", start, start, mark, value, self._end_of(value, mark))
         name = None if key is None else str(key.value)
         key_start, key_end = value.merge or (start, start) if key is None else (key.start, key.end)
         if start != key_start and not (self.text[start] == "?" and start < key_start):
             raise UnsupportedError
         colon = self._skip(key_end)
         mark = colon + 1 if self.text[colon:colon + 1] == ":" else -1
-        return Entry(name, start, key_end, mark, value, key_end if mark < 0 else self._end_of(value, mark))
+        return CollectionEntry(name, start, key_end, mark, value, key_end if mark < 0 else self._end_of(value, mark))
 
     def _end_of(self, value: Node, mark: int) -> int:
         if value.is_block:
             return self.entries(value)[-1].end
         if value.start == value.end and not value.is_collection:
             return mark
-        return self._end_of_block_scalar(value) if value.style in ("|", ">") else value.end
-
-    def _end_of_block_scalar(self, node: Node) -> int:
-        """The end of a block scalar without the empty lines after it, unless they are kept (``|+``)."""
-        header, _, body = self.text[self.content_start(node):node.end].partition("\n")
-        if "+" in header.partition("#")[0]:
-            return node.end
-        return node.end - len(body) + len(body.rstrip("\n")) + (1 if body.strip("\n") else 0)
+        if value.style not in ("|", ">"):
+            return value.end
+        header, _, body = self.text[self.content_start(value):value.end].partition("\n")
+        if "+" in header.partition("#")[0]:  # the empty lines after it are kept, and so belong to it
+            return value.end
+        return value.end - len(body) + len(body.rstrip("\n")) + (1 if body.strip("\n") else 0)
 
     def _skip(self, position: int, *, over_commas: bool = False) -> int:
-        """The end of blanks and comments."""
+        """Return the end of blanks and comments."""
         match = (_FLOW_FILLER if over_commas else _FILLER).match(self.text, position)
         return match.end() if match else position
 
     # --- chunks ---
 
-    def inner_start(self, entry: Entry) -> int:
-        """The start of the lines of an entry's block collection: at its first entry if that is on the same line."""
+    def inner_start(self, entry: CollectionEntry) -> int:
+        """Return the start of the lines of an entry's block collection; its first entry if that is on the same line."""
         value = entry.value
         first = self.entries(value)[0].start
         if self.text[self.line_start(first):first].strip(" "):
@@ -176,44 +177,37 @@ class Layout:
         has_properties = value.anchor is not None or value.has_tag
         return self.line_end(self.after_properties(value) if has_properties else entry.mark)
 
-    def chunks(self, node: Node, start: int, end: int) -> tuple[list[Chunk], int]:
-        """The chunks of a block collection whose lines are a span, and where the lines after the last begin.
+    def chunks(self, node: Node, start: int, end: int) -> tuple[list[EntryLines], int]:
+        """Return the chunks of a block collection whose lines are a span, and the start of the lines after the last.
 
         The comments at the head of a document are the document's, not its first entry's.
         """
         column = self.column(node)
-        chunks: list[Chunk] = []
+        chunks: list[EntryLines] = []
         entries = self.entries(node)
         for entry, following in zip(entries, [*entries[1:], None], strict=True):
             limit = self.line_start(following.start) if following else end
             is_head = node is self.composer.root and not chunks
-            line = self.line_start(entry.start)
-            attached = max(start, line if is_head else self._attached(start, line, column))
+            attached = self.line_start(entry.start)
+            comment = " " * column + "#"
+            while not is_head and attached > start and self.text.startswith(
+                    comment, previous := self.line_start(attached - 1)):
+                attached = previous  # a comment directly above the entry
+            attached = max(start, attached)
             stop = self._end_of_deeper_comments(self.line_end(entry.end), limit, column)
-            chunks.append(Chunk(entry, start, attached, stop))
+            chunks.append(EntryLines(entry, start, attached, stop))
             start = stop
         return chunks, start
 
-    def _attached(self, start: int, line: int, column: int) -> int:
-        """The start of the comments directly above a line."""
-        comment = " " * column + "#"
-        while line > start and self.text.startswith(comment, previous := self.line_start(line - 1)):
-            line = previous
-        return line
-
     def _end_of_deeper_comments(self, start: int, limit: int, column: int) -> int:
+        """Return the end of the comments from ``start`` that are indented deeper than ``column``."""
         end = start
-        for line_start, line_end in self._lines(start, limit):
-            line = self.text[line_start:line_end]
-            if not line.strip():
-                continue
-            if not line.lstrip().startswith("#") or len(line) - len(line.lstrip(" ")) <= column:
-                break
-            end = line_end
-        return end
-
-    def _lines(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        while start < end:
+        while start < limit:
             stop = self.line_end(start + 1)
-            yield start, stop
+            line = self.text[start:stop]
+            if line.strip():
+                if not line.lstrip().startswith("#") or len(line) - len(line.lstrip(" ")) <= column:
+                    break
+                end = stop
             start = stop
+        return end

@@ -1,4 +1,4 @@
-"""Finds the items of a list again in another state of the same list."""
+"""Match the items of a list with those of another state of the same list."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import Any
 
-# What tells the items of the API's lists apart, the surest first. ``uid`` comes after ``name``: an owner that was made
-# again is the same owner to whoever wrote a comment beside it.
+# The keys that tell the items of the API's lists apart, the surest first. ``uid`` comes after ``name``: an owner that
+# was made again is the same owner to whoever wrote a comment beside it.
 NATURAL_KEYS = (
     ("name",), ("mountPath",), ("devicePath",), ("containerPort",), ("containerPort", "protocol"), ("uid",), ("type",),
     ("ip",), ("port",), ("port", "protocol"), ("conditionType",), ("topologyKey",),
@@ -23,7 +23,7 @@ MAX_STEPS = 20  # how many items are passed over to find one that was renamed
 
 
 def same(a: Any, b: Any) -> bool:
-    """Tell whether two JSON values are equal; true is not 1."""
+    """Return whether two JSON values are equal; true is not 1."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
     if isinstance(a, list) and isinstance(b, list):
@@ -32,10 +32,10 @@ def same(a: Any, b: Any) -> bool:
 
 
 def match(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
-    """For each new item the index of the old one that it was, None for one that was not there.
+    """Return for each new item the index of the old one that it was, None for one that was not there.
 
-    Items are the same that have the same natural key; without one, those that are equal, and of the others those at the
-    same place between them. An item in which nothing but its key is another was renamed.
+    Items with the same natural key are the same; without such a key, items that are equal, and of the others those at
+    the same place between them. An item in which nothing but its key is another was renamed.
     """
     names = _natural_key(old, new)
     if names:
@@ -48,12 +48,13 @@ def match(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
 
 
 def _natural_key(old: Sequence[Any], new: Sequence[Any]) -> tuple[str, ...]:
-    """The first natural key that all items have and none of a list shares; () where there is no such."""
-    if all(isinstance(item, dict) for item in (*old, *new)):
-        for names in NATURAL_KEYS:
-            old_keys, new_keys = [_key(item, names) for item in old], [_key(item, names) for item in new]
-            if None not in old_keys and None not in new_keys and _are_unique(old_keys) and _are_unique(new_keys):
-                return names
+    """Return the first natural key that all items have and no two of a list share; () where there is none."""
+    if not all(isinstance(item, dict) for item in (*old, *new)):
+        return ()
+    for names in NATURAL_KEYS:
+        keys = [[_key(item, names) for item in items] for items in (old, new)]
+        if all(None not in values and len(set(values)) == len(values) for values in keys):
+            return names
     return ()
 
 
@@ -64,13 +65,9 @@ def _key(item: dict[str, Any], names: tuple[str, ...]) -> Hashable:
     return values if is_key else None
 
 
-def _are_unique(keys: list[Hashable]) -> bool:
-    return len(set(keys)) == len(keys)
-
-
 def _match_equal(old: Sequence[Any], new: Sequence[Any]) -> list[int | None]:
     """Match equal items in order, then those that were moved."""
-    a, b = [_text(item) for item in old], [_text(item) for item in new]
+    a, b = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
     matches: list[int | None] = [None] * len(new)
     if len(a) * len(b) <= MAX_PAIRS:
         for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks():
@@ -100,7 +97,7 @@ def _match_places(old: Sequence[Any], new: Sequence[Any], names: tuple[str, ...]
 
 
 def _are_alike(a: Any, b: Any, names: tuple[str, ...]) -> bool:
-    """Tell whether one item can have become another: both of a kind, and the same but for a natural key."""
+    """Return whether one item can have become another: both of a kind, and the same but for a natural key."""
     if names:
         return same({**a, **dict.fromkeys(names)}, {**b, **dict.fromkeys(names)})
     if isinstance(a, dict) and isinstance(b, dict):
@@ -108,12 +105,8 @@ def _are_alike(a: Any, b: Any, names: tuple[str, ...]) -> bool:
     return not isinstance(a, dict) and not isinstance(b, dict) and isinstance(a, list) == isinstance(b, list)
 
 
-def _text(item: Any) -> str:
-    return json.dumps(item, sort_keys=True)
-
-
 def increasing(indexes: Sequence[int | None]) -> set[int]:
-    """The indexes of a longest run that only rises: what can stay where it is when the others are moved."""
+    """Return the indexes of a longest run that only rises: those that can stay when the others are moved."""
     tails: list[int] = []
     before: dict[int, int | None] = {}
     for index in indexes:

@@ -1,7 +1,7 @@
-"""A document as nodes that know where in the text they stand, and what they mean to the reader of manifests.
+"""Compose a document into nodes that know their span in the text and their value.
 
-Spans are half open ranges of characters. libyaml's marks are exact for scalars and flow collections; where a block
-collection ends is told by its last entry (``layout``).
+Spans are half open ranges of characters. libyaml's marks are exact for scalars and flow collections; a block collection
+ends with its last entry (``layout``).
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ SCALAR, MAPPING, SEQUENCE, ALIAS = "scalar", "mapping", "sequence", "alias"
 
 
 class Node:
-    """One key or value of a document. ``children``: keys and values in turn, or items. ``target``: what an alias
-    stands for. ``merge``: the span of the ``<<`` before a value that is merged into its mapping, None for others."""
+    """One key or value of a document.
+
+    :ivar value: the value to a reader of manifests.
+    :ivar children: keys and values in turn, or items.
+    :ivar merge: the span of the ``<<`` before a value that is merged into its mapping, None for others.
+    :ivar target: the node that an alias stands for.
+    """
 
     def __init__(self, event: Any) -> None:
         kind = type(event)
@@ -47,15 +52,15 @@ class Node:
 
     @property
     def is_block(self) -> bool:
-        """Tell whether this is a collection in block style."""
+        """Return whether this is a collection in block style."""
         return self.is_collection and not self.is_flow
 
     def has_kind_of(self, value: Any) -> bool:
-        """Tell whether a value is a collection of this node's kind."""
+        """Return whether a value is a collection of this node's kind."""
         return isinstance(value, dict if self.kind == MAPPING else list) if self.is_collection else False
 
     def pairs(self) -> list[tuple[Node | None, Node]]:
-        """Keys (None: of an item, or of what is merged) with their values."""
+        """Return keys with their values; the key of an item and of a merged value is None."""
         key: Node | None = None
         pairs: list[tuple[Node | None, Node]] = []
         for child in self.children:
@@ -71,24 +76,28 @@ _KINDS = {ScalarEvent: SCALAR, MappingStartEvent: MAPPING, AliasEvent: ALIAS}
 
 
 class Composer(DocumentReader):
-    """Reads a document as DocumentReader does, and keeps its nodes."""
+    """Reads a document as DocumentReader does, and keeps its nodes.
+
+    :ivar start: the start of the content: after the line of the ``---``.
+    :ivar end: the position of the ``...``, None without one.
+    """
 
     def __init__(self, text: str, hidden: str) -> None:
         super().__init__(text, resolve, True, hidden)
-        self._read_event = self._next
-        self._next = self._remember
+        self._read_event = self.next_event
+        self.next_event = self._remember_event
         self._event: Any = None
         self._before: Any = None
-        self._top: Node | None = None
         self._parent: Node | None = None
+        self._reads_key = False
         self._anchored: dict[str, Node] = {}
         self.root: Node | None = None
         self.scalars: list[Node] = []
         self.aliases: list[Node] = []
-        self.start = 0  # where the content may begin: after the line of the ``---``
-        self.end: int | None = None  # where the ``...`` stands
+        self.start = 0
+        self.end: int | None = None
 
-    def _remember(self) -> Any:
+    def _remember_event(self) -> Any:
         self._before, self._event = self._event, self._read_event()
         if type(self._event) is DocumentStartEvent and self._event.explicit:
             self.start = self._event.end_mark.index
@@ -96,20 +105,14 @@ class Composer(DocumentReader):
             self.end = self._event.start_mark.index
         return self._event
 
-    def _node(self, event: Any) -> Any:
+    def read_node(self, event: Any) -> Any:
+        """Return the value of the node that begins with an event, and keep the node."""
         node, parent = Node(event), self._parent
-        self._place(node, parent)
-        self._parent = node
-        node.value = super()._node(event)
-        self._parent = parent
-        node.end = self._event.end_mark.index
-        return node.value
-
-    def _place(self, node: Node, parent: Node | None) -> None:
         if parent is None:
             self.root = node
         else:
-            if parent.kind == MAPPING and self._is_merged(parent):
+            is_after_key = bool(parent.children) and parent.children[-1].is_key
+            if parent.kind == MAPPING and not is_after_key and not self._reads_key:  # after a ``<<``, which is no node
                 node.merge = self._before.start_mark.index, self._before.end_mark.index
             parent.children.append(node)
         if node.kind == ALIAS:
@@ -119,35 +122,32 @@ class Composer(DocumentReader):
             self._anchored[node.anchor] = node
         if node.kind == SCALAR:
             self.scalars.append(node)
+        self._parent = node
+        node.value = super().read_node(event)
+        self._parent = parent
+        node.end = self._event.end_mark.index
+        return node.value
 
-    def _is_merged(self, parent: Node) -> bool:
-        """Tell whether the value that comes now belongs to a ``<<``, which is no node."""
-        is_after_key = bool(parent.children) and parent.children[-1].is_key
-        return not is_after_key and not self._reads_key
-
-    _reads_key = False
-
-    def _key(self, event: Any) -> Any:
+    def read_key(self, event: Any) -> Any:
+        """Return the key that begins with an event, and keep its node."""
         parent = self._parent
         assert parent is not None
         at = len(parent.children)
         self._reads_key = True
-        value = super()._key(event)
+        value = super().read_key(event)
         self._reads_key = False
-        if len(parent.children) == at:
-            self._place_key(Node(event), parent)
+        if len(parent.children) == at:  # a plain key, which was read without ``read_node``
+            scalar = Node(event)
+            parent.children.append(scalar)
+            self.scalars.append(scalar)
         key = parent.children[at]
         key.is_key = True
         key.value = value if isinstance(value, str) else key_text(value, None)
         return value
 
-    def _place_key(self, key: Node, parent: Node) -> None:
-        parent.children.append(key)
-        self.scalars.append(key)
-
 
 def compose(text: str) -> Composer:
-    """The nodes of the first document of a text. Raises YamlError."""
+    """Compose the nodes of the first document of a text. Raises YamlError."""
     composers: list[Composer] = []
 
     def make(readable: str, hidden: str) -> Composer:

@@ -1,0 +1,110 @@
+"""A request to the API as one value: what is to be done, to which resource and object, with which options.
+
+A :class:`Request` goes through the Client and all of the API machinery; the body travels beside it. Upstream:
+``apiserver/pkg/endpoints/request`` (RequestInfo), ``apimachinery/pkg/apis/meta/v1`` (options).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kubepy.api.scheme import GroupVersionResource
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+class Patch(NamedTuple):
+    """A change of an object: parsed JSON, and the media type that says how to apply it, such as ``MERGE_PATCH``."""
+
+    type: str
+    data: Any
+
+
+class ListOptions(NamedTuple):
+    """``metav1.ListOptions``: the selectors of a list, or of the deletion of a collection."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+
+
+class CreateOptions(NamedTuple):
+    """``metav1.CreateOptions``.
+
+    ``field_manager`` is the client on whose behalf managedFields are kept; controllers name none, so that tracking
+    costs them nothing. ``field_validation``: Strict, Warn or Ignore (unknown fields).
+    """
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Ignore"
+
+
+class UpdateOptions(NamedTuple):
+    """``metav1.UpdateOptions``, as for a creation."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Ignore"
+
+
+class PatchOptions(NamedTuple):
+    """``metav1.PatchOptions``, as for a creation. ``force``: server-side apply takes fields over from others."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Ignore"
+    force: bool = False
+
+
+class DeleteOptions(NamedTuple):
+    """``metav1.DeleteOptions``. ``propagation_policy``: Background, Foreground, Orphan, or None for the kind's own."""
+
+    grace_period_seconds: int | None = None
+    propagation_policy: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    dry_run: bool = False
+
+
+class CollectionOptions(NamedTuple):
+    """The options of the deletion of a collection: which objects, and how each is deleted."""
+
+    list: ListOptions = ListOptions()
+    delete: DeleteOptions = DeleteOptions()
+
+
+WriteOptions = CreateOptions | UpdateOptions | PatchOptions
+Options = WriteOptions | DeleteOptions | ListOptions | CollectionOptions
+
+
+class Request(NamedTuple):
+    """One request.
+
+    ``verb``: get, list, create, update, patch, delete or deletecollection. ``namespace`` is "" for all of them, or for
+    a resource that has none; ``name`` is "" where there is none (yet). Without ``options`` the verb's defaults count.
+    """
+
+    verb: str
+    resource: GroupVersionResource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    options: Options | None = None
+
+    @property
+    def write_options(self) -> WriteOptions:
+        """The options of a creation, update or patch; the defaults for other requests."""
+        return self.options if isinstance(self.options, WriteOptions) else CreateOptions()
+
+    @property
+    def delete_options(self) -> DeleteOptions:
+        """The options of a deletion; the defaults for other requests."""
+        return self.options if isinstance(self.options, DeleteOptions) else DeleteOptions()
+
+    @property
+    def list_options(self) -> ListOptions:
+        """The selectors of a list; none for other requests."""
+        return self.options if isinstance(self.options, ListOptions) else ListOptions()

@@ -1,0 +1,85 @@
+"""The admission of requests: the plugins of each kind run, and those that are about every kind.
+
+A kind's plugins stand in :mod:`kubepy.apiserver.kinds`. There are no users here, and so no plugins about service
+accounts. Upstream: ``apiserver/pkg/admission/chain.go``, ``pkg/kubeapiserver/options/plugins.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kubepy.api import errors
+from kubepy.api.meta import Object
+from kubepy.apiserver.kinds import AdmissionPlugin, kind_of
+from kubepy.apiserver.server import Attributes, RequestScope
+from kubepy.lazy import lazy_imports
+from kubepy.storage import Key
+
+with lazy_imports():
+    from kubepy.apiserver.admission import policies, quota
+
+IMMORTAL_NAMESPACES = frozenset(("default", "kube-system", "kube-public"))
+QUOTAS = "resourcequotas"
+PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
+SYSTEM_PRIORITY_CLASSES = ("system-node-critical", "system-cluster-critical")
+POLICY_BINDINGS = "validatingadmissionpolicybindings.admissionregistration.k8s.io"
+
+
+def admit(attributes: Attributes) -> None:
+    """Complete or refuse an object before its kind's rules see it. Raises NotFound (no such namespace), Forbidden."""
+    if attributes.old is None and attributes.resource.namespaced:
+        check_namespace(attributes)
+    _run(kind_of(attributes.resource).mutating, attributes)
+
+
+def validate(attributes: Attributes) -> None:
+    """Refuse an object that its kind's rules let through. Raises Forbidden, Invalid."""
+    _run(kind_of(attributes.resource).validating, attributes)
+    check_policies(attributes, "CREATE" if attributes.old is None else "UPDATE")
+
+
+def _run(plugins: tuple[AdmissionPlugin, ...], attributes: Attributes) -> None:
+    operation = "create" if attributes.old is None else "update"
+    if attributes.subresource:
+        operation += f"/{attributes.subresource}"
+    for plugin in plugins:
+        if operation in plugin.operations:
+            plugin.admit(attributes)
+
+
+def check_policies(attributes: Attributes, operation: str) -> None:
+    """Refuse what ValidatingAdmissionPolicies deny; their language is only loaded for clusters that have some."""
+    if attributes.transaction.list(POLICY_BINDINGS):
+        policies.check_policies(attributes, operation)
+
+
+def charge_quotas(attributes: Attributes) -> Sequence[tuple[Object, Object]]:
+    """Return the namespace's ResourceQuotas before and after the request, to be written with it. Raises Forbidden."""
+    if not attributes.namespace or not attributes.transaction.list(QUOTAS, attributes.namespace):
+        return []
+    return quota.charge(attributes)
+
+
+def check_namespace(attributes: Attributes) -> None:
+    """Refuse a new object in a namespace that is absent or terminating. Raises NotFound, Forbidden."""
+    name = attributes.namespace
+    namespace = attributes.transaction.get(Key("namespaces", "", name))
+    if namespace is None:
+        raise errors.not_found("namespaces", name)
+    if namespace.get("status", {}).get("phase") != "Terminating":
+        return
+    cause = errors.Cause("NamespaceTerminating", f"namespace {name} is being terminated", "metadata.namespace")
+    raise attributes.forbidden(f"unable to create new content in namespace {name} because it is being terminated",
+                               [cause])
+
+
+def check_deletion(scope: RequestScope) -> None:
+    """Refuse to delete what every cluster needs, whether or not it is there. Raises Forbidden.
+
+    Upstream refuses system classes in ``registry/scheduling/priorityclass/storage``.
+    """
+    if scope.resource.key == "namespaces" and scope.name in IMMORTAL_NAMESPACES:
+        raise errors.forbidden("namespaces", scope.name, "this namespace may not be deleted")
+    if scope.resource.key == PRIORITY_CLASSES and scope.name in SYSTEM_PRIORITY_CLASSES:
+        raise errors.forbidden(PRIORITY_CLASSES, scope.name,
+                               "this is a system priority class and cannot be deleted")

@@ -1,0 +1,95 @@
+"""A transaction of storage as requests use it: the API's errors, dry runs, and a record of the writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kubepy.api import errors
+from kubepy.api.meta import Object
+from kubepy.api.watch import WatchEvent
+from kubepy.storage import ConflictError, ExistsError, Key, MissingError
+
+if TYPE_CHECKING:
+    from kubepy.storage import Transaction
+
+
+class RequestTransaction:
+    """The reads and writes of requests inside one transaction of storage.
+
+    :param events: each write is appended to it with the state before, so that controllers hear of their own batch
+        without reading the change log.
+    :param dry_run: nothing is written; answers are as if it were.
+    """
+
+    def __init__(self, transaction: Transaction, events: list[WatchEvent], *, dry_run: bool = False) -> None:
+        self._transaction = transaction
+        self._events = events
+        self.dry_run = dry_run
+
+    def get(self, key: Key) -> Object | None:
+        return self._transaction.get(key)
+
+    def require(self, key: Key) -> Object:
+        """Return an object. Raises NotFound."""
+        obj = self._transaction.get(key)
+        if obj is None:
+            raise errors.not_found(key.resource, key.name)
+        return obj
+
+    def list(self, resource: str, namespace: str | None = None) -> list[Object]:
+        """Return the objects of a resource key, of all namespaces or of one."""
+        return self._transaction.list(resource, namespace)
+
+    def create(self, key: Key, obj: Object) -> Object:
+        """Store a new object and return it. Raises AlreadyExists, in other words if that one is being deleted."""
+        if self.dry_run:
+            if (existing := self.get(key)) is not None:
+                raise _already_exists(key, existing)
+            return obj
+        try:
+            stored = self._transaction.create(key, obj)
+        except ExistsError:
+            raise _already_exists(key, self.require(key)) from None
+        self._events.append(WatchEvent(key, None, stored))
+        return stored
+
+    def update(self, key: Key, obj: Object, old: Object) -> Object:
+        """Replace ``old``, the object as this transaction read it. Raises NotFound, Conflict."""
+        if obj == old or self.dry_run:
+            return obj
+        if obj["metadata"] is old["metadata"]:  # storage writes the new version into it, and the old one is shared
+            obj = {**obj, "metadata": dict(obj["metadata"])}
+        try:
+            stored = self._transaction.update(key, obj)
+        except MissingError:
+            raise errors.not_found(key.resource, key.name) from None
+        except ConflictError:
+            raise errors.conflict(key.resource, key.name, errors.MODIFIED) from None
+        if stored is not old:
+            self._events.append(WatchEvent(key, old, stored))
+        return stored
+
+    def charge(self, charges: Iterable[tuple[Object, Object]]) -> None:
+        """Write ResourceQuotas, given as they were and as they are after the request; a dry run uses nothing."""
+        for old, new in charges:
+            metadata = new["metadata"]
+            self.update(Key("resourcequotas", metadata["namespace"], metadata["name"]), new, old)
+
+    def delete(self, key: Key) -> Object:
+        """Remove an object and return its last state. Raises NotFound."""
+        if self.dry_run:
+            return self.require(key)
+        try:
+            deleted = self._transaction.delete(key)
+        except MissingError:
+            raise errors.not_found(key.resource, key.name) from None
+        self._events.append(WatchEvent(key, deleted, None))
+        return deleted
+
+
+def _already_exists(key: Key, existing: Object) -> errors.AlreadyExists:
+    error = errors.already_exists(key.resource, key.name)
+    if existing["metadata"].get("deletionTimestamp"):
+        return error.with_message(f"object is being deleted: {error.message}")
+    return error

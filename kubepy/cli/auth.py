@@ -1,0 +1,368 @@
+"""``kubepy auth``: check and describe permissions.
+
+kubepy checks no permissions, so ``can-i`` says yes and ``whoami`` names the only user, the administrator that a cluster
+made by kubeadm has. ``reconcile`` keeps roles and bindings as files describe them. Upstream: ``kubectl/pkg/cmd/auth``,
+``component-helpers/auth/rbac/{reconciliation,validation}``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
+from kubepy.apiserver.request import CreateOptions, UpdateOptions
+from kubepy.cli.errors import CliError, unless_missing
+from kubepy.cli.runtime.command import command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag, string_flag
+from kubepy.cli.runtime.options import (
+    CLIENT,
+    SERVER,
+    UNNAMED,
+    DryRunOptions,
+    KustomizeOptions,
+    Options,
+    PrintFlags,
+    filename_flag,
+)
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import printable
+
+with lazy_imports():
+    from kubepy.api.values import goformat
+    from kubepy.cli.runtime import builder, objects, output, tables
+
+if TYPE_CHECKING:
+    from kubepy.cli.runtime.infos import Info
+    from kubepy.cli.runtime.output import Printer
+
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind",
+         "impersonate", "*", "approve", "sign", "escalate", "attest")
+URL_VERBS = ("get", "put", "post", "head", "options", "delete", "patch", "*")
+UNDISCOVERED = ("users", "groups")  # may be named although they are no resources
+
+
+# --- can-i --------------------------------------------------------------------------------------------------------
+
+
+class CanIOptions(Options):
+    """The flags of ``auth can-i``."""
+
+    all_namespaces: bool = bool_flag("all-namespaces", "A", help="If true, check the specified action in all "
+                                     "namespaces.")
+    quiet: bool = bool_flag("quiet", "q", help="If true, suppress output and just return the exit code.")
+    subresource: str = string_flag("subresource", help="SubResource such as pod/log or deployment/scale.")
+    list: bool = bool_flag("list", help="If true, prints all allowed actions.")
+    no_headers: bool = bool_flag("no-headers", help="If true, prints allowed actions without headers.")
+
+
+@command("can-i VERB [TYPE | TYPE/NAME | NONRESOURCEURL]", CanIOptions, examples="""
+# Whether deployments may be made
+kubepy auth can-i create deployments
+
+# Everything that is allowed
+kubepy auth can-i --list
+""")
+def can_i(factory: Factory, options: CanIOptions) -> None:
+    """Check whether an action is allowed.
+
+    It always is: nothing here asks for permissions, whatever roles and bindings say."""
+    if options.list:
+        _list_allowed(factory, options)
+        return
+    if len(options.args) != 2:
+        raise CliError("you must specify two arguments: verb resource or verb resource/resourceName.\n"
+                       "See 'kubepy auth can-i -h' for help and examples.")
+    verb, target = options.args
+    if not target.startswith("/"):
+        _warn_of_resource(factory, options, verb, target.partition("/")[0])
+    elif options.subresource:
+        raise CliError("--subresource can not be used with NonResourceURL")
+    elif verb not in URL_VERBS:
+        factory.warn(f"verb '{printable(verb)}' is not a known verb\n")
+    if options.no_headers:
+        raise CliError("--no-headers cannot be set without --list specified")
+    factory.require_cluster()
+    if not options.quiet:
+        factory.print("yes")
+
+
+def _list_allowed(factory: Factory, options: CanIOptions) -> None:
+    if options.args:
+        raise CliError("list option must be specified with no arguments")
+    if options.quiet or options.all_namespaces or options.subresource:
+        raise CliError("list option can't be specified with neither quiet, all-namespaces nor subresource options")
+    factory.require_cluster()
+    headers = [] if options.no_headers else ["Resources\tNon-Resource URLs\tResource Names\tVerbs"]
+    factory.print(tables.format_lines([*headers, "*.*\t[]\t[]\t[*]", "\t[*]\t[]\t[*]"]), end="")
+
+
+def _warn_of_resource(factory: Factory, options: CanIOptions, verb: str, word: str) -> None:
+    """Warn of resources and verbs that the cluster does not have."""
+    if word == "*":
+        return
+    resource: Resource | None = factory.scheme.find(word)
+    if resource is None and word not in UNDISCOVERED:
+        name, _, group = word.lower().partition(".")
+        in_group = f" in group '{group}'" if group else ""
+        factory.warn(f"the server doesn't have a resource type '{name}'{in_group}\n")
+    if options.all_namespaces:
+        return
+    if resource is not None and not resource.namespaced:
+        in_group = f" in group '{resource.group}'" if resource.group else ""
+        factory.warn(f"resource '{resource.plural}' is not namespace scoped{in_group}\n")
+    if verb not in VERBS:
+        factory.warn(f"verb '{printable(verb)}' is not a known verb\n")
+
+
+# --- whoami -------------------------------------------------------------------------------------------------------
+
+
+@command("whoami", PrintFlags, examples="""
+# The user that requests are made by
+kubepy auth whoami
+
+# As another user
+kubepy auth whoami --as=ann -o yaml
+""")
+def whoami(factory: Factory, options: PrintFlags) -> None:
+    """Check self subject attributes.
+
+    There is one user, the administrator; --as names another one."""
+    printer = output.printer_for(factory, options, typed=True)
+    factory.require_cluster()
+    user = factory.client.requester
+    if options.output or options.template:
+        printer({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1",
+                 "metadata": {"creationTimestamp": factory.cluster.clock.timestamp()}, "status": {"userInfo": user}})
+        return
+    rows = [("ATTRIBUTE", "VALUE"), ("Username", user["username"]), ("UID", user.get("uid", "")),
+            ("Groups", f"[{' '.join(user['groups'])}]")]
+    factory.print(tables.format_lines(["\t".join(row) for row in rows if row[1]]), end="")
+
+
+# --- reconcile ----------------------------------------------------------------------------------------------------
+
+GROUP = "rbac.authorization.k8s.io"
+OPTED_OUT = "rbac.authorization.kubernetes.io/autoupdate"
+ROLES, BINDINGS = ("Role", "ClusterRole"), ("RoleBinding", "ClusterRoleBinding")
+CREATE, UPDATE, RECREATE = "create", "update", "recreate"
+
+
+class ReconcileOptions(KustomizeOptions, PrintFlags, DryRunOptions):
+    """The flags of ``auth reconcile``."""
+
+    filename: list[str] = filename_flag("identifying the resource to reconcile.")
+    remove_extra_permissions: bool = bool_flag("remove-extra-permissions", help="If true, removes extra permissions "
+                                               "added to roles.")
+    remove_extra_subjects: bool = bool_flag("remove-extra-subjects", help="If true, removes extra subjects added to "
+                                            "rolebindings.")
+
+
+class ReconcileResult(NamedTuple):
+    """An object as it should be, the operation that makes it so ("": none is needed), and the reasons.
+
+    ``missing`` and ``extra`` are rules of a role or subjects of a binding. A protected object is not changed.
+    """
+
+    object: Object
+    operation: str
+    missing: list[Object]
+    extra: list[Object]
+    is_protected: bool = False
+
+
+@command("reconcile -f FILENAME", ReconcileOptions, creates=True, examples="""
+# Give roles and bindings what a file describes
+kubepy auth reconcile -f rbac.yaml
+
+# And take away what it does not
+kubepy auth reconcile -f rbac.yaml --remove-extra-permissions --remove-extra-subjects
+""")
+def reconcile(factory: Factory, options: ReconcileOptions) -> None:
+    """Reconcile rules for role, role binding, cluster role, and cluster role binding objects.
+
+    Missing objects are created, together with their namespaces; objects of other kinds are passed over."""
+    options.require_files()
+    if options.args:
+        raise CliError("no arguments are allowed")
+    strategy = factory.dry_run_strategy(options)
+    if strategy == SERVER:
+        raise CliError("--dry-run=server for command reconcile is not supported yet")
+    printer = output.printer_for(factory, options, "reconciled", strategy, typed=True)
+    builder.Builder(factory, options, local=True).do().visit(
+        lambda info: _reconcile_object(factory, options, info, printer, strategy))
+
+
+def _reconcile_object(factory: Factory, options: ReconcileOptions, info: Info, printer: Printer,
+                      strategy: str) -> None:
+    if info.resource.group != GROUP or info.resource.kind not in (*ROLES, *BINDINGS):
+        return
+    version = info.content["apiVersion"].rpartition("/")[2]
+    if version != "v1":
+        raise CliError(f"only {GROUP}/v1 is supported: not *{version}.{info.resource.kind}")
+    expected = objects.typed(info.content, info.source)
+    if info.resource.namespaced and not info.namespace:
+        raise CliError("resource name may not be empty")  # kubectl's message for a missing namespace
+    existing = unless_missing(factory.client.get, info.resource.gvr, info.name, namespace=info.namespace)
+    is_role = info.resource.kind in ROLES
+    if existing is None:
+        missing = expected.get("rules" if is_role else "subjects") or []
+        result = ReconcileResult(expected, CREATE, list(missing), [])
+    elif is_role:
+        result = reconcile_role(existing, expected, removes=options.remove_extra_permissions)
+    else:
+        result = reconcile_binding(existing, expected, removes=options.remove_extra_subjects)
+    obj = result.object
+    if result.operation and not result.is_protected and strategy != CLIENT:
+        obj = _write(factory, info, result)
+    printer(obj)
+    if result.operation:
+        _explain(factory, options, result, is_role=is_role)
+
+
+def reconcile_role(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
+    """Make a role allow what is expected, and only that if ``removes``."""
+    role = _with_metadata(existing, expected)
+    old_rules, new_rules = existing.get("rules") or [], expected.get("rules") or []
+    missing = uncovered(old_rules, new_rules)
+    aggregation = expected.get("aggregationRule")
+    is_aggregated = aggregation is not None and existing.get("aggregationRule") is not None
+    extra = [] if is_aggregated else uncovered(new_rules, old_rules)
+    if removes and (missing or extra):
+        role["rules"] = new_rules
+    elif missing:
+        role["rules"] = [*old_rules, *missing]
+    if aggregation is None:
+        role.pop("aggregationRule", None)
+    else:
+        old = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+        new = aggregation.get("clusterRoleSelectors") or []
+        missing_selectors = [selector for selector in new if selector not in old]
+        if removes and (missing_selectors or [selector for selector in old if selector not in new]):
+            role["aggregationRule"] = aggregation
+        elif missing_selectors:
+            role["aggregationRule"] = {"clusterRoleSelectors": [*old, *missing_selectors]}
+    return ReconcileResult(role, UPDATE if role != existing else "", missing, extra, _is_protected(existing))
+
+
+def reconcile_binding(existing: Object, expected: Object, *, removes: bool) -> ReconcileResult:
+    """Bind the expected subjects, and only those if ``removes``; the binding of another role is made anew."""
+    if existing["roleRef"] != expected["roleRef"]:
+        return ReconcileResult(expected, RECREATE, [], [], _is_protected(existing))
+    binding = _with_metadata(existing, expected)
+    old, new = existing.get("subjects") or [], expected.get("subjects") or []
+    missing, extra = _difference(new, old), _difference(old, new)
+    if removes and (missing or extra):
+        binding["subjects"] = new
+    elif missing:
+        binding["subjects"] = [*old, *missing]
+    return ReconcileResult(binding, UPDATE if binding != existing else "", missing, extra, _is_protected(existing))
+
+
+def _is_protected(existing: Object) -> bool:
+    return (existing["metadata"].get("annotations") or {}).get(OPTED_OUT) == "false"
+
+
+def _difference(subjects: Iterable[Object], others: list[Object]) -> list[Object]:
+    difference: list[Object] = []
+    for subject in subjects:
+        if subject not in others and subject not in difference:
+            difference.append(subject)
+    return difference
+
+
+def _with_metadata(existing: Object, expected: Object) -> Object:
+    """Return a copy of the existing object with the labels and annotations that it lacks."""
+    merged = copy.deepcopy(existing)
+    for field in ("annotations", "labels"):
+        if values := {**(expected["metadata"].get(field) or {}), **(existing["metadata"].get(field) or {})}:
+            merged["metadata"][field] = dict(sorted(values.items()))
+    return merged
+
+
+def _write(factory: Factory, info: Info, result: ReconcileResult) -> Object:
+    """Write the object, with its namespace if that is missing. Return it as the cluster has it then."""
+    client, key = factory.client, info.resource.key
+    with client.joined():
+        if result.operation == UPDATE:
+            return client.update(key, result.object, namespace=info.namespace,
+                                 options=UpdateOptions(field_manager=UNNAMED))
+        if result.operation == RECREATE:
+            client.delete(key, info.name, namespace=info.namespace)
+        if info.namespace and unless_missing(client.get, "namespaces", info.namespace) is None:
+            namespace: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": info.namespace}}
+            client.create("namespaces", namespace, options=CreateOptions(field_manager=UNNAMED))
+        return client.create(key, result.object, namespace=info.namespace, options=CreateOptions(field_manager=UNNAMED))
+
+
+def _explain(factory: Factory, options: ReconcileOptions, result: ReconcileResult, *, is_role: bool) -> None:
+    opted_out = f", but object opted out ({OPTED_OUT}: false)" if result.is_protected else ""
+    factory.say(f"\treconciliation required {result.operation}{opted_out}")
+    noun, text_of = ("rules", rule_text) if is_role else ("subjects", subject_text)
+    removes = options.remove_extra_permissions if is_role else options.remove_extra_subjects
+    for title, items in ((f"missing {noun} added", result.missing),
+                         (f"extra {noun} removed", result.extra if removes else [])):
+        if items:
+            factory.say("\n".join([f"\t{title}:", *(f"\t\t{text_of(item)}" for item in items)]))
+
+
+# --- rules --------------------------------------------------------------------------------------------------------
+
+
+def uncovered(owners: Sequence[Object], servants: Iterable[Object]) -> list[Object]:
+    """Return what the servants' rules allow and none of the owners' does, broken down (``Covers``)."""
+    return [part for rule in servants for part in broken_down(rule)
+            if not any(_covers(owner, part) for owner in owners)]
+
+
+def broken_down(rule: Object) -> Iterator[Object]:
+    """Yield rules of one verb and one resource, name or URL each."""
+    for group in rule.get("apiGroups") or ():
+        for resource in rule.get("resources") or ():
+            for verb in rule.get("verbs") or ():
+                for name in rule.get("resourceNames") or [None]:
+                    yield {"verbs": [verb], "apiGroups": [group], "resources": [resource],
+                           **({"resourceNames": [name]} if name is not None else {})}
+    for url in rule.get("nonResourceURLs") or ():
+        for verb in rule.get("verbs") or ():
+            yield {"verbs": [verb], "nonResourceURLs": [url]}
+
+
+def _covers(owner: Object, part: Object) -> bool:
+    """Return whether a rule allows what another one does that is broken down."""
+    for field in ("verbs", "apiGroups"):
+        owned = owner.get(field) or ()
+        if "*" not in owned and not set(part.get(field) or ()) <= set(owned):
+            return False
+    owned = owner.get("resources") or ()
+    for resource in part.get("resources") or ():
+        _, slash, subresource = resource.partition("/")
+        if not ("*" in owned or resource in owned or (slash and f"*/{subresource}" in owned)):
+            return False
+    owned, names = owner.get("resourceNames") or (), part.get("resourceNames") or ()
+    if owned and not (names and set(names) <= set(owned)):
+        return False
+    owned = owner.get("nonResourceURLs") or ()
+    return all(any(own == url or (own.endswith("*") and url.startswith(own.rstrip("*"))) for own in owned)
+               for url in part.get("nonResourceURLs") or ())
+
+
+def rule_text(rule: Object) -> str:
+    """Format a PolicyRule as Go's ``%+v``."""
+    fields = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+    return "{" + " ".join(f"{_go_name(field)}:{goformat.format_value(rule.get(field) or [])}"
+                          for field in fields) + "}"
+
+
+def subject_text(subject: Object) -> str:
+    """Format a Subject as Go's ``%+v``."""
+    fields = ("kind", "apiGroup", "name", "namespace")
+    return "{" + " ".join(f"{_go_name(field)}:{subject.get(field, '')}" for field in fields) + "}"
+
+
+def _go_name(field: str) -> str:
+    return {"apiGroups": "APIGroups", "apiGroup": "APIGroup"}.get(field, field[0].upper() + field[1:])

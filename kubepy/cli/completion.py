@@ -1,0 +1,462 @@
+"""Shell completion: shells ask ``kubepy __complete LINE`` what the last word of a line could become.
+
+``completion`` prints the code for the shells; :func:`candidates` reads the line, WORDS and the tables of flags say what
+the words and flags of each command can be, and the last section looks into the state folder. Nothing here fails: a line
+that cannot be completed has no candidates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import click
+
+from kubepy.api.meta import Object
+from kubepy.api.scheme import Resource
+from kubepy.cli.errors import CliError, is_expected, unless_missing
+from kubepy.cli.runtime.command import Command, Entry, command, load, root_command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import Flag, FlagSyntaxError, HelpRequested
+from kubepy.cli.runtime.options import GLOBAL_FLAGS, CommandLine, Options
+from kubepy.lazy import lazy_imports
+from kubepy.quoting import quote
+
+with lazy_imports():
+    from kubepy.cli import auth, config, plugins
+    from kubepy.cli.rollout import revisions as rollout_revisions
+    from kubepy.cli.set import change as set_change
+
+# --- the code for shells ------------------------------------------------------------------------------------------
+
+BASH = """# bash completion for kubepy
+_kubepy() {
+    local IFS=$'\\n'
+    COMPREPLY=()
+    local cur="${COMP_WORDS[COMP_CWORD]}" line="${COMP_LINE:0:COMP_POINT}"
+    local candidates
+    candidates="$(kubepy __complete "$line" 2>/dev/null)"
+    if [ -z "$candidates" ]; then
+        compopt -o default 2>/dev/null
+        return
+    fi
+    # A word with "=" or ":" in it is several words to bash: complete the last of them.
+    local word="${line##*[[:space:]]}"
+    local prefix="${word%"$cur"}"
+    case "$cur" in = | :) prefix="$word" cur="" ;; esac
+    COMPREPLY=($(compgen -W "$candidates" -- "$prefix$cur"))
+    COMPREPLY=("${COMPREPLY[@]#"$prefix"}")
+    case "${COMPREPLY[*]}" in */ | *= | *, | *:) compopt -o nospace 2>/dev/null ;; esac
+}
+complete -F _kubepy kubepy
+"""
+ZSH = """#compdef kubepy
+_kubepy() {
+    local -a candidates
+    candidates=("${(@f)$(kubepy __complete "${LBUFFER}" 2>/dev/null)}")
+    if [[ -z "$candidates" ]]; then
+        _files
+        return
+    fi
+    # What ends in "=" or "/" goes on.
+    compadd -Q -S '' -- ${(M)candidates:#*[=/,:]}
+    compadd -Q -- ${candidates:#*[=/,:]}
+}
+compdef _kubepy kubepy
+"""
+FISH = """# fish completion for kubepy
+function __kubepy_complete
+    kubepy __complete (commandline -cp) 2>/dev/null
+end
+complete -c kubepy -e
+complete -c kubepy -f -n 'test (count (__kubepy_complete)) -gt 0' -a '(__kubepy_complete)'
+"""
+SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+
+
+@command("completion SHELL", Options, examples="""
+# In this shell
+source <(kubepy completion bash)
+
+# For fish
+kubepy completion fish > ~/.config/fish/completions/kubepy.fish
+""")
+def completion(factory: Factory, options: Options) -> None:
+    """Output shell completion code for the specified shell (bash, zsh, fish)."""
+    if not options.args:
+        options.usage_error("Shell not specified.")
+    if len(options.args) > 1:
+        options.usage_error("Too many arguments. Expected only the shell type.")
+    shell = options.args[0]
+    if shell not in SCRIPTS:
+        options.usage_error(f"Unsupported shell type {quote(shell)}.")
+    factory.print(SCRIPTS[shell], end="")
+
+
+# --- candidates ---------------------------------------------------------------------------------------------------
+
+
+class _Complete(Command):
+    """Takes one argument, the command line so far, and prints the candidates."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.params = {"line": args[0] if args else ""}
+        return []
+
+    def invoke(self, ctx: click.Context) -> None:
+        try:
+            words = candidates(ctx.obj, split(ctx.params["line"]))
+        except Exception as error:
+            if not is_expected(error):
+                raise
+            return
+        for word in words:
+            ctx.obj.print(word)
+
+
+complete = _Complete("__complete LINE")
+
+
+def split(line: str) -> list[str]:
+    """Return the words of an unfinished line without the program's name; the last is being typed, and may be ""."""
+    import shlex
+
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return []
+    return [*words[1:], ""] if line.endswith((" ", "\t")) else words[1:]
+
+
+class Line(NamedTuple):
+    """The command that a line names, its path (``("rollout", "undo")``), and the words that are not its name."""
+
+    command: Command
+    path: tuple[str, ...]
+    rest: list[str]
+
+
+def candidates(factory: Factory, words: list[str]) -> list[str]:
+    """Return what the last word could become, sorted."""
+    if not words:
+        return []
+    *before, word = words
+    line = Line(root_command(), (), before)
+    while line.command.entries:
+        position = line.command.parser().first_word(line.rest)
+        name = line.command.canonical(line.rest[position]) if position is not None else ""
+        if not name or position is None:
+            break
+        line = Line(load(name, line.command.entries[name]), (*line.path, name),
+                    [*line.rest[:position], *line.rest[position + 1:]])
+    return sorted({candidate for candidate in _next_words(factory, line, word) if candidate.startswith(word)})
+
+
+def _next_words(factory: Factory, line: Line, word: str) -> Iterable[str]:
+    """Return values of the flag that is being typed, or flags, or sub-commands and words of the command."""
+    flags = {flag.long: flag for flag in [*GLOBAL_FLAGS, *line.command.flags]}
+    flag = _unfinished_flag(flags, line.rest)
+    try:
+        parsed = line.command.parser().parse(line.rest if flag is None else line.rest[:-1])
+    except (FlagSyntaxError, HelpRequested):
+        return []
+    path = " ".join(("kubepy", *line.path))
+    options = line.command.options_of(CommandLine(path, parsed.args, parsed.dash, parsed.given), parsed.values)
+    factory.use(line.command.global_options_of(parsed.values), may_create=False)
+    if flag is not None:
+        return _after_commas(flag_values(factory, line.path, flag, options), word)
+    if word.startswith("--") and "=" in word:
+        name, _, value = word.partition("=")
+        flag = flags.get(name[2:])
+        values = _after_commas(flag_values(factory, line.path, flag, options), value) if flag else []
+        return [f"{name}={candidate}" for candidate in values]
+    if word.startswith("-"):
+        return [f"--{flag.long}" + ("" if flag.no_value is not None else "=") for flag in flags.values()
+                if not flag.hidden and not flag.deprecated]
+    if options.line.dash != -1:
+        return []
+    commands = [] if options.args else [name for name, entry in line.command.entries.items()
+                                        if entry.summary and not entry.summary.startswith("Not supported")]
+    if not line.path and not options.args:
+        commands += plugins.names_on_path()
+    return [*commands, *positional(factory, line.path, options, word)]
+
+
+def _unfinished_flag(flags: Mapping[str, Flag], words: list[str]) -> Flag | None:
+    """Return the flag that the last word is when its value comes next."""
+    last = words[-1] if words else ""
+    if "--" in words or not last.startswith("-"):
+        return None
+    if last.startswith("--"):
+        flag = flags.get(last[2:])
+    else:
+        flag = next((flag for flag in flags.values() if flag.short and flag.short == last[-1:]), None)
+    return flag if flag is not None and flag.no_value is None else None
+
+
+def _after_commas(values: Iterable[str], word: str) -> list[str]:
+    """Return values for the last part of a list, each after the parts before it (``a,b,``)."""
+    before, comma, _ = word.rpartition(",")
+    return [before + comma + value for value in values]
+
+
+# --- words --------------------------------------------------------------------------------------------------------
+
+Path = tuple[str, ...]
+# Returns the candidates for a word after others; the word itself may be begun: ``ds/ag``.
+Words = Callable[[Factory, Options, str], Iterable[str]]
+
+WORKLOADS = ("daemonsets", "deployments", "statefulsets")
+SCALABLE = ("deployments", "replicasets", "replicationcontrollers", "statefulsets")
+TEMPLATED = (*WORKLOADS, "cronjobs", "jobs", "pods", "replicasets", "replicationcontrollers")
+BINDINGS = ("clusterrolebindings", "rolebindings")
+
+
+def positional(factory: Factory, path: Path, options: Options, word: str) -> Iterable[str]:
+    """Return candidates for the next word of a command."""
+    default = typed(None) if path and path[0] in TAKES_OBJECTS else nothing
+    return WORDS.get(path, default)(factory, options, word)
+
+
+def nothing(factory: Factory, options: Options, word: str) -> Iterable[str]:
+    return ()
+
+
+def typed(kinds: Sequence[str] | None, then: Words = nothing) -> Words:
+    """Complete types, and the names of a type's objects: ``TYPE NAME`` or ``TYPE/NAME``.
+
+    :param kinds: complete these types only (None: all).
+    :param then: completes the words after an object.
+    """
+
+    def complete(factory: Factory, options: Options, word: str) -> Iterable[str]:
+        args = options.args
+        following = list(then(factory, options, word)) if named(options) else []
+        if args and "/" not in args[0]:
+            object_names = (name for kind in args[0].split(",") for name in names(factory, kind))
+            return [*following, *(name for name in object_names if name not in args[1:])]
+        kind, slash, _ = word.partition("/")
+        if slash:
+            paths = (f"{kind}/{name}" for name in names(factory, kind))
+            return [path for path in paths if path not in args]
+        if args:
+            return [*following, *(f"{plural}/" for plural in kinds or ())]
+        return _after_commas(kinds or [*_types(factory), "all"], word)
+
+    return complete
+
+
+def names_of(kind: str) -> Words:
+    """Complete the names of a type's objects, each once."""
+    return lambda factory, options, word: [name for name in names(factory, kind) if name not in options.args]
+
+
+def once(values: Callable[[Factory], Iterable[str]]) -> Words:
+    """Complete the first word."""
+    return lambda factory, options, word: () if options.args else values(factory)
+
+
+def suffixed(values: Callable[[Factory, Options], list[str]], *suffixes: str) -> Words:
+    """Complete values that go on with one of the suffixes: ``NAME=``."""
+    return lambda factory, options, word: [f"{value}{suffix}" for value in values(factory, options)
+                                           for suffix in suffixes]
+
+
+def _types(factory: Factory) -> list[str]:
+    return [resource.plural for resource in factory.scheme]
+
+
+def _verbs() -> list[str]:
+    return [verb for verb in auth.VERBS if verb.isalpha()]
+
+
+def _commands(factory: Factory, options: Options, word: str) -> Iterable[str]:
+    entries: Mapping[str, Entry] = root_command().entries
+    for arg in options.args:
+        entry = entries.get(arg)
+        entries = entry.commands if entry else {}
+    return [name for name in entries if not name.startswith("_")]
+
+
+def _properties(factory: Factory) -> Iterable[str]:
+    kubeconfig = factory.kubeconfig
+    sections = {"clusters": kubeconfig.clusters, "contexts": kubeconfig.contexts, "users": kubeconfig.users}
+    return [config.CURRENT, *(f"{section}.{name}.{field}" for section, entries in sections.items() for name in entries
+                              for field in config.FIELDS[section])]
+
+
+TAKES_OBJECTS = ("get", "describe", "delete", "edit", "patch", "wait", "apply")
+WORDS: Mapping[Path, Words] = {
+    **{("rollout", name): typed(WORKLOADS) for name in ("history", "pause", "resume", "undo", "status", "restart")},
+    ("apply",): nothing,
+    ("apply", "set-last-applied"): nothing,
+    ("scale",): typed(SCALABLE),
+    ("autoscale",): typed(SCALABLE),
+    ("expose",): typed(("deployments", "pods", "replicasets", "replicationcontrollers", "services")),
+    ("set", "image"): typed(TEMPLATED, suffixed(lambda factory, options: containers(factory, options), "=")),
+    ("set", "env"): typed(TEMPLATED, suffixed(lambda factory, options: variables(factory, options), "=", "-")),
+    ("set", "resources"): typed(TEMPLATED),
+    ("set", "serviceaccount"): typed(TEMPLATED, lambda factory, options, word: names(factory, "serviceaccounts")),
+    ("set", "selector"): typed(("services",)),
+    ("set", "subject"): typed(BINDINGS),
+    ("label",): typed(None, suffixed(lambda factory, options: metadata_keys(factory, options, "labels"), "-")),
+    ("annotate",): typed(None, suffixed(lambda factory, options: metadata_keys(factory, options, "annotations"), "-")),
+    ("taint",): typed(("nodes",)),
+    ("cordon",): names_of("nodes"),
+    ("uncordon",): names_of("nodes"),
+    ("drain",): names_of("nodes"),
+    ("explain",): once(_types),
+    ("events",): nothing,
+    ("auth", "can-i"): lambda factory, options, word: _types(factory) if options.args else _verbs(),
+    ("certificate", "approve"): names_of("certificatesigningrequests"),
+    ("certificate", "deny"): names_of("certificatesigningrequests"),
+    ("completion",): once(lambda factory: SCRIPTS),
+    ("help",): _commands,
+    ("config", "use-context"): once(lambda factory: factory.kubeconfig.contexts),
+    ("config", "set-context"): once(lambda factory: factory.kubeconfig.contexts),
+    ("config", "rename-context"): once(lambda factory: factory.kubeconfig.contexts),
+    ("config", "delete-context"): once(lambda factory: factory.kubeconfig.contexts),
+    ("config", "get-contexts"): lambda factory, options, word: [name for name in factory.kubeconfig.contexts
+                                                                if name not in options.args],
+    ("config", "set-cluster"): once(lambda factory: factory.kubeconfig.clusters),
+    ("config", "delete-cluster"): once(lambda factory: factory.kubeconfig.clusters),
+    ("config", "set-credentials"): once(lambda factory: factory.kubeconfig.users),
+    ("config", "delete-user"): once(lambda factory: factory.kubeconfig.users),
+    ("config", "set"): once(_properties),
+    ("config", "unset"): once(_properties),
+}
+
+# --- values of flags ----------------------------------------------------------------------------------------------
+
+# Values of a flag in any command, and in single ones where the flag means something else.
+VALUES: Mapping[str, Sequence[str]] = {
+    "dry-run": ("none", "client", "server"),
+    "cascade": ("background", "foreground", "orphan"),
+    "validate": ("strict", "warn", "ignore"),
+    "reconcile": ("auto", "never"),
+    "subresource": ("status", "scale"),
+    "override-type": ("json", "merge", "strategic"),
+    "protocol": ("TCP", "UDP", "SCTP"),
+    "session-affinity": ("None", "ClientIP"),
+    "image-pull-policy": ("Always", "IfNotPresent", "Never"),
+    "preemption-policy": ("Never", "PreemptLowerPriority"),
+    "profile": ("none",),
+    "load-restrictor": ("LoadRestrictionsNone", "LoadRestrictionsRootOnly"),
+    "sort-by": (".metadata.creationTimestamp", ".metadata.name"),
+}
+OWN_VALUES: Mapping[tuple[Path, str], Sequence[str]] = {
+    (("patch",), "type"): ("json", "merge", "strategic"),
+    (("expose",), "type"): ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
+    (("events",), "types"): ("Normal", "Warning"),
+    (("run",), "restart"): ("Always", "Never", "OnFailure"),
+    (("create", "cronjob"), "restart"): ("Never", "OnFailure"),
+    (("wait",), "for"): ("condition=", "create", "delete", "jsonpath="),
+}
+LOOKED_UP: Mapping[str, Callable[[Factory, Options], Iterable[str]]] = {
+    "namespace": lambda factory, options: names(factory, "namespaces"),
+    "namespaces": lambda factory, options: names(factory, "namespaces"),
+    "context": lambda factory, options: factory.kubeconfig.contexts,
+    "cluster": lambda factory, options: factory.kubeconfig.clusters,
+    "user": lambda factory, options: factory.kubeconfig.users,
+    "containers": lambda factory, options: containers(factory, options),
+    "to-revision": lambda factory, options: revisions(factory, options),
+    "revision": lambda factory, options: revisions(factory, options),
+    "resource": lambda factory, options: _types(factory),
+    "clusterrole": lambda factory, options: names(factory, "clusterroles"),
+    "role": lambda factory, options: names(factory, "roles"),
+    "serviceaccount": lambda factory, options: accounts(factory),
+    "class": lambda factory, options: names(factory, "ingressclasses"),
+    "verb": lambda factory, options: _verbs(),
+}
+
+
+def flag_values(factory: Factory, path: Path, flag: Flag, options: Options) -> Iterable[str]:
+    """Return candidates for the value of a command's flag."""
+    if flag.long == "output":
+        listed = re.search(r"One of: \(([^)]*)\)", flag.help)
+        formats = listed[1].split(", ") if listed else re.findall(r"'(\w+)'", flag.help)
+        with_argument = re.compile("jsonpath|go-template|template|custom-columns")
+        return [f"{name}=" if with_argument.match(name) else name for name in formats]
+    if flag.long == "from":
+        kinds = ("configmap", "secret") if path == ("set", "env") else ("cronjob",)
+        return [f"{kind}/{name}" for kind in kinds for name in names(factory, kind)]
+    if flag.no_value == "true":
+        return ("true", "false")
+    if values := OWN_VALUES.get((path, flag.long)) or VALUES.get(flag.long):
+        return values
+    return LOOKED_UP[flag.long](factory, options) if flag.long in LOOKED_UP else ()
+
+
+# --- the state folder ---------------------------------------------------------------------------------------------
+
+
+def names(factory: Factory, kind: str) -> list[str]:
+    """Return the names of a type's objects in the current namespace."""
+    resource = factory.scheme.find(kind)
+    if resource is None or not factory.has_cluster:
+        return []
+    namespace = factory.namespace if resource.namespaced else None
+    return [obj["metadata"]["name"] for obj in factory.client.list(resource.key, namespace=namespace).items]
+
+
+def accounts(factory: Factory) -> list[str]:
+    """Return the service accounts of all namespaces, as ``<namespace>:<name>``."""
+    if not factory.has_cluster:
+        return []
+    service_accounts = factory.client.list("serviceaccounts").items
+    return [f"{account['metadata']['namespace']}:{account['metadata']['name']}" for account in service_accounts]
+
+
+def named(options: Options) -> tuple[str, str] | None:
+    """Return the type and the name of the object that the words begin with."""
+    args = options.args
+    if args and "/" in args[0]:
+        kind, _, name = args[0].partition("/")
+        return kind, name
+    return (args[0], args[1]) if len(args) > 1 else None
+
+
+def _named_object(factory: Factory, options: Options) -> tuple[Resource, Object] | None:
+    kind_and_name = named(options)
+    resource = factory.scheme.find(kind_and_name[0]) if kind_and_name else None
+    if kind_and_name is None or resource is None or not factory.has_cluster:
+        return None
+    obj = unless_missing(factory.client.get, resource.key, kind_and_name[1], namespace=factory.namespace)
+    return None if obj is None else (resource, obj)
+
+
+def _containers(factory: Factory, options: Options) -> list[Object]:
+    resource_and_object = _named_object(factory, options)
+    if resource_and_object is None:
+        return []
+    try:
+        return list(set_change.all_containers(set_change.pod_spec_of(resource_and_object[1])))
+    except CliError:
+        return []  # a kind without containers
+
+
+def containers(factory: Factory, options: Options) -> list[str]:
+    """Return the names of the containers of the object that the words begin with."""
+    return [container["name"] for container in _containers(factory, options)]
+
+
+def variables(factory: Factory, options: Options) -> list[str]:
+    """Return the names of the variables that its containers have."""
+    return list(dict.fromkeys(variable["name"] for container in _containers(factory, options)
+                              for variable in container.get("env") or ()))
+
+
+def metadata_keys(factory: Factory, options: Options, field: str) -> list[str]:
+    """Return the keys of its labels or annotations."""
+    resource_and_object = _named_object(factory, options)
+    return sorted(resource_and_object[1]["metadata"].get(field) or {}) if resource_and_object else []
+
+
+def revisions(factory: Factory, options: Options) -> list[str]:
+    """Return the numbers of its revisions."""
+    resource_and_object = _named_object(factory, options)
+    if resource_and_object is None or resource_and_object[0].key not in rollout_revisions.KEEPERS:
+        return []
+    return [str(revision.number)
+            for revision in rollout_revisions.revisions_of(factory.client, *resource_and_object)]

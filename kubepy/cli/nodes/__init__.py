@@ -1,1 +1,0 @@
-"""Commands for nodes: ``cordon``, ``drain``, ``taint``."""

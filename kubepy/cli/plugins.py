@@ -1,0 +1,132 @@
+"""``kubepy plugin``, and commands that other programs bring: ``kubepy foo bar`` runs ``kubepy-foo-bar`` of the PATH.
+
+Upstream: ``kubectl/pkg/cmd/plugin.go``, ``kubectl/pkg/cmd/plugin/plugin.go``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, NoReturn
+
+from kubepy.cli.errors import UnprefixedError, os_error_text
+from kubepy.cli.runtime.command import Entry, command, root_command
+from kubepy.cli.runtime.factory import Factory
+from kubepy.cli.runtime.flags import bool_flag
+from kubepy.cli.runtime.options import Options
+from kubepy.quoting import quote
+
+PREFIX = "kubepy-"
+
+
+class PluginCommand(NamedTuple):
+    """A program, and the words of the line that are its arguments."""
+
+    path: str
+    args: list[str]
+
+
+def find(words: Sequence[str], least: int = 1) -> PluginCommand | None:
+    """Return the plugin that the line's first words name, the longest name first.
+
+    :param least: the number of words that a name must hold.
+    :raises UnprefixedError: for a line that begins with a flag.
+    """
+    name: list[str] = []
+    for word in words:
+        if word.startswith("-"):
+            break
+        name.append(word.replace("-", "_"))  # dashes separate the words of a plugin's name
+    if not name:
+        raise UnprefixedError(f"Error: flags cannot be placed before plugin name: {words[0]}")
+    for count in range(len(name), least - 1, -1):
+        if path := shutil.which(PREFIX + "-".join(name[:count])):
+            return PluginCommand(path, list(words[count:]))
+    return None
+
+
+def names_on_path() -> list[str]:
+    """Return the first word of each plugin's command."""
+    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if os.path.isdir(folder)]
+    return [name.removeprefix(PREFIX).split("-")[0].replace("_", "-") for folder in folders
+            for name in os.listdir(folder) if name.startswith(PREFIX)]
+
+
+def run(plugin: PluginCommand) -> NoReturn:
+    """Replace this process by the plugin's."""
+    os.execv(plugin.path, [plugin.path, *plugin.args])
+
+
+# --- plugin list --------------------------------------------------------------------------------------------------
+
+
+class PluginListOptions(Options):
+    """The flags of ``plugin list``."""
+
+    name_only: bool = bool_flag("name-only", help="If true, display only the binary name of each plugin, rather than "
+                                "its full path.")
+
+
+@command("list [flags]", PluginListOptions, examples="""
+# Every program on the PATH whose name begins with kubepy-
+kubepy plugin list
+
+# Their names only
+kubepy plugin list --name-only
+""")
+def list_(factory: Factory, options: PluginListOptions) -> None:
+    """List the plugins: programs on the PATH whose names begin with "kubepy-".
+
+    "kubepy foo bar" runs kubepy-foo-bar, or else kubepy-foo, unless kubepy has a command of that name."""
+    paths = list(_plugin_paths(factory))
+    if not paths:
+        raise UnprefixedError("error: unable to find any kubepy plugins in your PATH")
+    factory.print("The following compatible plugins are available:\n")
+    warnings = 0
+    first_paths: dict[str, str] = {}
+    for path in paths:
+        name = os.path.basename(path)
+        factory.print(name if options.name_only else path)
+        for warning in _warnings(path, first_paths.get(name)):
+            factory.say(f"  - {warning}")
+            warnings += 1
+        first_paths.setdefault(name, path)
+    if warnings:
+        raise UnprefixedError("error: one plugin warning was found" if warnings == 1
+                              else f"error: {warnings} plugin warnings were found")
+
+
+def _plugin_paths(factory: Factory) -> Iterator[str]:
+    """Yield the paths of possible plugins in the order of the PATH."""
+    for folder in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)):
+        if not folder.strip():
+            continue
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            factory.say(f"Unable to read directory {quote(folder)} from your PATH: {os_error_text(error)}. Skipping...")
+            continue
+        yield from (os.path.join(folder, entry.name) for entry in entries
+                    if entry.name.startswith(PREFIX) and not entry.is_dir(follow_symlinks=False))
+
+
+def _warnings(path: str, shadowed_by: str | None) -> Iterator[str]:
+    """Yield the reasons why a plugin cannot be run; ``shadowed_by``: an earlier one of the same name."""
+    name = os.path.basename(path)
+    if not os.path.exists(path):
+        yield f"error: unable to identify {path} as an executable file: stat {path}: no such file or directory"
+    elif not os.stat(path).st_mode & 0o111:
+        yield f"warning: {path} identified as a kubepy plugin, but it is not executable"
+    if shadowed_by:
+        yield f"warning: {path} is overshadowed by a similarly named plugin: {shadowed_by}"
+    command_words: list[str] = []
+    entries: Mapping[str, Entry] = root_command().entries
+    for word in name.split("-")[1:]:
+        known = next((known for known, entry in entries.items() if word == known or word in entry.aliases), None)
+        if known is None:
+            break
+        command_words.append(known)
+        entries = entries[known].commands
+    if command_words:
+        yield f'warning: {name} overwrites existing command: "kubepy {" ".join(command_words)}"'

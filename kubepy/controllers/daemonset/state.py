@@ -1,0 +1,102 @@
+"""The state of a DaemonSet that one sync goes by, as it was observed when the sync began."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kubepy.api.clock import format_micro_time, parse_time
+from kubepy.api.meta import uid_of
+from kubepy.api.objects.pods import is_pod_available
+from kubepy.controllers.daemonset.placement import NOWHERE, Placement
+from kubepy.controllers.daemonset.pods import DaemonPod
+
+if TYPE_CHECKING:
+    from kubepy.api.typed import ControllerRevision, DaemonSet
+    from kubepy.runtime.reconcile import Key
+
+
+class DaemonSetState(NamedTuple):
+    """Everything that :func:`~kubepy.controllers.daemonset.decide.decide` decides by. Nobody changes it."""
+
+    key: Key
+    daemon_set: DaemonSet
+    hash: str  # of the current revision
+    template_generation: str | None  # that pods of the present template carry; None where only the hash counts
+    nodes_to_daemon_pods: Mapping[str, Sequence[DaemonPod]]
+    placements: Mapping[str, Placement]  # of all nodes, by name, in order
+    failed_pods_backoff: FailedPodsBackoff
+    min_ready_seconds: int
+    now: datetime
+    pods: Collection[DaemonPod] = ()  # all of them
+    old_revisions: Sequence[ControllerRevision] = ()
+
+    def placement(self, node: str) -> Placement:
+        """Return where a node stands; one that is not there runs nothing."""
+        return self.placements.get(node, NOWHERE)
+
+    def is_updated(self, pod: DaemonPod) -> bool:
+        """Return whether a pod is of the present template, by its hash or by the older generation label
+        (``IsPodUpdated``)."""
+        return (pod.hash == self.hash and bool(self.hash)) or (
+            self.template_generation is not None and pod.template_generation == self.template_generation)
+
+    def is_available(self, pod: DaemonPod) -> bool:
+        return pod.is_ready and (
+            not self.min_ready_seconds or is_pod_available(pod.pod, self.min_ready_seconds, self.now))
+
+
+# --- failed pods --------------------------------------------------------------------------------------------------
+
+INITIAL_DELAY = timedelta(seconds=1)
+MAX_DELAY = timedelta(minutes=15)
+MAX_AGE = 2 * MAX_DELAY  # an entry that was not used for so long starts again
+
+
+class _Delay(NamedTuple):
+    length: timedelta
+    since: datetime
+
+
+class FailedPodsBackoff:
+    """The time that a node's failed pod must stay before it is replaced: 1 s, doubling to 15 min, so that a pod which
+    its node rejects is not made again in a hot loop (client-go ``util/flowcontrol/backoff.go``)."""
+
+    def __init__(self) -> None:
+        self._delays: dict[str, _Delay] = {}
+
+    def remaining(self, key: str, now: datetime) -> float:
+        """Return the seconds to wait; 0 when the pod may be deleted. Upstream waits the whole delay anew, which comes
+        to the same state later."""
+        delay = self._delays.get(key)
+        if delay is None or now - delay.since > MAX_AGE:
+            return 0.0
+        return max((delay.since + delay.length - now).total_seconds(), 0.0)
+
+    def next_delay(self, key: str, now: datetime) -> timedelta:
+        """Return the delay that follows when a failed pod is deleted now: twice the one before."""
+        delay = self._delays.get(key)
+        if delay is None or now - delay.since > MAX_AGE:
+            return INITIAL_DELAY
+        return min(2 * delay.length, MAX_DELAY)
+
+    def step(self, key: str, now: datetime) -> None:
+        """Note that a failed pod is being deleted; drop the entries of others that were not used for long."""
+        self._delays[key] = _Delay(self.next_delay(key, now), now)
+        self._delays = {key: delay for key, delay in self._delays.items() if now - delay.since <= MAX_AGE}
+
+    def memory(self) -> dict[str, Any]:
+        return {key: [delay.length.total_seconds(), format_micro_time(delay.since)]
+                for key, delay in self._delays.items()}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        self._delays.update({key: _Delay(timedelta(seconds=length), parse_time(since))
+                             for key, (length, since) in memory.items()})
+
+
+def backoff_key(daemon_set: DaemonSet, node: str) -> str:
+    """Return the key of a node's failed pods: a new generation of the DaemonSet starts anew (``failedPodsBackoffKey``).
+    """
+    observed = (daemon_set.get("status") or {}).get("observedGeneration", 0)
+    return f"{uid_of(daemon_set)}/{observed}/{node}"

@@ -1,0 +1,310 @@
+"""Keeps the EndpointSlices of Services (``pkg/controller/endpointslice``, ``k8s.io/endpointslice``).
+
+:func:`plan_slices` decides: endpoints with the same ports share slices, a hundred in each. Present slices are changed
+as little as possible; when no pod is left, a slice without endpoints stays as a placeholder.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kubepy.api.errors import Status
+from kubepy.api.meta import (
+    Object,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    new_controller_ref,
+    uid_of,
+)
+from kubepy.api.objects.pods import is_pod_ready
+from kubepy.api.objects.services import NONE
+from kubepy.api.types.hashing import deep_hash
+from kubepy.controllers.pod_control import is_namespace_terminating
+from kubepy.controllers.service_endpoints import (
+    HEADLESS,
+    NODES,
+    SERVICE_NAME,
+    SERVICES,
+    SLICES,
+    ZONE,
+    ServiceHandlers,
+    addresses_of,
+    endpoint_ports,
+    has_endpoints,
+    hostname_within,
+    is_endpoint,
+    pods_of,
+    ready_pods_in_slices,
+    slices_of,
+    target_ref,
+    trigger_time,
+    with_trigger_time,
+)
+from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
+
+CONTROLLER = "endpointslice-controller.k8s.io"
+MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+RESERVED = frozenset((SERVICE_NAME, MANAGED_BY, HEADLESS))
+MAX_ENDPOINTS = 100  # --max-endpoints-per-slice
+MAX_NAME = 253
+
+NodeOf = Callable[[str], Object | None]
+
+
+class EndpointSliceController:
+    """Reconciles Services with a selector."""
+
+    name = "endpoint-slice-controller"
+
+    def __init__(self, context: Context) -> None:
+        self._client = context.client
+        self._informers = context.informers
+        self.queue = context.new_queue()
+        self._services = ServiceHandlers(context.informers, self.queue)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        return {**self._services.handlers(), SLICES: self._slice_changed}
+
+    def _slice_changed(self, event: WatchEvent) -> None:
+        """Reconcile the Service of a slice that is or was this controller's."""
+        self._services.slice_changed(event)
+        for slice_ in (event.old, event.new):
+            if slice_ is not None and labels_of(slice_).get(MANAGED_BY) == CONTROLLER:
+                self.queue.add(Key(SERVICES, event.key.namespace, labels_of(slice_).get(SERVICE_NAME, "")))
+
+    def sync(self, key: Key) -> None:
+        service = self._informers.get(*key)
+        if service is None or not has_endpoints(service):
+            return
+        pods = pods_of(self._informers, service)
+        slices = slices_of(self._informers, key, {MANAGED_BY: CONTROLLER})
+        plan = plan_slices(service, pods, slices, lambda name: self._informers.get(NODES, "", name))
+        self._write(plan, trigger_time(service, pods, ready_pods_in_slices(slices)), key.namespace)
+
+    def _write(self, plan: SlicePlan, time: str, namespace: str) -> None:
+        try:
+            for slice_ in plan.create:
+                self._client.create(SLICES, with_trigger_time(slice_, time), namespace=namespace)
+        except Status as error:
+            if is_namespace_terminating(error):
+                return
+            raise
+        for slice_ in plan.update:
+            self._client.update(SLICES, with_trigger_time(slice_, time), namespace=namespace)
+        for slice_ in plan.delete:
+            self._client.delete(SLICES, name_of(slice_), namespace=namespace)
+
+
+# --- decisions ----------------------------------------------------------------------------------------------------
+
+
+class SlicePlan(NamedTuple):
+    """The writes to make: new slices (without a name), changed ones, and those to delete."""
+
+    create: list[Object]
+    update: list[Object]
+    delete: list[Object]
+
+    def extend(self, other: SlicePlan) -> None:
+        for slices, others in zip(self, other, strict=True):
+            slices.extend(others)
+
+
+class PortGroup(NamedTuple):
+    """Endpoints that share their ports."""
+
+    ports: list[Object]
+    endpoints: list[Object]
+
+
+def plan_slices(service: Object, pods: Iterable[Object], slices: Iterable[Object], node_of: NodeOf) -> SlicePlan:
+    """Plan the writes that make ``slices``, the controller's own of the Service, show the pods."""
+    families = _families(service)
+    plan = SlicePlan([], [], [slice_ for slice_ in slices if slice_["addressType"] not in families])
+    pods = [pod for pod in pods if is_endpoint(pod, terminating=True)]
+    for family in families:
+        existing = [slice_ for slice_ in slices if slice_["addressType"] == family]
+        groups = _group_by_ports(service, pods, family, node_of)
+        plan.extend(_with_placeholder(service, existing, _plan_family(service, groups, existing, family), family))
+    return _with_slices_reused(service, plan)
+
+
+def _families(service: Object) -> list[str]:
+    families: list[str] = service["spec"].get("ipFamilies") or []
+    if families:
+        return families
+    address = service["spec"].get("clusterIP")
+    if address and address != NONE:
+        return ["IPv6" if ":" in address else "IPv4"]
+    return ["IPv4", "IPv6"]
+
+
+def _plan_family(service: Object, groups: Mapping[str, PortGroup], existing: list[Object], family: str) -> SlicePlan:
+    owned: dict[str, list[Object]] = {}
+    plan = SlicePlan([], [], [])
+    for slice_ in existing:
+        if _is_owned(slice_, service):
+            owned.setdefault(ports_key(slice_.get("ports") or []), []).append(slice_)
+        else:
+            plan.delete.append(slice_)
+    for key, group in groups.items():
+        plan.extend(_plan_group(service, owned.get(key, []), group, new_slice(service, group.ports, family)))
+    for key, slices in owned.items():
+        if key not in groups:
+            plan.delete.extend(slices)
+    return plan
+
+
+def _with_placeholder(service: Object, existing: list[Object], plan: SlicePlan, family: str) -> SlicePlan:
+    """Create a slice without endpoints where none would be left, or keep the one that is there."""
+    if len(existing) > len(plan.delete) or plan.create:
+        return plan
+    placeholder = new_slice(service, [], family)
+    if len(plan.delete) == 1:
+        present = plan.delete[0]
+        if (not present.get("endpoints") and not present.get("ports") and labels_of(present) == labels_of(placeholder)
+                and present["metadata"].get("ownerReferences") == placeholder["metadata"]["ownerReferences"]):
+            return plan._replace(delete=[])
+    return plan._replace(create=[placeholder])
+
+
+def _with_slices_reused(service: Object, plan: SlicePlan) -> SlicePlan:
+    """Update a slice that would be deleted with the content of one that would be created (``finalize``)."""
+    create, update, delete = list(plan.create), list(plan.update), []
+    for slice_ in plan.delete:
+        if create and slice_["addressType"] == create[-1]["addressType"] and _is_owned(slice_, service):
+            new = create.pop()
+            update.append({**new, "metadata": {**slice_["metadata"], "labels": labels_of(new)}})
+        else:
+            delete.append(slice_)
+    return SlicePlan(create if not is_being_deleted(service) else [], update, delete)
+
+
+def _plan_group(service: Object, existing: list[Object], group: PortGroup, template: Object) -> SlicePlan:
+    """Plan the writes that make these slices hold the endpoints of a group (``reconcileByPortMapping``)."""
+    left = {_identity(endpoint): endpoint for endpoint in group.endpoints}
+    changed: dict[str, Object] = {}
+    unchanged: dict[str, Object] = {}
+    delete: list[Object] = []
+    for slice_ in existing:
+        present = slice_.get("endpoints") or []
+        kept = [left.pop(_identity(endpoint)) for endpoint in present if _identity(endpoint) in left]
+        if kept == present and _own_labels(slice_) == _own_labels(service):
+            unchanged[name_of(slice_)] = slice_
+        elif present and not kept:
+            delete.append(slice_)
+        else:
+            metadata = {**slice_["metadata"], "labels": slice_labels(service)}
+            changed[name_of(slice_)] = {**slice_, "endpoints": kept, "metadata": metadata}
+    remaining = list(left.values())
+    for slice_ in sorted(changed.values(), key=lambda slice_: -len(slice_["endpoints"])):  # the fullest first
+        room = MAX_ENDPOINTS - len(slice_["endpoints"])
+        slice_["endpoints"] = slice_["endpoints"] + remaining[:room]
+        del remaining[:room]
+    create = _place(remaining, unchanged, changed, template)
+    return SlicePlan(create, list(changed.values()), delete)
+
+
+def _place(endpoints: list[Object], unchanged: dict[str, Object], changed: dict[str, Object],
+           template: Object) -> list[Object]:
+    """Put endpoints into the fullest unchanged slice with room for them all, or into new ones (``getSliceToFill``)."""
+    create = []
+    while endpoints:
+        with_room = [slice_ for slice_ in unchanged.values()
+                     if len(slice_.get("endpoints") or ()) + len(endpoints) <= MAX_ENDPOINTS]
+        if with_room:
+            slice_ = max(with_room, key=lambda slice_: len(slice_.get("endpoints") or ()))
+            del unchanged[name_of(slice_)]
+            changed[name_of(slice_)] = {**slice_, "endpoints": [*(slice_.get("endpoints") or []), *endpoints]}
+            break
+        create.append({**template, "endpoints": endpoints[:MAX_ENDPOINTS]})
+        endpoints = endpoints[MAX_ENDPOINTS:]
+    return create
+
+
+def _identity(endpoint: Object) -> tuple[Any, ...]:
+    """Return the same for versions of one endpoint that differ in conditions only (``hashEndpoint``)."""
+    target = endpoint.get("targetRef") or {}
+    return (tuple(sorted(endpoint.get("addresses") or ())), endpoint.get("hostname", ""), target.get("namespace", ""),
+            target.get("name", ""))
+
+
+def _group_by_ports(service: Object, pods: list[Object], family: str, node_of: NodeOf) -> dict[str, PortGroup]:
+    groups: dict[str, PortGroup] = {}
+    for pod in pods:
+        ports = in_order(endpoint_ports(service, pod))
+        group = groups.setdefault(ports_key(ports), PortGroup(ports, []))
+        node = node_of(pod["spec"].get("nodeName", ""))
+        if node is None and not service["spec"].get("publishNotReadyAddresses"):
+            continue  # the node was deleted, and its pods will be unless it comes back
+        endpoint = pod_to_endpoint(pod, node, service, family)
+        if endpoint["addresses"]:
+            group.endpoints.append(endpoint)
+    return groups
+
+
+# --- objects ------------------------------------------------------------------------------------------------------
+
+
+def in_order(ports: Iterable[Object]) -> list[Object]:
+    """Return ports in the order of a slice, that of their hashes (``portsInOrder``)."""
+    return sorted(ports, key=_port_hash)
+
+
+def ports_key(ports: list[Object]) -> str:
+    return ",".join(sorted(map(_port_hash, ports)))
+
+
+def _port_hash(port: Object) -> str:
+    return deep_hash("discovery/v1.EndpointPort", port)
+
+
+def pod_to_endpoint(pod: Object, node: Object | None, service: Object, family: str) -> Object:
+    """Return the endpoint of a pod; it may have no address of the family."""
+    serving, terminating = is_pod_ready(pod), is_being_deleted(pod)
+    ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not terminating)
+    version = 6 if family == "IPv6" else 4
+    addresses = [str(address) for address in map(ipaddress.ip_address, addresses_of(pod)) if address.version == version]
+    endpoint: Object = {"addresses": addresses, "targetRef": target_ref(pod),
+                        "conditions": {"ready": ready, "serving": serving, "terminating": terminating}}
+    zone = labels_of(node).get(ZONE) if node else None
+    for field, value in (("hostname", hostname_within(pod, service)), ("nodeName", pod["spec"].get("nodeName")),
+                         ("zone", zone)):
+        if value:
+            endpoint[field] = value
+    return endpoint
+
+
+def new_slice(service: Object, ports: list[Object], family: str) -> Object:
+    """Return a slice without endpoints and without a name."""
+    name = name_of(service)
+    return {
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family, "endpoints": [],
+        "ports": ports,
+        "metadata": {
+            "generateName": f"{name}-" if len(name) < MAX_NAME else name, "labels": slice_labels(service),
+            "namespace": namespace_of(service), "ownerReferences": [new_controller_ref(service)],
+        },
+    }
+
+
+def slice_labels(service: Object) -> dict[str, str]:
+    """Return the Service's labels, and those that name Service and controller (``setEndpointSliceLabels``)."""
+    labels = _own_labels(service)
+    if service["spec"].get("clusterIP", NONE) in (NONE, ""):
+        labels[HEADLESS] = ""
+    return {**labels, SERVICE_NAME: name_of(service), MANAGED_BY: CONTROLLER}
+
+
+def _own_labels(obj: Object) -> dict[str, str]:
+    return {key: value for key, value in labels_of(obj).items() if key not in RESERVED}
+
+
+def _is_owned(slice_: Object, service: Object) -> bool:
+    references = slice_["metadata"].get("ownerReferences") or ()
+    return any((ref["apiVersion"], ref["kind"], ref["uid"]) == ("v1", "Service", uid_of(service))
+               for ref in references)

@@ -1,0 +1,226 @@
+"""Services and their pods, for the controllers of EndpointSlices and of Endpoints.
+
+The Services that a change concerns (:class:`ServiceHandlers`), the pods and ports behind a Service, and the time of the
+change that endpoints follow. Upstream: ``k8s.io/endpointslice/util``, ``pkg/api/v1/endpoints``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kubepy.api.meta import Object, is_being_deleted, labels_of, name_of, namespace_of, uid_of
+from kubepy.api.objects.pods import get_condition, is_pod_ready, is_pod_terminal, is_restartable_init_container
+from kubepy.runtime.reconcile import Handler, Informers, Key, WatchEvent
+from kubepy.runtime.workqueue import WorkQueue
+
+SERVICES, PODS, NODES = "services", "pods", "nodes"
+SLICES = "endpointslices.discovery.k8s.io"
+SERVICE_NAME = "kubernetes.io/service-name"  # the label of a slice that names its Service
+HEADLESS = "service.kubernetes.io/headless"
+ZONE = "topology.kubernetes.io/zone"
+
+
+class ServiceHandlers:
+    """Turns changes of Services, pods and nodes into keys of Services."""
+
+    def __init__(self, informers: Informers, queue: WorkQueue[Key]) -> None:
+        self._informers = informers
+        self._queue = queue
+        # uid of a pod → at least the Services whose slices have it; filled when first needed
+        self._services_of_pod: dict[str, set[Key]] | None = None
+
+    def handlers(self) -> dict[str, Handler]:
+        return {SERVICES: lambda event: self._queue.add(event.key), PODS: self._pod_changed,
+                NODES: self._node_changed, SLICES: self.slice_changed}
+
+    def _pod_changed(self, event: WatchEvent) -> None:
+        old, new = event.old, event.new
+        if old is None or new is None:
+            pod = new or old or {}
+            self._enqueue_selecting(event.key.namespace, labels_of(pod))
+            if self._services_of_pod is None:
+                self._services_of_pod = {}
+                for slice_ in self._informers.list(SLICES):
+                    self._add_slice(self._services_of_pod, slice_)
+            for key in sorted(self._services_of_pod.get(uid_of(pod), ())):  # it may have had other labels before
+                self._queue.add(key)
+            if new is None:
+                self._services_of_pod.pop(uid_of(pod), None)
+            return
+        moved = labels_of(old) != labels_of(new) or _hostname_and_subdomain(old) != _hostname_and_subdomain(new)
+        if moved or _endpoint_state(old) != _endpoint_state(new):
+            self._enqueue_selecting(event.key.namespace, labels_of(new))
+        if moved:
+            self._enqueue_selecting(event.key.namespace, labels_of(old))
+
+    def slice_changed(self, event: WatchEvent) -> None:
+        """Take in the pods of a changed slice."""
+        if self._services_of_pod is not None and event.new is not None:
+            self._add_slice(self._services_of_pod, event.new)
+
+    def _add_slice(self, services_of_pod: dict[str, set[Key]], slice_: Object) -> None:
+        key = Key(SERVICES, namespace_of(slice_), labels_of(slice_).get(SERVICE_NAME, ""))
+        for endpoint in slice_.get("endpoints") or ():
+            if "targetRef" in endpoint:
+                services_of_pod.setdefault(endpoint["targetRef"].get("uid", ""), set()).add(key)
+
+    def _node_changed(self, event: WatchEvent) -> None:
+        """Reconcile the Services of a node's pods when it was created or its zone has changed."""
+        old, new = event.old, event.new
+        if new is None or (old is not None and labels_of(old).get(ZONE) == labels_of(new).get(ZONE)):
+            return
+        for key in self._informers.pods_on(event.key.name):
+            pod = self._informers.get(*key)
+            if pod is not None:
+                self._enqueue_selecting(key.namespace, labels_of(pod))
+
+    def _enqueue_selecting(self, namespace: str, labels: Mapping[str, str]) -> None:
+        """Reconcile the Services that select pods with these labels."""
+        for service in self._informers.list(SERVICES, namespace):
+            if has_endpoints(service) and selects(service, labels):
+                self._queue.add(Key(SERVICES, namespace, name_of(service)))
+
+
+def _hostname_and_subdomain(pod: Object) -> tuple[Any, ...]:
+    return pod["spec"].get("hostname"), pod["spec"].get("subdomain")
+
+
+def _endpoint_state(pod: Object) -> tuple[Any, ...]:
+    """Return the state of a pod that its endpoints show (``podEndpointsChanged``)."""
+    return is_pod_ready(pod), is_being_deleted(pod), is_pod_terminal(pod), addresses_of(pod)
+
+
+# --- the pods of a Service ----------------------------------------------------------------------------------------
+
+
+def has_endpoints(service: Object) -> bool:
+    """Tell whether the controllers keep the endpoints of this Service: it has a selector and is no ExternalName."""
+    return bool(service["spec"].get("selector")) and service["spec"].get("type") != "ExternalName"
+
+
+def selects(service: Object, labels: Mapping[str, str]) -> bool:
+    return all(labels.get(key) == value for key, value in service["spec"]["selector"].items())
+
+
+def pods_of(informers: Informers, service: Object) -> list[Object]:
+    """Return the pods that the Service selects, by name."""
+    return [pod for pod in informers.list(PODS, namespace_of(service)) if selects(service, labels_of(pod))]
+
+
+def slices_of(informers: Informers, key: Key, labels: Mapping[str, str]) -> list[Object]:
+    """Return the slices of the Service, or Endpoints, of this key with these labels that are not being deleted."""
+    labels = {SERVICE_NAME: key.name, **labels}
+    return [slice_ for slice_ in informers.list(SLICES, key.namespace)
+            if labels_of(slice_).items() >= labels.items() and not is_being_deleted(slice_)]
+
+
+def is_endpoint(pod: Object, *, terminating: bool) -> bool:
+    """Tell whether a pod can be an endpoint at all (``ShouldPodBeInEndpoints``): it has an address and has not ended.
+
+    ``terminating``: a pod that is being deleted counts too.
+    """
+    if is_pod_terminal(pod) or (is_being_deleted(pod) and not terminating):
+        return False
+    return bool(addresses_of(pod))
+
+
+def addresses_of(pod: Object) -> list[str]:
+    status = pod.get("status") or {}
+    addresses = [pod_ip["ip"] for pod_ip in status.get("podIPs") or () if pod_ip.get("ip")]
+    return addresses or ([status["podIP"]] if status.get("podIP") else [])
+
+
+def hostname_within(pod: Object, service: Object) -> str:
+    """Return the hostname that a pod has within a headless Service's domain, or "" (``ShouldSetHostname``)."""
+    hostname: str = pod["spec"].get("hostname", "")
+    return hostname if hostname and pod["spec"].get("subdomain") == name_of(service) else ""
+
+
+def target_ref(pod: Object) -> Object:
+    metadata = pod["metadata"]
+    return {"kind": "Pod", "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]}
+
+
+# --- the ports of a Service ---------------------------------------------------------------------------------------
+
+
+def endpoint_ports(service: Object, pod: Object) -> list[Object]:
+    """Return the Service's ports as the pod has them, in the Service's order (``getEndpointPorts``).
+
+    Ports that the pod does not have are left out.
+    """
+    ports = []
+    for port in service["spec"].get("ports") or ():
+        number = find_port(port, pod)
+        if number is not None:
+            endpoint_port: Object = {"name": port.get("name", ""), "port": number,
+                                     "protocol": port.get("protocol", "TCP")}
+            app_protocol = {"appProtocol": port["appProtocol"]} if port.get("appProtocol") else {}
+            ports.append({**app_protocol, **endpoint_port})
+    return ports
+
+
+def find_port(port: Object, pod: Object) -> int | None:
+    """Return the number of a Service's target port in a pod; None for a name that no container has (``FindPort``)."""
+    target = port.get("targetPort", port["port"])
+    if isinstance(target, int):
+        return target
+    protocol = port.get("protocol", "TCP")
+    return next((container_port["containerPort"] for container_port in _container_ports(pod)
+                 if container_port.get("name") == target and container_port.get("protocol", "TCP") == protocol), None)
+
+
+def _container_ports(pod: Object) -> Iterator[Object]:
+    for container in pod["spec"].get("containers") or ():
+        yield from container.get("ports") or ()
+    for container in pod["spec"].get("initContainers") or ():
+        if is_restartable_init_container(container):
+            yield from container.get("ports") or ()
+
+
+# --- the time of the change that endpoints follow -----------------------------------------------------------------
+
+TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time"
+
+ReadyPods = Mapping[str, bool]  # uid of a pod → whether its endpoint is ready
+
+
+def trigger_time(service: Object, pods: Iterable[Object], endpoints: ReadyPods | None) -> str:
+    """Return the earliest time at which one of the changed pods became ready or unready, "" for none.
+
+    Without endpoints so far (None) it is the creation of the Service. Upstream (``trigger_time_tracker.go``) remembers
+    when it last saw each pod turn ready. Here this is derived from what the endpoints said of the pods so far, so that
+    runs one after the other give the same as one long run.
+    """
+    if endpoints is None:
+        return str(service["metadata"].get("creationTimestamp", ""))
+    changed = (pod for pod in pods if endpoints.get(uid_of(pod)) is not is_pod_ready(pod))
+    times = [str((get_condition(pod, "Ready") or {}).get("lastTransitionTime", "")) for pod in changed]
+    return min((time for time in times if time), default="")
+
+
+def ready_pods_in_slices(slices: list[Object]) -> ReadyPods | None:
+    """Return the pods of EndpointSlices; None when there are no slices."""
+    if not slices:
+        return None
+    return {endpoint["targetRef"]["uid"]: bool(endpoint.get("conditions", {}).get("serving"))
+            for slice_ in slices for endpoint in slice_.get("endpoints") or () if "targetRef" in endpoint}
+
+
+def ready_pods_in_subsets(endpoints: Object | None) -> ReadyPods | None:
+    """Return the pods of an Endpoints object; None when there is none."""
+    if endpoints is None:
+        return None
+    return {address["targetRef"]["uid"]: field == "addresses"
+            for subset in endpoints.get("subsets") or () for field in ("addresses", "notReadyAddresses")
+            for address in subset.get(field) or () if "targetRef" in address}
+
+
+def with_trigger_time(obj: Object, time: str) -> Object:
+    """Return the object annotated with a trigger time, or without any (``addTriggerTimeAnnotation``)."""
+    annotations = {key: value for key, value in (obj["metadata"].get("annotations") or {}).items()
+                   if key != TRIGGER_TIME}
+    if time:
+        annotations[TRIGGER_TIME] = time
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}

@@ -1,0 +1,276 @@
+"""The objects as controllers have observed them, with indexes, and typed access to one resource of them.
+
+Upstream: informers, listers, indexers and typed clients of ``k8s.io/client-go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+
+from kubepy.api.meta import AnyObject, Object, ObjectT, is_controlled_by, namespace_of, owner_references, uid_of
+from kubepy.storage import Key
+
+if TYPE_CHECKING:
+    from kubepy.api import typed
+    from kubepy.api.watch import WatchEvent
+    from kubepy.apiserver.client import Client
+
+Value = TypeVar("Value")
+Group = TypeVar("Group")
+# Aliases, because methods named ``list`` hide the builtin inside their classes.
+Objects = list[Object]
+Keys = list[Key]
+Names = list[str]
+
+
+class TypedResource(str, Generic[ObjectT]):
+    """A resource key (``daemonsets.apps``) that knows the type of its objects."""
+
+    __slots__ = ()
+
+
+CONTROLLER_REVISIONS: TypedResource[typed.ControllerRevision] = TypedResource("controllerrevisions.apps")
+CRON_JOBS: TypedResource[typed.CronJob] = TypedResource("cronjobs.batch")
+DAEMON_SETS: TypedResource[typed.DaemonSet] = TypedResource("daemonsets.apps")
+DEPLOYMENTS: TypedResource[typed.Deployment] = TypedResource("deployments.apps")
+JOBS: TypedResource[typed.Job] = TypedResource("jobs.batch")
+NODES: TypedResource[typed.Node] = TypedResource("nodes")
+PERSISTENT_VOLUME_CLAIMS: TypedResource[typed.PersistentVolumeClaim] = TypedResource("persistentvolumeclaims")
+PODS: TypedResource[typed.Pod] = TypedResource("pods")
+REPLICA_SETS: TypedResource[typed.ReplicaSet] = TypedResource("replicasets.apps")
+# The selector is read as a map; all else that the controller reads is as in a ReplicaSet.
+REPLICATION_CONTROLLERS: TypedResource[typed.ReplicaSet] = TypedResource("replicationcontrollers")
+STATEFUL_SETS: TypedResource[typed.StatefulSet] = TypedResource("statefulsets.apps")
+
+
+class Index(Generic[ObjectT, Value]):
+    """Values computed from the objects of one resource, each once for every change of its object.
+
+    :param compute: gives an object's value and the name of its group, or None to leave the object out.
+    """
+
+    def __init__(self, compute: Callable[[ObjectT], tuple[str, Value] | None]) -> None:
+        self._compute = compute
+        self._group_of: dict[Key, str] = {}
+        self._groups: dict[str, dict[Key, Value]] = {}
+
+    def get(self, key: Key) -> Value | None:
+        group = self._group_of.get(key)
+        return None if group is None else self._groups[group][key]
+
+    def group(self, name: str) -> Mapping[Key, Value]:
+        """Return the values of a group by their objects' keys, in no particular order."""
+        return self._groups.get(name, {})
+
+    def observe(self, key: Key, obj: ObjectT | None) -> None:
+        if (group := self._group_of.pop(key, None)) is not None:
+            _discard(self._groups, group, key)
+        if obj is not None and (computed := self._compute(obj)) is not None:
+            group, value = computed
+            self._group_of[key] = group
+            self._groups.setdefault(group, {})[key] = value
+
+    def clear(self) -> None:
+        self._group_of.clear()
+        self._groups.clear()
+
+
+class Informers:
+    """The objects as the controllers have observed them: read-only, indexed, fed by the manager from the change log.
+
+    Reading costs no storage access. After a sync the manager feeds in what that sync wrote, before the next one runs.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[str, dict[str, dict[str, Object]]] = {}  # resource → namespace → name → object
+        self._dependents: dict[str, dict[str, dict[Key, None]]] = {}  # owner uid → resource → keys that name it
+        self._orphans: dict[tuple[str, str], dict[Key, None]] = {}  # resource, namespace → those without controller
+        self._on_node: dict[str, dict[Key, None]] = {}  # node → keys of the pods bound to it
+        self._keys: dict[str, Key] = {}  # uid → key
+        self._indexes: dict[str, list[Index[Any, Any]]] = {}  # resource → the indexes that controllers added
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None:
+        return self._objects.get(resource, {}).get(namespace, {}).get(name)
+
+    def list(self, resource: str, namespace: str | None = None) -> Objects:
+        """Return objects in key order (namespace, name)."""
+        spaces = self._objects.get(resource, {})
+        if namespace is not None:
+            space = spaces.get(namespace, {})
+            return [space[name] for name in sorted(space)]
+        return [spaces[namespace][name] for namespace in sorted(spaces) for name in sorted(spaces[namespace])]
+
+    def count(self, resource: str) -> int:
+        """Return the number of objects of a resource."""
+        return sum(len(space) for space in self._objects.get(resource, {}).values())
+
+    def lister(self, resource: TypedResource[ObjectT]) -> Lister[ObjectT]:
+        return Lister(self, resource)
+
+    def dependents(self, uid: str, resource: str | None = None) -> Keys:
+        """Return the keys of the objects (of one resource) whose ownerReferences name this uid, in key order."""
+        by_resource = self._dependents.get(uid, {})
+        if resource is not None:
+            return sorted(by_resource.get(resource, ()))
+        return sorted(key for keys in by_resource.values() for key in keys)
+
+    def orphans(self, resource: str, namespace: str) -> Keys:
+        """Return the keys of the objects in a namespace that no controller owns, in key order."""
+        return sorted(self._orphans.get((resource, namespace), ()))
+
+    def pods_on(self, node: str) -> Keys:
+        """Return the keys of the pods bound to a node, in key order."""
+        return sorted(self._on_node.get(node, ()))
+
+    def key_of(self, uid: str) -> Key | None:
+        """Return the key of the object with this uid, if one has been observed."""
+        return self._keys.get(uid)
+
+    def resources(self) -> Names:
+        return sorted(self._objects)
+
+    def add_index(self, resource: TypedResource[ObjectT],
+                  compute: Callable[[ObjectT], tuple[str, Value] | None]) -> Index[ObjectT, Value]:
+        """Keep an :class:`Index` of a resource from now on; what was observed before is in it."""
+        index = Index(compute)
+        for namespace, space in self._objects.get(resource, {}).items():
+            for name, obj in space.items():
+                index.observe(Key(resource, namespace, name), cast(ObjectT, obj))
+        self._indexes.setdefault(resource, []).append(index)
+        return index
+
+    def observe(self, event: WatchEvent) -> None:
+        """Take in one change."""
+        key, new = event.key, event.new
+        space = self._objects.setdefault(key.resource, {}).setdefault(key.namespace, {})
+        old = space.get(key.name)
+        if new is None:
+            space.pop(key.name, None)
+        else:
+            space[key.name] = new
+        links_before = _links(key, old) if old is not None else None
+        links = _links(key, new) if new is not None else None
+        if links != links_before:
+            self._unlink(key, links_before)
+            self._link(key, links)
+        for index in self._indexes.get(key.resource, ()):
+            index.observe(key, new)
+
+    def clear(self) -> None:
+        """Forget everything, before it is all listed again."""
+        for index in (self._objects, self._dependents, self._orphans, self._on_node, self._keys):
+            index.clear()
+        for indexes in self._indexes.values():
+            for added in indexes:
+                added.clear()
+
+    def _link(self, key: Key, links: _Links | None) -> None:
+        if links is None:
+            return
+        self._keys[links.uid] = key
+        for owner in links.owners:
+            self._dependents.setdefault(owner, {}).setdefault(key.resource, {})[key] = None
+        if links.orphan:
+            self._orphans.setdefault((key.resource, key.namespace), {})[key] = None
+        if links.node:
+            self._on_node.setdefault(links.node, {})[key] = None
+
+    def _unlink(self, key: Key, links: _Links | None) -> None:
+        if links is None:
+            return
+        if self._keys.get(links.uid) == key:
+            del self._keys[links.uid]
+        for owner in links.owners:
+            _discard(self._dependents.get(owner, {}), key.resource, key)
+            if not self._dependents.get(owner):
+                self._dependents.pop(owner, None)
+        if links.orphan:
+            _discard(self._orphans, (key.resource, key.namespace), key)
+        if links.node:
+            _discard(self._on_node, links.node, key)
+
+
+class _Links(NamedTuple):
+    """An object's entries in the built-in indexes."""
+
+    uid: str
+    owners: tuple[str, ...]
+    orphan: bool
+    node: str
+
+
+def _links(key: Key, obj: Object) -> _Links:
+    references = owner_references(obj)
+    orphan = not any(reference.get("controller") for reference in references)
+    node = obj["spec"].get("nodeName", "") if key.resource == PODS else ""
+    return _Links(obj["metadata"].get("uid", ""), tuple(owner["uid"] for owner in references), orphan, node)
+
+
+def _discard(groups: dict[Group, dict[Key, Value]], group: Group, key: Key) -> None:
+    """Take a key out of its group, and the group away when it is empty."""
+    members = groups.get(group, {})
+    members.pop(key, None)
+    if not members:
+        groups.pop(group, None)
+
+
+class Lister(Generic[ObjectT]):
+    """The observed objects of one resource, typed."""
+
+    def __init__(self, informers: Informers, resource: TypedResource[ObjectT]) -> None:
+        self._informers = informers
+        self._resource = resource
+
+    def get(self, namespace: str, name: str) -> ObjectT | None:
+        return cast("ObjectT | None", self._informers.get(self._resource, namespace, name))
+
+    def list(self, namespace: str | None = None) -> list[ObjectT]:
+        """Return objects in key order (namespace, name)."""
+        return cast("list[ObjectT]", self._informers.list(self._resource, namespace))
+
+    def at(self, keys: Iterable[Key]) -> Iterable[ObjectT]:
+        """Yield the objects that are there at these keys."""
+        return (obj for key in keys if (obj := self.get(key.namespace, key.name)) is not None)
+
+    def controlled_by(self, owner: AnyObject) -> Iterable[ObjectT]:
+        """Yield the objects whose controller is ``owner``, in key order."""
+        dependents = self._informers.dependents(uid_of(owner), self._resource)
+        return (obj for obj in self.at(dependents) if is_controlled_by(obj, owner))
+
+    def claimable_by(self, owner: AnyObject) -> Iterable[ObjectT]:
+        """Yield the dependents of ``owner`` in its namespace and the orphans there, in key order
+        (``FilterPodsByOwner``)."""
+        namespace = namespace_of(owner)
+        dependents = self._informers.dependents(uid_of(owner), self._resource)
+        keys = [key for key in dependents if key.namespace == namespace]
+        if orphans := self._informers.orphans(self._resource, namespace):
+            keys = sorted({*keys, *orphans})
+        return self.at(keys)
+
+
+class ResourceClient(Generic[ObjectT]):
+    """The Client's requests about one resource, typed. All of them raise Status."""
+
+    def __init__(self, client: Client, resource: TypedResource[ObjectT]) -> None:
+        self._client = client
+        self._resource = resource
+
+    def get(self, namespace: str, name: str) -> ObjectT:
+        """Read an object as it is stored now."""
+        return cast(ObjectT, self._client.get(self._resource, name, namespace=namespace))
+
+    def create(self, obj: AnyObject, namespace: str) -> ObjectT:
+        return cast(ObjectT, self._client.create(self._resource, cast(Object, obj), namespace=namespace))
+
+    def update(self, obj: AnyObject) -> ObjectT:
+        return cast(ObjectT, self._client.update(self._resource, cast(Object, obj), namespace=namespace_of(obj)))
+
+    def update_status(self, obj: AnyObject, status: AnyObject) -> ObjectT:
+        """Write the object with this status; of its metadata only what ``status`` requests may change."""
+        changed: Object = {**obj, "status": status}
+        return cast(ObjectT, self._client.update(self._resource, changed, namespace=namespace_of(obj),
+                                                 subresource="status"))
+
+    def delete(self, obj: AnyObject) -> None:
+        self._client.delete(self._resource, obj["metadata"]["name"], namespace=namespace_of(obj))

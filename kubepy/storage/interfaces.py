@@ -1,0 +1,114 @@
+"""The interfaces of a store and of its transactions, which every store implements.
+
+Nothing imports this module at run time: it is for type checkers, and for whoever writes the next store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from kubepy.storage.model import Change, Key, Object, Objects, Problem, Snapshot
+
+Names = list[str]
+Changes = list[Change]
+
+
+class Store(Protocol):
+    """Objects by key, with one counter of revisions for all of them and a log of their changes.
+
+    Reading never waits for a writer. Objects that come out are shared: never change one. Everything here may raise
+    FolderError where the store cannot be used.
+    """
+
+    # --- reading ---
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object with its resourceVersion, None where there is none."""
+
+    def find(self, key: Key) -> tuple[Object | None, Problem | None]:
+        """Return an object, and the problem because of which it counts as it last was."""
+
+    def list(self, resource: str, namespace: str | None = None) -> Snapshot:
+        """Return the objects of a resource (in one namespace, or None: everywhere) as they were at one revision."""
+
+    def revision(self) -> int:
+        """Return the newest revision."""
+
+    def resources(self) -> Names:
+        """Return the resources of which there are objects, sorted."""
+
+    def namespaces(self) -> Names:
+        """Return the namespaces in which there are objects, sorted; events do not count."""
+
+    def changes(self, since: int) -> Changes:
+        """Return what changed after a revision, oldest first; several changes of one object may have become one.
+
+        Raises CompactedError if the log no longer reaches back that far: list again.
+        """
+
+    def describe(self, problem: Problem) -> str:
+        """Return a problem and what follows from it, for a warning."""
+
+    # --- writing ---
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Run a block whose writes become visible together at its end; an exception in the block changes nothing.
+
+        Raises LockTimeoutError, and ConflictError when an object was changed past the lock while the block ran.
+        """
+
+    def sync(self) -> None:
+        """Make durable what was committed."""
+
+    def close(self) -> None:
+        """Make durable what was committed, and let go of the store."""
+
+    # --- this machine's own ---
+
+    def meta(self, name: str) -> str | None:
+        """Return a small value that is no object (the last id that was given)."""
+
+    def set_meta(self, name: str, value: str | None) -> None:
+        """Set such a value, as part of the transaction that is under way, else in one of its own."""
+
+    def hold(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
+        """Hold a named lock that dies with this process for the length of a block, which gets a function that returns
+        whether the lock was lost. Raises LockTimeoutError at once."""
+
+    def holder(self, name: str) -> str | None:
+        """Return the process that holds a named lock, None when there is none."""
+
+
+class Transaction(Protocol):
+    """Changes that become visible together. Reads see the transaction's own writes.
+
+    Objects that come out are shared: never change one. Objects that go in belong to the transaction from then on.
+    """
+
+    @property
+    def revision(self) -> int:
+        """The newest revision: the store's at the start, then that of each write."""
+
+    def changes(self, since: int) -> Changes:
+        """Return changes as :meth:`Store.changes` does, without the transaction's own writes."""
+
+    def get(self, key: Key) -> Object | None:
+        """Return an object, None where there is none."""
+
+    def list(self, resource: str, namespace: str | None = None) -> Objects:
+        """Return all objects of a resource (in one namespace, or None: everywhere), in key order."""
+
+    def create(self, key: Key, obj: Object) -> Object:
+        """Store a new object; return it with its resourceVersion. Raises ExistsError, ValueError."""
+
+    def update(self, key: Key, obj: Object, *, expected: str | None = None) -> Object:
+        """Replace an object; with ``expected``, only if it has that resourceVersion.
+
+        One that changes nothing writes nothing and returns what is there. Raises MissingError, ConflictError,
+        ValueError.
+        """
+
+    def delete(self, key: Key, *, expected: str | None = None) -> Object:
+        """Remove an object; return its last state. Raises MissingError, ConflictError."""

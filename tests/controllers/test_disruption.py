@@ -91,7 +91,8 @@ def events(lab: Lab, reason: str) -> list[tuple[str, str]]:
     ({"maxUnavailable": "100%"}, 4, (4, 0, 4, 4)),
     ({}, 4, (4, 0, 0, 0)),
 ])  # fmt: skip
-def test_how_many_pods_may_go(lab: Lab, spec: Object, replicas: int, expected: tuple[int, int, int, int]) -> None:
+def test_disruptions_allowed_by_budget(lab: Lab, spec: Object, replicas: int,
+                                       expected: tuple[int, int, int, int]) -> None:
     lab.node("node-1")
     workload(lab, replicas)
     budget(lab, **spec)
@@ -100,7 +101,7 @@ def test_how_many_pods_may_go(lab: Lab, spec: Object, replicas: int, expected: t
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
-def test_what_their_owner_wants_counts_not_what_is_there(lab: Lab, kind: str) -> None:
+def test_expected_pods_are_the_owners_replicas(lab: Lab, kind: str) -> None:
     lab.node("node-1")
     workload(lab, 4, kind)
     budget(lab, maxUnavailable=1)
@@ -417,7 +418,7 @@ def test_disruption_condition_without_a_time_is_stale(lab: Lab) -> None:
     assert (found["type"], found["status"], found["lastTransitionTime"]) == ("DisruptionTarget", "False", NOW)
 
 
-def test_nothing_is_due_for_a_pod_that_was_disrupted_and_is_gone(lab: Lab) -> None:
+def test_deleted_disrupted_pod_has_no_due_key(lab: Lab) -> None:
     lab.node("node-1")
     bare_pod(lab, "a")
     lab.settle()

@@ -189,7 +189,7 @@ def test_slices_and_endpoints_that_somebody_deletes_come_back(lab: Lab) -> None:
     assert len(subsets(lab)) == 1
 
 
-def test_what_belongs_to_a_service_goes_with_it_and_endpoints_made_by_hand_stay(lab: Lab) -> None:
+def test_deleted_service_takes_its_endpoints_but_not_those_made_by_hand(lab: Lab) -> None:
     cluster(lab, pod("a"))
     lab.create("endpoints", {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "mine"}}, "default")
     lab.client.delete("services", "web", namespace="default")

@@ -195,9 +195,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Any]:
          links=[{1: True}, {0: True}, {0: True, 1: True}, {2: True, 5: True}, {NOBODY: False, 5: True}, {}])
 @example(spaces=["default"] * SIZE, held=set(), operations=[],
          links=[{NOBODY: True}, {NOBODY: False}, {NOBODY: True, 5: True}, {0: True}, {}, {}])
-def test_what_stays_is_what_upstreams_rules_leave(folders: Callable[[], Any], spaces: list[str], held: set[int],
-                                                  links: list[dict[int, bool]],
-                                                  operations: list[tuple[Any, ...]]) -> None:
+def test_remaining_objects_are_those_of_upstreams_rules(folders: Callable[[], Any], spaces: list[str], held: set[int],
+                                                        links: list[dict[int, bool]],
+                                                        operations: list[tuple[Any, ...]]) -> None:
     """While a finalizer of somebody else's holds an object, what its owners and dependents do hangs on which of them
     is looked at first; once it is off, no more."""
     lab = Lab(folders())

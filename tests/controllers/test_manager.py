@@ -97,7 +97,7 @@ def test_a_manager_goes_on_where_the_last_one_stopped(lab):
     assert toy.copier.synced == ["b", "copy-of-b"]
 
 
-def test_when_nothing_changed_nothing_is_listed(lab, monkeypatch):
+def test_unchanged_cluster_is_not_listed(lab, monkeypatch):
     lab.config_map("a")
     Toy(lab).manager.run_until_settled()
     monkeypatch.setattr(lab.client, "list", None)
@@ -387,7 +387,7 @@ def test_more_nodes_than_one_burst_get_their_pods(lab):
     assert len(lab.pods_by_node()) == 300
 
 
-def test_what_falls_due_while_the_manager_looks_is_not_waited_for(lab, monkeypatch):
+def test_key_due_during_a_poll_is_not_waited_for(lab, monkeypatch):
     """The time between looking for work and looking at the clock must not become a negative wait."""
     toy = Toy(lab)
     toy.manager.run_until_settled()

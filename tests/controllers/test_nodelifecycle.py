@@ -123,7 +123,7 @@ def test_the_older_labels_of_system_and_architecture_follow_the_newer(lab: Lab) 
 # --- when many nodes are not ready
 
 
-def test_where_no_node_is_ready_pods_may_stay(lab: Lab) -> None:
+def test_no_ready_node_removes_no_execute_taints(lab: Lab) -> None:
     nodes = make_nodes(lab, 2)
     fail(lab, "node-1")
     assert evicting(lab, nodes) == ["node-1"]
@@ -131,7 +131,7 @@ def test_where_no_node_is_ready_pods_may_stay(lab: Lab) -> None:
     assert [taints(lab, node) for node in nodes] == [[NO_SCHEDULE], [NO_SCHEDULE]]
 
 
-def test_one_node_that_is_ready_again_lets_the_others_be_emptied(lab: Lab) -> None:
+def test_first_ready_node_restores_no_execute_taints_of_the_others(lab: Lab) -> None:
     nodes = make_nodes(lab, 3)
     fail(lab, *nodes)
     assert evicting(lab, nodes) == []
@@ -186,7 +186,7 @@ def test_nodes_excluded_by_a_label_do_not_count(lab: Lab) -> None:
     (ZoneCount(2, 2), False), (ZoneCount(2, 3), True), (ZoneCount(3, 3), False), (ZoneCount(0, 3), False),
     (ZoneCount(20, 30), True), (ZoneCount(21, 30), False),
 ])  # fmt: skip
-def test_when_a_zone_counts_as_mostly_not_ready(count: ZoneCount, holds: bool) -> None:
+def test_zone_is_partially_disrupted(count: ZoneCount, holds: bool) -> None:
     assert count.is_partially_disrupted is holds
 
 

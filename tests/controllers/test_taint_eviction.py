@@ -109,7 +109,7 @@ def test_an_evicted_pod_says_why(lab):
         pod["metadata"]["uid"])  # fmt: skip
 
 
-def test_what_was_put_off_is_not_put_off_again(lab):
+def test_scheduled_eviction_keeps_its_time(lab):
     lab.node("node-1")
     bare_pod(lab, "later", "node-1", tolerations=[{**TOLERATED, "tolerationSeconds": 60},
                                                   {**TOLERATED, "key": "b", "tolerationSeconds": 10}])

@@ -41,7 +41,7 @@ def test_a_pod_that_fits_is_taken() -> None:
     ({"example.org/unknown": "2"}, None),  # may be the cluster's, not the node's
     ({"memory": "8Gi", "cpu": "4"}, out_of("cpu", 4000, 1000, 4000)),  # the first reason counts
 ])  # fmt: skip
-def test_what_the_node_has_too_little_of(requests: dict[str, str], why: tuple[str, str] | None) -> None:
+def test_rejection_names_insufficient_resource(requests: dict[str, str], why: tuple[str, str] | None) -> None:
     machine = node("a")
     machine["status"]["allocatable"]["example.org/gpu"] = "1"
     there = pod("there", requests={"cpu": "1", "memory": "1Gi"})

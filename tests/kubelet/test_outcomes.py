@@ -30,7 +30,7 @@ def test_the_delay_counts_from_the_last_one() -> None:
     assert endings.delay("another", NOW) == 0
 
 
-def test_what_was_long_ago_is_forgotten() -> None:
+def test_old_terminations_are_forgotten() -> None:
     endings = after(40)
     assert endings.delay("owner", NOW + timedelta(minutes=11)) == 0
     endings.record("another", NOW + timedelta(minutes=11))

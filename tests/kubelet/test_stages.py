@@ -47,7 +47,7 @@ def test_a_node_decides_for_pods_that_name_no_outcome() -> None:
     assert due(new_pod("ready"), node) == Start(OUTCOMES["ready"])
 
 
-def test_nobody_looks_after_pods_of_a_node_that_is_not_there() -> None:
+def test_pod_of_missing_node_has_no_step() -> None:
     pod = new_pod()
     assert next_step(pod, None, NOW) is None
     pod["metadata"]["deletionTimestamp"] = "2026-11-20T12:00:00Z"

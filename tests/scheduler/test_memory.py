@@ -51,7 +51,7 @@ def answers(incoming, seen: Handle):
 
 @settings(max_examples=60, deadline=None)
 @given(CHANGES)
-def test_what_nodes_remember_is_what_they_would_say(changes):
+def test_memoized_answers_equal_fresh_ones(changes):
     nodes = {name: labelled(name) for name in NODES}
     pods: dict[str, dict] = {}
     seen = handle(*nodes.values())

@@ -105,7 +105,7 @@ kubepy rollout history ds/log-agent
 kubepy rollout undo ds/log-agent
 """
 _AUTH_EXAMPLES = """
-# Whether deployments may be made
+# Check whether deployments may be created
 kubepy auth can-i create deployments
 
 # The user that requests are made by

@@ -98,7 +98,7 @@ def completion(factory: Factory, options: Options) -> None:
 
 
 class _Complete(Command):
-    """Takes one argument, the command line so far, and prints the candidates."""
+    """The command ``__complete``: its only argument is the command line so far; it prints the candidates."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.params = {"line": args[0] if args else ""}

@@ -1,6 +1,6 @@
 """The string formats of schemas that a v1.36 API server checks (``kube-openapi/pkg/validation/strfmt``).
 
-A format that is not here says nothing about a value. Names are compared without dashes, as upstream does.
+Any value has a format that is not listed here. Names are compared without dashes, as upstream does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def supports(name: str) -> bool:
 
 
 def fits(name: str, value: str) -> bool:
-    """Whether a value has a format. Only for a format that is supported."""
+    """Return whether a value has a format, which must be a supported one."""
     return _CHECKS[name.replace("-", "")](value)
 
 
@@ -87,7 +87,7 @@ def _is_hostname(value: str) -> bool:
 
 
 def _is_uri(value: str) -> bool:
-    """An absolute path or an absolute URI (``url.ParseRequestURI``)."""
+    """Accept an absolute path or an absolute URI (``url.ParseRequestURI``)."""
     return value.startswith("/") or re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:\S", value) is not None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from kubepy.api.errors import (
     duplicate,
@@ -28,11 +27,6 @@ from kubepy.apiserver.validation.formats import user_or_group_id
 PROFILE_TYPES = ("Localhost", "RuntimeDefault", "Unconfined")
 SYSCTL_PATTERN = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 IPC_SYSCTLS = frozenset(("kernel.sem", "fs.mqueue.msg_max", "fs.mqueue.msgsize_max", "fs.mqueue.queues_max"))
-
-
-@cache
-def _sysctl_name() -> re.Pattern[str]:
-    return re.compile(SYSCTL_PATTERN)
 
 
 def validate_security_context(context: Object, path: str, errors: Errors, *, host_users: bool) -> None:
@@ -80,7 +74,7 @@ def validate_pod_security_context(spec: Object, path: str, errors: Errors, *, al
             at = f"{path}.sysctls[{index}].name"
             if not name:
                 errors.append(required(at))
-            elif len(name) > 253 or not _sysctl_name().fullmatch(name):
+            elif len(name) > 253 or not re.fullmatch(SYSCTL_PATTERN, name):
                 detail = f"must have at most 253 characters and match regex ^{SYSCTL_PATTERN}$"
                 errors.append(invalid_value(at, name, detail))
             elif name in names[:index]:

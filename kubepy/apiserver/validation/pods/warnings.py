@@ -1,4 +1,4 @@
-"""What the server warns of in pods and pod templates without refusing them (``pkg/api/pod/warnings.go``)."""
+"""Warnings of pods and pod templates that are valid but questionable (``pkg/api/pod/warnings.go``)."""
 
 from __future__ import annotations
 

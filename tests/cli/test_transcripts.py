@@ -38,7 +38,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("utc")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_a_transcript_holds_to_the_letter(case: Path, bare: Kubepy) -> None:
+def test_transcript_matches_output_exactly(case: Path, bare: Kubepy) -> None:
     _, steps, files = RUNNER.parse(case.read_text())
     for name, content in files.items():
         Path(name).write_text(content)

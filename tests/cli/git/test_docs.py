@@ -18,7 +18,7 @@ CHAPTERS = dict(part.split("\n", 1) for part in PAGE.read_text().split("\n## ")[
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_the_page_about_git_tells_what_happens(chapter: str, tmp_path: Path) -> None:
+def test_git_page_commands_print_their_output(chapter: str, tmp_path: Path) -> None:
     env = {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "HOME": str(tmp_path), "TZ": "UTC",
            "GIT_CONFIG_SYSTEM": os.devnull, "GIT_AUTHOR_NAME": "me", "GIT_AUTHOR_EMAIL": "me@localhost",
            "GIT_COMMITTER_NAME": "me", "GIT_COMMITTER_EMAIL": "me@localhost"}

@@ -1,4 +1,4 @@
-"""What is good is taken as it is: read back the same, and written again without a change.
+"""Valid objects: accepted, read back unchanged, and written again without a change.
 
 ``VALID_OBJECTS=2000 pytest tests/apiserver/test_valid_objects.py`` looks longer.
 """

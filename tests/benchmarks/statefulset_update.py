@@ -1,4 +1,4 @@
-"""How the cost of a rolling update grows with its StatefulSet: a pod replaced in a large set against one in a small.
+"""Compare the cost of replacing one pod in a rolling update of a large StatefulSet with that in a small one.
 
     python tests/benchmarks/statefulset_update.py [PODS]
 

@@ -1,4 +1,4 @@
-"""Transcripts of what the command line prints, to the last blank, in the format of the recorded ones.
+"""Transcripts of the command line's output, to the last blank, in the format of the recorded ones.
 
 They begin in an empty cluster without nodes (``tests/conformance/run.py`` tells the format); commands run inside this
 process, and no controller runs. Only what another run can't print alike is masked.

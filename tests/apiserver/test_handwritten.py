@@ -1,6 +1,6 @@
 """Objects from files that kubepy did not write: completed, completed the same way again, and edited as the API updates.
 
-``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_handwritten.py`` looks longer.
+``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_handwritten.py`` tries more objects.
 """
 
 from __future__ import annotations

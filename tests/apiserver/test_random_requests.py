@@ -1,6 +1,6 @@
 """Random requests of any kind: each is stored soundly or refused with a status, and none ends in a traceback.
 
-``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_random_requests.py`` looks longer.
+``RANDOM_REQUESTS=2000 pytest tests/apiserver/test_random_requests.py`` tries more objects.
 """
 
 from __future__ import annotations

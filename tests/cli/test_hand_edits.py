@@ -1,6 +1,6 @@
 """Edits of a workload's file: its pods follow, however it was edited, and ``rollout status`` never reports on old pods.
 
-A table: kind x way of editing x whether the controllers watch meanwhile.
+The table of cases: kind x way of editing x controllers watching or not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Numbers, quantities and times of absurd size, in every place for one: each gets an answer, none ends a command with
 an internal error, and a file with such a number affects no other object.
 
-``KUBEPY_FUZZ=5000 pytest tests/cli/test_hostile_numbers.py`` tries more of them, each time others.
+``KUBEPY_FUZZ=5000 pytest tests/cli/test_hostile_numbers.py`` tries more of them, and other ones each time.
 """
 
 from __future__ import annotations

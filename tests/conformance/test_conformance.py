@@ -1,8 +1,8 @@
 """Transcripts of a real v1.36 cluster hold for kubepy: once with ``controller --once``, once beside ``--watch``.
 
-The cases of the command line begin in a cluster that is there (``kubepy init``) and whose controllers run, as they did
-when they were recorded. ``pending.txt`` names the cases that do not hold yet, ``folder/name`` a line. A case listed
-there that does hold fails its test, so that the list can only shrink.
+The cases of the command line begin in an existing cluster (``kubepy init``) with running controllers, as when they were
+recorded. ``pending.txt`` names the cases that do not hold yet, one ``folder/name`` per line. A listed case that holds
+fails its test, so that the list can only shrink.
 """
 
 import argparse

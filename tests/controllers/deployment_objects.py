@@ -155,8 +155,8 @@ def _check_revisions(before: Picture, after: Picture) -> None:
 def check_availability(name: str, before: Picture, after: Picture) -> None:
     """Check the bounds of a rolling update, which hold at every moment while no pod is lost by accident. Raises Broken.
 
-    Without minReadySeconds a ready pod is an available one. With them a ReplicaSet does not ask, of two pods that are
-    ready, which has been so for long enough.
+    The bounds are those of ready pods: without minReadySeconds they are the available ones, and with them a ReplicaSet
+    does not compare how long two pods have been ready when it deletes one.
     """
     check_step(name, before, after)
     expect(after.all_pods() <= after.most, "there are too many pods", before, after)

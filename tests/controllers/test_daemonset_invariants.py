@@ -156,7 +156,7 @@ def check_rest(lab: DaemonLab) -> None:
     """Check that at rest every node that should have a pod has one, or one being deleted, and that the status counts
     them.
 
-    A node that was lost, or closed with NoSchedule, is told of only when something else happens.
+    A deleted node, or a new NoSchedule taint, reaches the status only with the next sync, so one is caused first.
     """
     lab.looks += 1
     lab.change(SETS, "agent", lambda obj: obj["metadata"]["annotations"].update(look=str(lab.looks)), "default")

@@ -1,4 +1,4 @@
-"""A ClusterRole that aggregates has the rules of those that its selectors choose."""
+"""Aggregated ClusterRoles: the rules of all roles that their selectors choose."""
 
 from __future__ import annotations
 

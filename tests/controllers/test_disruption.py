@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: what their status says of their pods, and how evictions come and go."""
+"""PodDisruptionBudgets: their status, and the record of evictions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def status(lab: Lab, name: str = "b") -> Object:
 
 
 def numbers(lab: Lab) -> tuple[int, int, int, int]:
-    """Healthy, wanted, expected, and how many may go."""
+    """Return currentHealthy, desiredHealthy, expectedPods and disruptionsAllowed."""
     found = status(lab)
     return found["currentHealthy"], found["desiredHealthy"], found["expectedPods"], found["disruptionsAllowed"]
 
@@ -60,7 +60,7 @@ def set_outcome(lab: Lab, pod: str, outcome: str) -> None:
 
 
 def evict(lab: Lab, pod: str) -> str:
-    """Evict a pod; what the API says when it does not."""
+    """Evict a pod; return the error's message, "" if it is evicted."""
     try:
         lab.client.evict(pod, namespace="default")
     except Status as refusal:
@@ -72,7 +72,7 @@ def events(lab: Lab, reason: str) -> list[tuple[str, str]]:
     return [(one["type"], one["message"]) for one in lab.client.list("events").items if one["reason"] == reason]
 
 
-# --- how many may go
+# --- allowed disruptions
 
 
 @pytest.mark.parametrize(("spec", "replicas", "expected"), [
@@ -358,7 +358,7 @@ def test_second_budget_over_the_same_pods_never_hears_that_they_became_ready(lab
     assert allowed(lab) == {"b": 1, "c": 0}
     lab.change(BUDGETS, "c", lambda obj: obj["metadata"].update(labels={"a": "b"}), "default")
     lab.settle()
-    assert allowed(lab) == {"b": 1, "c": 1}  # any change of the budget itself has it looked at
+    assert allowed(lab) == {"b": 1, "c": 1}  # any change of the budget itself leads to a sync
 
 
 def test_second_budget_over_a_pod_that_waits_for_a_node_stays_at_no_disruptions(lab: Lab) -> None:

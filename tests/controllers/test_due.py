@@ -1,4 +1,4 @@
-"""What a controller has put off goes with the object that it was about."""
+"""Delayed syncs of a controller are dropped when their object is deleted."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def write(lab: Lab, *objects: Object) -> None:
 
 
 def shown(lab: Lab) -> list[tuple[str, list[int], list[tuple[str, bool]]]]:
-    """Family, ports, and addresses with whether they are ready, of every slice."""
+    """Return family, ports, and addresses with their readiness, of every slice."""
     return sorted((one["addressType"], [port["port"] for port in one["ports"]],
                    sorted((endpoint["addresses"][0], endpoint["conditions"]["ready"]) for endpoint in one["endpoints"]))
                   for one in lab.client.list(SLICES).items)

@@ -42,7 +42,7 @@ def test_a_namespace_goes_with_everything_in_it(lab):
 
 
 def there(lab: Lab) -> tuple[list[str], list[str]]:
-    """What is left of the namespace: its pods, and its ConfigMaps."""
+    """Return the names of the namespace's remaining pods and ConfigMaps."""
     return lab.names("pods", "lab"), lab.names("configmaps", "lab")
 
 
@@ -64,11 +64,11 @@ def test_whoever_watches_sees_pods_go_after_five_seconds_and_the_rest_five_later
 
 
 def test_content_deleted_by_others_is_noticed_at_the_next_sync(lab):
-    """Seven seconds and a bit after what has a finalizer was seen: half of what it is supposed to take."""
+    """Wait half of the estimated time (15 s) after the first look at an object with a finalizer."""
     make(lab)
     lab.config_map("held", namespace="lab", finalizers=["example.org/hold"])
     lab.client.delete("namespaces", "lab")
-    for second in (0, 5, 10):  # begun, looked at, and again because the conditions have changed
+    for second in (0, 5, 10):  # begun, looked at, and again because the conditions changed
         lab.pass_time(second)
         lab.watch()
     lab.change("configmaps", "held", lambda obj: obj["metadata"].pop("finalizers"), "lab")
@@ -162,7 +162,7 @@ def test_terminating_namespace_refuses_new_objects(lab):
         lab.config_map("late", namespace="lab")
 
 
-# --- whatever is in it
+# --- all kinds of contents
 
 STEPS = st.lists(st.sampled_from(["watch", "settle", "pass time", "release", "kill"]), max_size=8)
 

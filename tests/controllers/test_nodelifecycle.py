@@ -1,4 +1,4 @@
-"""Node lifecycle: conditions become taints, unless too many nodes are not ready; nodes come, go and stay silent."""
+"""Node lifecycle: conditions become taints, unless too many nodes are not ready; new, deleted and silent nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_nodes(lab: Lab, number: int, *, zone: str = "", name: str = "node", sta
 
 
 def report(lab: Lab, node: str, kind: str, status: str) -> None:
-    """A condition, written by hand; the simulated kubelet of a node with this annotation does not object."""
+    """Write a condition by hand; the annotation keeps the simulated kubelet from overwriting it."""
     lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations=SILENT))
 
     def change(obj: Object) -> None:
@@ -171,7 +171,7 @@ def test_nodes_that_were_being_emptied_before_stay_so(lab: Lab) -> None:
 def test_zones_are_judged_apart(lab: Lab) -> None:
     east, west = make_nodes(lab, 2, zone="east", name="e"), make_nodes(lab, 4, zone="west", name="w")
     fail(lab, *east, *west[:3])
-    assert evicting(lab, [*east, *west]) == east  # all of the east, which upstream empties; most of the west
+    assert evicting(lab, [*east, *west]) == east  # all nodes of the east, whose pods upstream evicts; most of the west
 
 
 def test_nodes_excluded_by_a_label_do_not_count(lab: Lab) -> None:
@@ -190,7 +190,7 @@ def test_zone_is_partially_disrupted(count: ZoneCount, holds: bool) -> None:
     assert count.is_partially_disrupted is holds
 
 
-# --- nodes that come, go, and stay silent
+# --- new, deleted and silent nodes
 
 
 def test_a_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None:
@@ -208,7 +208,7 @@ def test_a_node_that_comes_and_one_that_goes_are_reported_once(lab: Lab) -> None
 
 
 def silent_node(lab: Lab) -> Callable[[], list[Object]]:
-    """A node whose kubelet never reports, beside one that does; returns how to look at its conditions."""
+    """Create a node whose kubelet never reports, beside one that does; return a function that reads its conditions."""
     make_nodes(lab, 1, name="other")
     lab.create("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "annotations": SILENT}})
     return lambda: (lab.client.get("nodes", "node-1").get("status") or {}).get("conditions", [])

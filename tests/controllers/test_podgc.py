@@ -1,4 +1,4 @@
-"""The collection of pods that no kubelet will finish, and of pods that ended when there are too many."""
+"""Garbage collection of pods that no kubelet will finish, and of ended pods when there are too many."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STUCK = {"kubepy.dev/termination": "stuck"}
 
 
 def set_ready(lab: Lab, node: str, status: str) -> None:
-    """By hand; the simulated kubelet of a node with this annotation does not object."""
+    """Write a node's Ready condition by hand; the annotation keeps its simulated kubelet from overwriting it."""
     lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": "not-ready"}))
     lab.change("nodes", node, lambda obj: obj["status"].update(conditions=[{"type": "Ready", "status": status}]),
                subresource="status")

@@ -13,7 +13,7 @@ TOLERATED = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
 
 
 def set_condition(lab: Lab, node: str, kind: str, status: str) -> None:
-    """By hand; the simulated kubelet of a node with this annotation does not object."""
+    """Write a node's condition by hand; the annotation keeps its simulated kubelet from overwriting it."""
     lab.change("nodes", node, lambda obj: obj["metadata"].update(annotations={"kubepy.dev/outcome": "not-ready"}))
 
     def change(obj: Object) -> None:

@@ -1,4 +1,4 @@
-"""Pods that end as soon as they begin take ever longer to do so."""
+"""Pods that end as soon as they start: each takes longer to do so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.kubelet.objects import NOW
 
 
 def after(number: int) -> TerminationBackoff:
-    """So many pods of one controller have ended."""
+    """Return the backoff after this many pods of one controller have ended."""
     endings = TerminationBackoff()
     for _ in range(number):
         endings.record("owner", NOW)

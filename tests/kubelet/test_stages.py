@@ -1,4 +1,4 @@
-"""The life of a pod: what is due when, and the golden statuses of each outcome."""
+"""The stages of a pod's life: their times, and the golden statuses of each outcome."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_only_a_pod_that_arrives_is_asked_about() -> None:
     assert next_step(new_pod("pending"), new_node(), NOW, lambda: no) is None
 
 
-# --- the spec that was seen
+# --- the observed spec
 
 
 def test_a_new_spec_is_acknowledged_and_nothing_else_is_touched() -> None:

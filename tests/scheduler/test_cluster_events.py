@@ -1,4 +1,4 @@
-"""What a change of an object means, and whom of those that wait it may help."""
+"""Cluster events made from changes of objects, and the waiting pods they may help."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ THERE = pod("p", on="a", requests={"cpu": "2"})
     (THERE, pod("p", on="a", requests={"cpu": "1"}), {POD_SCALE_DOWN}),
     (THERE, pod("p", on="a", requests={"cpu": "3"}), set()),
     (THERE, {**THERE, "status": {"phase": "Running"}}, set()),
-    (pod("p", nominated="a"), pod("p"), {POD_DELETE}),  # it gives up what it was promised
+    (pod("p", nominated="a"), pod("p"), {POD_DELETE}),  # it frees the node that it was nominated for
 ])  # fmt: skip
 def test_changes_of_pods_that_have_a_node(old: Object | None, new: Object | None, actions: set[str]) -> None:
     assert pod_event(change(old, new)).actions == actions
@@ -113,11 +113,11 @@ def test_changes_of_volumes_and_namespaces() -> None:
     assert namespace_event(change(None, labelled, is_update=True)).actions == {NAMESPACE}
 
 
-# --- whom it may help
+# --- the pods that an event may help
 
 
 def helps(plugin: str, incoming: Object, event: ClusterEvent) -> bool:
-    """Whether a pod that this plugin has rejected is tried again."""
+    """Report whether a pod that this plugin has rejected is tried again."""
     found = BY_NAME[plugin]
     return bool(found.events_to_register & event.actions) and found.queueing_hint(info(incoming), event)
 
@@ -225,7 +225,7 @@ NEAR, FAR = pod("new", **term("podAffinity")), pod("new", labels={"app": "web"},
     (FAR, at_pod(web("a"), None), True),
     (FAR, at_pod(None, web("a")), False),
     (FAR, at_pod(web("a", app="other"), None), False),
-    (FAR, at_pod(pod("p", on="a", **term("podAntiAffinity")), None), True),  # it minded the one that waits
+    (FAR, at_pod(pod("p", on="a", **term("podAntiAffinity")), None), True),  # it had rejected the waiting pod
     (FAR, at_node(node("a", labels={"host": "a"}), node("a")), True),
     (FAR, at_node(None, node("a")), True),
 ])  # fmt: skip

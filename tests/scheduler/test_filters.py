@@ -1,4 +1,5 @@
-"""Each filter by itself: resources of every kind, operators, ports and addresses, policies of topology spread."""
+"""Each filter plugin by itself: resources of every kind, operators, ports and addresses, policies of topology
+spread."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ NO_VICTIMS = "1 No preemption victims found for incoming pod"
 
 
 def said(incoming: Object, *objects: Object) -> str:
-    """What a pod says that does not fit on one node: the reasons, and what preemption could do."""
+    """Return the message of a pod that does not fit on one node: the reasons, and the result of preemption."""
     text = message(incoming, *objects).replace("0/1 nodes are available: ", "").removesuffix(".")
     return text.replace(". no new claims to deallocate, preemption: ", " | ")
 
@@ -182,7 +183,7 @@ SHOP = {"kind": "Namespace", "metadata": {"name": "shop", "labels": {"team": "x"
     ({"namespaceSelector": {"matchLabels": {"team": "y"}}}, ["a", "b"]),
     ({"namespaces": ["shop"], "namespaceSelector": {"matchLabels": {"team": "y"}}}, ["b"]),
     ({"namespaces": ["default"], "namespaceSelector": {}}, ["b"]),
-    ({"labelSelector": None, "namespaces": ["shop"]}, ["a", "b"]),  # none means no pod, {} every pod
+    ({"labelSelector": None, "namespaces": ["shop"]}, ["a", "b"]),  # no labelSelector selects no pod, {} every pod
     ({"labelSelector": {}, "namespaces": ["shop"]}, ["b"]),
 ])  # fmt: skip
 def test_anti_affinity_term_namespaces(more: Object, expected: list[str]) -> None:
@@ -227,7 +228,7 @@ THERE = (web("p1", "x1"), web("p2", "y1"))
 
 
 @pytest.mark.parametrize(("more", "expected"), [
-    ({}, []),  # zone z is empty, and closed
+    ({}, []),  # zone z is empty, and tainted
     ({"maxSkew": 2}, ["x1", "y1"]),
     ({"nodeTaintsPolicy": "Honor"}, ["x1", "y1"]),
     ({"nodeTaintsPolicy": "Honor", "minDomains": 3}, []),

@@ -1,4 +1,4 @@
-"""Which pods have to go for another one, and what is said when none can."""
+"""Victims of preemption, and the message when there are none."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def test_equal_candidates_newest_victims_win() -> None:
 
 @pytest.mark.parametrize(("victims", "taken"), [
     ({"a": [(9, "2")], "b": [(5, "1"), (5, "1")]}, "b"),  # the least important first victim
-    ({"a": [(5, "1"), (1, "1")], "b": [(5, "1"), (2, "1")]}, "a"),  # then the least sum
-    ({"a": [(-5, "1"), (-5, "1")], "b": [(-5, "2")]}, "b"),  # where each counts, negative ones as well
+    ({"a": [(5, "1"), (1, "1")], "b": [(5, "1"), (2, "1")]}, "a"),  # then the smallest sum
+    ({"a": [(-5, "1"), (-5, "1")], "b": [(-5, "2")]}, "b"),  # each priority counts, negative ones as well
 ])  # fmt: skip
 def test_candidate_preference(victims: dict[str, list[tuple[int, str]]], taken: str) -> None:
     there = [holding(f"{name}{index}", priority, cpu, on=name)

@@ -1,4 +1,4 @@
-"""Which pod comes next, and what wakes those that wait."""
+"""Order of the scheduling queue, and the events that wake waiting pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes fit, and what is said when none does."""
+"""Nodes that fit a pod, and the message when none does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scheduler in a cluster: what it binds, what it says, what wakes pods that wait."""
+"""The scheduler in a cluster: bindings, events, and the changes that wake waiting pods."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Run:
         return [one["message"] for one in self.client.list("events").items if one["reason"] == reason]
 
     def tries(self) -> list[Any]:
-        """All that was said of attempts that failed."""
+        """Return the messages of all failed attempts."""
         return [(one["involvedObject"], one["message"], one.get("series"))
                 for one in self.client.list("events").items if one["reason"] == "FailedScheduling"]  # fmt: skip
 
@@ -356,7 +356,7 @@ def promised(run: Run) -> dict[str, str]:
 
 
 def hold_node(run: Run) -> None:
-    """Node ``a`` is full of a pod that will not go, and ``middling`` waits for its room."""
+    """Fill node ``a`` with a pod that stays Terminating, while ``middling`` is nominated for its place."""
     classes(run, silver=500, gold=1000)
     run.add_node("a", cpu="1")
     run.add_pod("low", requests={"cpu": "1"})

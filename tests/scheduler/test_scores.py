@@ -1,4 +1,4 @@
-"""Which of the nodes that fit is taken."""
+"""Scores of nodes that fit a pod."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def test_a_soft_taint_outweighs_all_that_resources_say() -> None:
 
 
 @pytest.mark.parametrize(("there", "asked", "score"), [
-    ({}, {"cpu": "1", "memory": "2Gi"}, 75),  # a quarter of each: as even as before
+    ({}, {"cpu": "1", "memory": "2Gi"}, 75),  # a quarter of each: as balanced as before
     ({}, {"cpu": "2"}, 62),
-    ({"cpu": "2"}, {"memory": "4Gi"}, 87),  # it evens out what was uneven
+    ({"cpu": "2"}, {"memory": "4Gi"}, 87),  # balances an unbalanced node
     ({"cpu": "2"}, {"cpu": "1"}, 68),
     ({"cpu": "2"}, {}, 0),
 ])  # fmt: skip
@@ -107,7 +107,7 @@ def test_balanced_allocation_score(there: dict[str, str], asked: dict[str, str],
 
 @pytest.mark.parametrize(("there", "score"), [({}, 97), ({"cpu": "2"}, 72), ({"cpu": "4", "memory": "8Gi"}, 0)])
 def test_least_allocated_score(there: dict[str, str], score: int) -> None:
-    """A pod that asks for nothing counts as 100m and 200Mi."""
+    """Score a pod without requests, which counts as 100m and 200Mi."""
     made = NodeInfo("a")
     made.set_node(node("a"))
     if there:

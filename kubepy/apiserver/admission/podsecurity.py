@@ -1,7 +1,7 @@
-"""Pod Security: what the labels of a namespace forbid pods, and what they warn of (``plugin/…/security/podsecurity``).
+"""Pod Security: the labels of a namespace forbid pods, or warn of them (``plugin/…/security/podsecurity``).
 
-``enforce`` refuses pods; ``warn`` warns of pods and of the templates of workloads. What ``audit`` would write, nobody
-reads here.
+``enforce`` refuses pods; ``warn`` warns of pods and of the templates of workloads. ``audit`` is ignored: there is no
+audit log.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TEMPLATES = {
 
 
 class Policy(NamedTuple):
-    """What a namespace's labels say. ``wrong``: of which of them it cannot be told."""
+    """The policy that a namespace's labels ask for; ``wrong`` are the errors in them."""
 
     enforce: LevelVersion
     warn: LevelVersion
@@ -46,7 +46,11 @@ class Policy(NamedTuple):
 
 
 def policy_of(labels: Mapping[str, str]) -> Policy:
-    """A label that cannot be read enforces the strictest, and warns of nothing; warnings follow what is enforced."""
+    """Read the policy in labels.
+
+    A label that cannot be read enforces the strictest level and warns of nothing. Without a level of their own,
+    warnings follow the enforced one.
+    """
     wrong: list[FieldError] = []
     found = {mode: _level_version(labels, mode, wrong) for mode in MODES}
     enforce, warn = found["enforce"], found["warn"]
@@ -74,7 +78,7 @@ def _wrong(label: str, value: str, why: str) -> FieldError:
 
 
 def _policy_around(attributes: Attributes) -> Policy | None:
-    """The policy of the object's namespace; nearly none has any."""
+    """Return the policy of the object's namespace, None if it has none."""
     namespace = attributes.transaction.get(Key("namespaces", "", attributes.namespace))
     labels = labels_of(namespace) if namespace is not None else {}
     return policy_of(labels) if _has_policy(labels) else None
@@ -99,7 +103,7 @@ def check_pod(attributes: Attributes) -> None:
 
 
 def _changes_containers(pod: Object, old: Object) -> bool:
-    """Only images and new containers are looked at again."""
+    """Tell whether an update brings new images or containers; nothing else is checked again."""
     def images(one: Object) -> list[tuple[str, str]]:
         return [(container["name"], container.get("image", "")) for field in ("containers", "initContainers",
                 "ephemeralContainers") for container in one["spec"].get(field) or ()]
@@ -113,7 +117,7 @@ def _warn(attributes: Attributes, policy: Policy, metadata: Object, spec: Object
 
 
 def warn_of_template(attributes: Attributes) -> None:
-    """A workload is let through; its pods may not be."""
+    """Warn of the pods that a workload would make; the workload itself is let through."""
     policy = _policy_around(attributes)
     template: Object = attributes.obj
     for field in _TEMPLATES[attributes.resource.key]:
@@ -126,7 +130,7 @@ def warn_of_template(attributes: Attributes) -> None:
 
 
 def check_namespace(attributes: Attributes) -> None:
-    """Refuse labels that cannot be read; a stricter level is tried on the pods that are there. Raises Invalid."""
+    """Refuse labels that cannot be read, and warn of the pods that a stricter level would forbid. Raises Invalid."""
     if not _has_policy(labels_of(attributes.obj)):
         return
     policy = policy_of(labels_of(attributes.obj))

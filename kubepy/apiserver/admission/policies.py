@@ -30,7 +30,7 @@ ERRORS = {error.reason: error for error in (errors.Unauthorized, errors.Forbidde
 
 
 class Decision(NamedTuple):
-    """A denial: why, the reason that the answer has, and of which validation. ``is_error``: one that could not run."""
+    """A denial by the validation at ``position``. ``is_error``: the validation could not run."""
 
     message: str
     reason: str = "Invalid"
@@ -43,7 +43,7 @@ class ConfigurationError(Exception):
 
 
 def check_policies(attributes: Attributes, operation: str) -> None:
-    """Raises what the policies deny, and warns of what they only warn of. ``operation``: CREATE, UPDATE or DELETE."""
+    """Refuse or warn as the policies say. ``operation``: CREATE, UPDATE or DELETE. Raises Status."""
     bindings: dict[str, list[Object]] = {}
     for binding in attributes.transaction.list(BINDINGS):
         bindings.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -67,7 +67,7 @@ def _denial(attributes: Attributes, message: str, reason: str) -> Status:
 
 def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
                operation: str) -> Iterator[tuple[str, str]]:
-    """What each binding denies, with its reason."""
+    """Return the message and reason of each denial by the bindings of a policy."""
     for binding in bindings:
         spec = binding["spec"]
         if not _matches(spec.get("matchResources") or {}, attributes, operation):
@@ -140,7 +140,7 @@ def _names(name: str, plural: str, subresource: str) -> bool:
 
 
 def _params(kind: Object | None, reference: Object | None, attributes: Attributes) -> list[Object | None]:
-    """The objects that a binding gives its policy; one None if it needs none. Raises ConfigurationError."""
+    """Return the objects that a binding gives its policy; one None if it needs none. Raises ConfigurationError."""
     if kind is None or reference is None:
         return [None]
     resource = attributes.server.scheme.for_kind(kind.get("apiVersion", ""), kind.get("kind", ""))
@@ -166,7 +166,7 @@ def _params(kind: Object | None, reference: Object | None, attributes: Attribute
 
 
 class _Variables(Record):
-    """``variables.name``: each is worked out when it is first named, out of the budget of what names it."""
+    """``variables.name``: each is evaluated when it is first named, at the cost of the expression that names it."""
 
     def __init__(self, definitions: list[Object], scope: dict[str, Any], budget: CostBudget) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ class _Evaluation:
         self._scope["variables"] = _Variables(spec.get("variables") or [], self._scope, budget)
 
     def value_of(self, expression: str) -> Any:
-        """Raises CelError, in the words of the answer, and BudgetExceeded."""
+        """Evaluate an expression. Raises CelError, in the words of the answer, and BudgetExceeded."""
         try:
             return evaluate_within(compile_policy_expression(expression).node, self._scope, self._budget)
         except (CelError, CompileError) as error:
@@ -205,7 +205,7 @@ class _Evaluation:
 
 
 def _evaluate(spec: Object, param: Object | None, attributes: Attributes, operation: str) -> list[Decision]:
-    """The denials of the policy, in the order of its validations; nothing where its conditions do not hold."""
+    """Return the denials of the policy, in the order of its validations; none where its conditions do not hold."""
     scope = _scope(param, attributes, operation)
     try:
         if not _conditions_hold(spec, scope):
@@ -224,7 +224,10 @@ def _evaluate(spec: Object, param: Object | None, attributes: Attributes, operat
 
 
 def _conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
-    """One condition that does not hold is enough. Raises CelError with what else fails, and BudgetExceeded."""
+    """Tell whether all conditions hold.
+
+    One that is false decides, even where others fail. Raises CelError with all failures, and BudgetExceeded.
+    """
     evaluation = _Evaluation(spec, scope, CostBudget(MATCH_CONDITIONS_BUDGET))
     holds, failures = True, []
     for condition in spec.get("matchConditions") or ():
@@ -238,7 +241,7 @@ def _conditions_hold(spec: Object, scope: dict[str, Any]) -> bool:
 
 
 def _denials(spec: Object, evaluation: _Evaluation) -> Iterator[Decision]:
-    """Raises BudgetExceeded."""
+    """Evaluate the validations, and yield those that deny or fail. Raises BudgetExceeded."""
     for index, validation in enumerate(spec.get("validations") or ()):
         try:
             if evaluation.value_of(validation["expression"]) is not True:
@@ -248,7 +251,7 @@ def _denials(spec: Object, evaluation: _Evaluation) -> Iterator[Decision]:
 
 
 def _with_messages(spec: Object, decisions: list[Decision], evaluation: _Evaluation) -> list[Decision]:
-    """Every messageExpression is evaluated, needed or not; all validations fail if the budget ends there."""
+    """Evaluate every messageExpression, needed or not; all validations fail if the budget ends there."""
     validations = spec.get("validations") or []
     try:
         messages = [_message(validation.get("messageExpression"), evaluation) for validation in validations]
@@ -261,7 +264,7 @@ def _with_messages(spec: Object, decisions: list[Decision], evaluation: _Evaluat
 
 
 def _message(expression: str | None, evaluation: _Evaluation) -> str:
-    """The message of a messageExpression; "" for the plain message instead. Raises BudgetExceeded."""
+    """Return the message of a messageExpression; "" to use the plain message. Raises BudgetExceeded."""
     if not expression:
         return ""
     try:

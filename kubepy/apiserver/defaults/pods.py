@@ -40,7 +40,7 @@ def default_pod(pod: Object) -> None:
 
 
 def _default_requests(resources: Object) -> None:
-    """Requests from limits: in a pod only, never in a template."""
+    """Take missing requests from limits: in a pod only, never in a template."""
     limits = resources.get("limits")
     if limits is not None:
         resources["requests"] = {**limits, **(resources.get("requests") or {})}
@@ -60,7 +60,7 @@ def default_pod_template(template: Object) -> None:
 
 
 def _drop_init_annotations(metadata: Object) -> None:
-    """Alpha and beta annotations of init containers are dropped (``dropInitContainerAnnotations``)."""
+    """Drop the alpha and beta annotations of init containers (``dropInitContainerAnnotations``)."""
     annotations = metadata.get("annotations")
     if not annotations or not INIT_ANNOTATIONS & annotations.keys():
         return
@@ -218,7 +218,7 @@ def _image() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def image_tag(image: str) -> str:
-    """The tag; ``latest`` where neither tag nor digest is given; "" for a digest alone or a name that cannot be."""
+    """Return the tag of an image; ``latest`` without tag and digest; "" for a digest alone or an invalid name."""
     match = _image().fullmatch(image)
     if match is None or re.fullmatch(_IDENTIFIER, image):
         return ""

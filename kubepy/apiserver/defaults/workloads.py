@@ -46,7 +46,7 @@ def default_replica_set(replica_set: Object) -> None:
 
 
 def default_stateful_set(stateful_set: Object) -> None:
-    """``maxUnavailable`` is behind a gate that is off in v1.36."""
+    """Set the defaults of a StatefulSet; ``maxUnavailable`` is behind a gate that is off in v1.36."""
     spec = stateful_set.setdefault("spec", {})
     default_pod_template(spec.setdefault("template", {}))
     for claim in spec.get("volumeClaimTemplates") or ():
@@ -68,7 +68,7 @@ def _default_claim_template(claim: Object) -> None:
 
 
 def _default_stateful_set_strategy(strategy: Object) -> None:
-    """A type that was written out gets no block: upstream tells it from one that was not."""
+    """Default the strategy; a type that is written out gets no ``rollingUpdate``, as upstream."""
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})
@@ -78,7 +78,7 @@ def _default_stateful_set_strategy(strategy: Object) -> None:
 
 
 def default_replication_controller(controller: Object) -> None:
-    """Selector and labels come from the template where they are left out."""
+    """Take selector and labels from the template where they are left out."""
     spec = controller.setdefault("spec", {})
     template = spec.get("template")
     if template is not None:
@@ -113,7 +113,7 @@ def default_job(job: Object) -> None:
 
 
 def default_labels(job: Object) -> None:
-    """A job without labels has those of its template."""
+    """Give a job without labels those of its template."""
     labels = job["spec"]["template"]["metadata"].get("labels")
     if labels and not job["metadata"].get("labels"):
         job["metadata"]["labels"] = dict(labels)
@@ -128,7 +128,7 @@ def _default_template_and_policies(spec: Object) -> None:
 
 
 def default_cron_job(cron_job: Object) -> None:
-    """The job inside gets its own defaults only when it is made."""
+    """Set the defaults of a CronJob; the job inside gets its own when it is made."""
     spec = cron_job.setdefault("spec", {})
     template = spec.setdefault("jobTemplate", {})
     template.setdefault("metadata", {})

@@ -17,9 +17,9 @@ with lazy_imports():
 
 
 def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any:
-    """The live value with the configuration in it: its leaves win, nothing goes, lists take its order.
+    """Merge a configuration into the live value: its leaves win, nothing is removed, lists take its order.
 
-    Raises TypedError; of items that the live list has twice, the configuration's replace both.
+    Of items that the live list has twice, the configuration's replace both. Raises TypedError.
     """
     if config is ABSENT or (config is None and live and _is_granular(live, schema)):
         return live
@@ -60,9 +60,9 @@ def _merged_item(live: list[Any], old: dict[str, Any], new: dict[str, Any], sche
 
 
 def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
-    """The order of a merged list: that of the configuration, each item of the live list alone behind those it followed.
+    """Order a merged list: as the configuration, each item of the live list alone behind those that it followed.
 
-    Gives the index in ``live`` (-1 for what is in the configuration) and the element.
+    Yields the index in ``live`` (-1 for items of the configuration alone) and the path element.
     """
     shared = [element for element in config if element in live]
     merged: set[str] = set()
@@ -93,7 +93,10 @@ def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:
 
 
 def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -> Any:
-    """The value without these fields and items; what is left empty by that is null, and atomic values stay whole."""
+    """Return the value without these fields and items.
+
+    A container that becomes empty by that is null; atomic values stay whole.
+    """
     if not isinstance(value, dict | list) or not value:
         return value
     if is_atomic(schema, value):
@@ -110,7 +113,7 @@ def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -
 
 
 def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> Any:
-    """``remove`` where anything below the path is to go; a container that becomes empty is null, as upstream's."""
+    """Remove the paths below a path; a container that becomes empty is null, as upstream's."""
     if not any(one[:len(path)] == path for one in fields):
         return value
     left = remove(value, fields, schema, path)
@@ -118,7 +121,7 @@ def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> A
 
 
 def with_named_fields(fields: Fields, schema: Schema | None) -> Fields:
-    """The set and every field of a type that leads to one of its members (``EnsureNamedFieldsAreMembers``)."""
+    """Add every field of a type that leads to a member of the set (``EnsureNamedFieldsAreMembers``)."""
     found = set(fields)
     for path in fields:
         found.update(_named_parents(path, schema))

@@ -1,4 +1,4 @@
-"""What is wrong with an applied configuration: fields that its type does not have, values of the wrong type.
+"""Validation of an applied configuration: fields that its type does not have, values of the wrong type.
 
 Upstream: ``structured-merge-diff/typed/{validate,helpers}.go``.
 """
@@ -21,12 +21,12 @@ _NUMERIC = ("integer", "number")
 
 
 def problems(value: Any, schema: Schema | None) -> list[str]:
-    """``.spec.colour: field not declared in schema``, in order of paths."""
+    """Return messages such as ``.spec.colour: field not declared in schema``, in order of paths."""
     return [f"{printable(path)}: {printable(why)}" if path else why for path, why in _problems(value, schema, "")]
 
 
 def text_of(found: list[str]) -> str:
-    """Several problems as one message."""
+    """Join several problems into one message."""
     return found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {one}" for one in found)])
 
 
@@ -53,7 +53,7 @@ def _map_problems(value: Any, schema: Schema, path: str) -> Iterator[tuple[str, 
 
 
 def takes_anything(schema: Schema) -> bool:
-    """Whether a map can have keys that its type does not name."""
+    """Tell whether a map can have keys that its type does not name."""
     return schema.preserves_unknown_fields or not schema.fields()
 
 

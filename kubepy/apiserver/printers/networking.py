@@ -8,13 +8,13 @@ from typing import Any
 
 from kubepy.api.meta import Object, annotations_of
 from kubepy.api.selectors import format_label_selector, format_labels
-from kubepy.apiserver.printers import Cell, Printer, age
+from kubepy.apiserver.printers import Cell, age, printer
 
 MOST = 3  # of a list, before "more"
 
 
 def some_of(values: Sequence[str], empty: str) -> str:
-    """``a,b,c + 2 more...``."""
+    """Return ``a,b,c + 2 more...``."""
     if len(values) > MOST:
         return f"{','.join(values[:MOST])} + {len(values) - MOST} more..."
     return ",".join(values) or empty
@@ -23,7 +23,8 @@ def some_of(values: Sequence[str], empty: str) -> str:
 # --- services -----------------------------------------------------------------------------------------------------
 
 
-def _service(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector")
+def print_service(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     cluster_ips = spec.get("clusterIPs") or [spec.get("clusterIP")]
     return [obj["metadata"]["name"], spec.get("type", ""), cluster_ips[0] or "<none>", external_ip(obj),
@@ -32,7 +33,7 @@ def _service(obj: Object, now: datetime) -> list[Cell]:
 
 
 def external_ip(service: Object) -> str:
-    """EXTERNAL-IP of a Service (``getServiceExternalIP``)."""
+    """Return EXTERNAL-IP of a Service (``getServiceExternalIP``)."""
     spec = service.get("spec") or {}
     own = spec.get("externalIPs") or []
     match spec.get("type"):
@@ -46,7 +47,7 @@ def external_ip(service: Object) -> str:
 
 
 def load_balancer_addresses(obj: Object) -> list[str]:
-    """What the load balancer of a Service or an Ingress answers to, sorted."""
+    """Return the addresses of the load balancer of a Service or an Ingress, sorted."""
     ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
     return sorted({one.get("ip") or one.get("hostname") or "" for one in ingress} - {""})
 
@@ -59,7 +60,8 @@ def _port(port: dict[str, Any]) -> str:
 # --- endpoints ----------------------------------------------------------------------------------------------------
 
 
-def _endpoints(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Endpoints", "Age")
+def print_endpoints(obj: Object, now: datetime) -> list[Cell]:
     subsets = obj.get("subsets") or []
     found = [address for subset in subsets for address in _subset(subset)]
     return [obj["metadata"]["name"], some_of(found, "") if subsets else "<none>", age(obj, now)]
@@ -75,7 +77,8 @@ def _host_port(ip: str, port: int) -> str:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
-def _endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "AddressType", "Ports", "Endpoints", "Age")
+def print_endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
     ports = [str(port.get("port", port.get("name", "*"))) for port in obj.get("ports") or []]
     addresses = [address for one in obj.get("endpoints") or [] for address in one.get("addresses") or []]
     return [obj["metadata"]["name"], obj.get("addressType", ""), some_of(ports, "<unset>"),
@@ -85,14 +88,15 @@ def _endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
 # --- ingresses ----------------------------------------------------------------------------------------------------
 
 
-def _ingress(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Class", "Hosts", "Address", "Ports", "Age")
+def print_ingress(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     return [obj["metadata"]["name"], spec.get("ingressClassName", "<none>"), _hosts(spec.get("rules") or []),
             ",".join(load_balancer_addresses(obj)), "80, 443" if spec.get("tls") else "80", age(obj, now)]
 
 
 def _hosts(rules: list[dict[str, Any]]) -> str:
-    """The hosts of the rules; from the third one named on, rules without a host count as more, too."""
+    """Return the hosts of the rules; from the third on, rules without a host count as more, too."""
     hosts: list[str] = []
     more = False
     for rule in rules:
@@ -103,7 +107,8 @@ def _hosts(rules: list[dict[str, Any]]) -> str:
     return f"{shown} + {len(rules) - MOST} more..." if more else shown
 
 
-def _ingress_class(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Controller", "Parameters", "Age")
+def print_ingress_class(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     parameters = spec.get("parameters")
     reference = "<none>"
@@ -118,12 +123,14 @@ def _ingress_class(obj: Object, now: datetime) -> list[Cell]:
 # --- the others ---------------------------------------------------------------------------------------------------
 
 
-def _network_policy(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Pod-Selector", "Age")
+def print_network_policy(obj: Object, now: datetime) -> list[Cell]:
     selector = (obj.get("spec") or {}).get("podSelector") or {}
     return [obj["metadata"]["name"], format_label_selector(selector), age(obj, now)]
 
 
-def _ip_address(obj: Object, _now: datetime) -> list[Cell]:
+@printer("Name", "ParentRef")
+def print_ip_address(obj: Object, _now: datetime) -> list[Cell]:
     parent = (obj.get("spec") or {}).get("parentRef")
     reference = "<none>"
     if parent:
@@ -132,13 +139,6 @@ def _ip_address(obj: Object, _now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], reference]
 
 
-def _service_cidr(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "CIDRs", "Age")
+def print_service_cidr(obj: Object, now: datetime) -> list[Cell]:
     return [obj["metadata"]["name"], ",".join((obj.get("spec") or {}).get("cidrs") or []), age(obj, now)]
-SERVICE = Printer(("Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "+Selector"), _service)
-ENDPOINTS = Printer(("Name", "Endpoints", "Age"), _endpoints)
-ENDPOINT_SLICE = Printer(("Name", "AddressType", "Ports", "Endpoints", "Age"), _endpoint_slice)
-INGRESS = Printer(("Name", "Class", "Hosts", "Address", "Ports", "Age"), _ingress)
-INGRESS_CLASS = Printer(("Name", "Controller", "Parameters", "Age"), _ingress_class)
-NETWORK_POLICY = Printer(("Name", "Pod-Selector", "Age"), _network_policy)
-IP_ADDRESS = Printer(("Name", "ParentRef"), _ip_address)
-SERVICE_CIDR = Printer(("Name", "CIDRs", "Age"), _service_cidr)

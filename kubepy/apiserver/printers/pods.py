@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.objects.pods import is_pod_terminal, is_restartable_init_container
 from kubepy.api.selectors import format_labels
-from kubepy.apiserver.printers import Cell, Printer, age, since
+from kubepy.apiserver.printers import Cell, age, printer, since
 from kubepy.apiserver.printers.workloads import container_cells, spec_of
 
 NODE_LOST = "NodeLost"  # the reason that the node controller gives the pods of a node it cannot reach
 
 
 class Restarts(NamedTuple):
-    """How often containers were started again, and when one last ended before that ("" : not known)."""
+    """The number of restarts of containers, and the time of the last end before one ("": not known)."""
 
     times: int
     last: str
@@ -26,14 +26,15 @@ class Restarts(NamedTuple):
 
 
 class State(NamedTuple):
-    """What containers say together. ``reason`` "": nothing that the pod's own would not say."""
+    """The common state of containers; ``reason`` is "" where the pod's own counts."""
 
     reason: str
     ready: int
     restarts: Restarts
 
 
-def _pod(obj: Object, now: datetime) -> list[Cell]:
+@printer("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node", "+Readiness Gates")
+def print_pod(obj: Object, now: datetime) -> list[Cell]:
     spec, status = spec_of(obj), obj.get("status") or {}
     state = pod_state(obj)
     ips = status.get("podIPs") or [{"ip": status.get("podIP")}]
@@ -44,7 +45,7 @@ def _pod(obj: Object, now: datetime) -> list[Cell]:
 
 
 def pod_state(pod: Object) -> State:
-    """READY's first number, STATUS and RESTARTS of a pod."""
+    """Return READY's first number, STATUS and RESTARTS of a pod."""
     spec, status = spec_of(pod), pod.get("status") or {}
     state = _initializing(spec, status)
     if not state.reason or _condition(status, "Initialized") == "True":
@@ -60,7 +61,7 @@ def pod_state(pod: Object) -> State:
 
 
 def _own_reason(status: dict[str, Any]) -> str:
-    """What the pod says of itself."""
+    """Return the reason or phase of the pod itself."""
     for condition in status.get("conditions") or []:
         if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
             return "SchedulingGated"
@@ -68,7 +69,7 @@ def _own_reason(status: dict[str, Any]) -> str:
 
 
 def _condition(status: dict[str, Any], kind: str) -> str:
-    """The status of the first condition of that type, or ""."""
+    """Return the status of the first condition of that type, or ""."""
     return next((one.get("status", "") for one in status.get("conditions") or [] if one["type"] == kind), "")
 
 
@@ -82,7 +83,7 @@ def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
 
 
 def _ended(terminated: dict[str, Any]) -> str:
-    """Why a container is terminated."""
+    """Return the reason for the end of a container."""
     if terminated.get("reason"):
         return str(terminated["reason"])
     signal = terminated.get("signal", 0)
@@ -97,14 +98,14 @@ def _sidecars(spec: dict[str, Any]) -> set[str]:
 
 
 def _statuses_of_sidecars(spec: dict[str, Any], status: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those that initialization has come to."""
+    """Return the statuses of the sidecars that initialization has reached."""
     sidecars = _sidecars(spec)
     reached, _ = _reached(spec, status)
     return [one for one in reached if one["name"] in sidecars]
 
 
 def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
-    """How far the init containers are; no reason when they are through."""
+    """Return the progress of the init containers, without a reason when they are through."""
     sidecars = _sidecars(spec)
     reached, stuck = _reached(spec, status)
     through = reached[:-1] if stuck else reached
@@ -114,7 +115,7 @@ def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
 
 
 def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[str, Any]], bool]:
-    """The statuses up to the first init container that holds the pod up, and whether there is one."""
+    """Return the statuses up to the first init container that holds the pod up, and whether there is one."""
     sidecars = _sidecars(spec)
     statuses = status.get("initContainerStatuses") or []
     for index, one in enumerate(statuses):
@@ -140,7 +141,7 @@ def _init_reason(status: dict[str, Any], index: int, total: int) -> str:
 
 
 def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
-    """What the containers say once initialization is over: of several reasons the first container's."""
+    """Return the state of the containers after initialization; of several reasons the first container's."""
     statuses = status.get("containerStatuses") or []
     reason, error, ready = init.reason, "", 0
     for one in reversed(statuses):
@@ -160,7 +161,7 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
 
 
 def _completed(status: dict[str, Any], error: str, has_running: bool) -> str:
-    """STATUS of a pod whose first container has completed."""
+    """Return STATUS of a pod whose first container has completed."""
     if has_running and any(one["type"] == "Ready" and one.get("status") == "True"
                            for one in status.get("conditions") or []):
         return "Running"
@@ -173,10 +174,8 @@ def _readiness_gates(spec: dict[str, Any], status: dict[str, Any]) -> str:
     return f"{met}/{len(gates)}" if gates else "<none>"
 
 
-def _pod_template(obj: Object, _now: datetime) -> list[Cell]:
+@printer("Name", "Containers", "Images", "Pod Labels")
+def print_pod_template(obj: Object, _now: datetime) -> list[Cell]:
     template = obj.get("template") or {}
     return [obj["metadata"]["name"], *container_cells(template.get("spec") or {}),
             format_labels((template.get("metadata") or {}).get("labels"))]
-POD = Printer(("Name", "Ready", "Status", "Restarts", "Age", "+IP", "+Node", "+Nominated Node",
-               "+Readiness Gates"), _pod)
-POD_TEMPLATE = Printer(("Name", "Containers", "Images", "Pod Labels"), _pod_template)

@@ -1,8 +1,8 @@
 """Objects that an editor, git or another program wrote into the state folder: made complete, or refused.
 
 Everything here is a pure function, so that every reader of the folder sees the same object. The file itself stays as it
-was written until the object next changes. An edit of an object that is known goes through what an update through the
-API goes through (``registry/rest/update.go``), but for what the file has the last word on: status and deletion.
+was written until the object next changes. An edit of a known object passes what an update through the API passes
+(``registry/rest/update.go``), except that the file has the last word on status and deletion.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def complete(server: Server, key: Key, obj: Object, modified: float, old: Object | None) -> Object:
-    """The object of a file. ``modified``: the file's mtime in seconds; ``old``: the object known under the key before.
+    """Return the object of a file.
+
+    :param modified: the file's mtime in seconds.
+    :param old: the object known under the key before.
 
     Raises ValueError if the file cannot hold the object, EditError if the old object cannot become it.
     """
@@ -84,9 +87,9 @@ def _validate_new(strategy: Strategy, obj: Object) -> None:
 
 
 def removed(key: Key, obj: Object, now: float) -> Object | None:
-    """An object after its file was removed while there are objects in the namespace of its name; None: it is gone.
+    """Return an object after its file was removed while its namespace holds objects; None: it is gone.
 
-    A namespace is deleted as by a request: Terminating until the namespace controller has deleted what is in it. Those
+    A namespace is deleted as by a request: Terminating until the namespace controller has deleted its content. Those
     that may not be deleted come back, as a kube-apiserver makes them again.
     """
     if key.resource != "namespaces":
@@ -119,7 +122,7 @@ def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
 
 
 def _with_readable_managers(obj: Object, old: Object | None) -> Object:
-    """The object with the managers of the old one, or without any, where nobody can work with those that it brings."""
+    """Return the object with the old one's managers, or none, where its own cannot be read."""
     managers = obj["metadata"].get("managedFields")
     if not isinstance(managers, list):  # none, or for the decoder to refuse
         return obj
@@ -132,7 +135,7 @@ def _with_readable_managers(obj: Object, old: Object | None) -> Object:
 
 
 def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: bool) -> Object:
-    """Raises Status."""
+    """Decode the object. Raises Status."""
     decoded = decode(server, resource, obj, "Ignore")
     if not has_status and not decoded["metadata"].get("generation"):
         _begin(server.strategy(resource), decoded)
@@ -140,7 +143,7 @@ def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: boo
 
 
 def _begin(strategy: Strategy, obj: Object) -> None:
-    """Without a generation or a status it was never created through the API: it begins its life as if it now were."""
+    """Prepare an object without generation and status, which was never created through the API, as a new one."""
     strategy.prepare_for_create(obj)
     if strategy.has_generation:
         obj["metadata"]["generation"] = 1
@@ -152,7 +155,7 @@ def _is_another(new: Object, old: Object) -> bool:
 
 
 def _replacing(strategy: Strategy, obj: Object) -> Object:
-    """An object that took the place of another one: the pods there are of the other, whatever its status says."""
+    """Return an object that replaced another one, whose pods are still there whatever its status says."""
     if strategy.has_observer:
         _doubt_observation(obj)
     return obj
@@ -162,7 +165,7 @@ def _replacing(strategy: Strategy, obj: Object) -> Object:
 
 
 def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -> Object:
-    """The object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
+    """Return the object of an edited file; ``new`` belongs to this call. Raises EditError, Status.
 
     ``has_status``: the file has a status of its own, which is taken; without one the old status stays, except where the
     edit brings back an object that was being deleted.
@@ -186,7 +189,7 @@ def _edited(strategy: Strategy, new: Object, old: Object, *, has_status: bool) -
 
 
 def _edited_custom(new: Object, old: Object) -> Object:
-    """The same for a custom resource: without its definition only status is known to be no part of its spec."""
+    """Return the edited custom resource: without its definition only status is known not to be spec."""
     if not new.get("status"):
         restore(new, old, "status")
     contents = ({**one, "metadata": None, "status": None} for one in (new, old))
@@ -195,13 +198,13 @@ def _edited_custom(new: Object, old: Object) -> Object:
 
 
 def _without(obj: Object, *fields: str, status: bool = True) -> Object:
-    """An object without some fields of its metadata, and without its status."""
+    """Return an object without some fields of its metadata, and without its status."""
     metadata = {name: value for name, value in obj["metadata"].items() if name not in fields}
     return {name: value for name, value in {**obj, "metadata": metadata}.items() if status or name != "status"}
 
 
 def _raise_generation(new: Object, old: Object, *, spec_changed: bool) -> None:
-    """Beyond every number that was ever told of the object, also by a file from another branch.
+    """Raise generation beyond every number that was ever used for the object, also by a file from another branch.
 
     The generation of a changed spec is one that nobody can have observed.
     """
@@ -222,7 +225,7 @@ def _number(value: Any) -> int:
 
 
 def _doubt_observation(obj: Object) -> None:
-    """A status that was not written by this cluster's controllers tells of other pods: they have to look again."""
+    """Lower observedGeneration: a status from elsewhere tells of other pods, and controllers must look again."""
     if (observed := _number(_observed(obj))) == 0:
         return
     status = {name: value for name, value in obj["status"].items() if name != "observedGeneration"}
@@ -235,7 +238,7 @@ def _doubt_observation(obj: Object) -> None:
 
 
 def _validate(strategy: Strategy, new: Object, old: Object) -> None:
-    """Raises EditError."""
+    """Validate an edit. Raises EditError."""
     before = {**old, "metadata": dict(old["metadata"])}
     for field in (*_DELETION, "creationTimestamp"):
         restore(before["metadata"], new["metadata"], field)
@@ -248,8 +251,10 @@ def _validate(strategy: Strategy, new: Object, old: Object) -> None:
 
 
 def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
-    """The field to blame: the first with an error that was edited itself; where an error is about the whole spec, the
-    place in it that was edited."""
+    """Return the field to blame: the first with an error that was edited itself.
+
+    Where an error is about the whole spec, it is the place in it that was edited.
+    """
     edits = list(_edits(new, old, ""))
     error = next((one for one in wrong if any(edit.startswith(one.field) for edit in edits)), wrong[0])
     if error.field != "spec":
@@ -261,7 +266,7 @@ def _edited_field(wrong: list[FieldError], new: Object, old: Object) -> str:
 
 
 def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
-    """The paths of all values that differ and hold no others."""
+    """Yield the paths of all values that differ and hold no others."""
     steps = _steps(new, old, path)
     if not steps and not semantically_equal(new, old):
         yield path.removeprefix(".")
@@ -270,7 +275,7 @@ def _edits(new: Any, old: Any, path: str) -> Iterator[str]:
 
 
 def _steps(new: Any, old: Any, path: str) -> list[tuple[str, Any, Any]]:
-    """The paths of the values in two containers of one sort, and the values."""
+    """Return the paths of the values in two containers of one type, and the values."""
     if isinstance(new, dict) and isinstance(old, dict):
         return [(f"{path}.{name}", new.get(name), old.get(name)) for name in sorted(new.keys() | old.keys())]
     if isinstance(new, list) and isinstance(old, list):
@@ -279,6 +284,6 @@ def _steps(new: Any, old: Any, path: str) -> list[tuple[str, Any, Any]]:
 
 
 def _difference(new: Any, old: Any, path: str) -> str:
-    """The path of the innermost value that holds all differences of two values."""
+    """Return the path of the innermost value that holds all differences of two values."""
     edited = [step for step in _steps(new, old, path) if not semantically_equal(step[1], step[2])]
     return _difference(edited[0][1], edited[0][2], edited[0][0]) if len(edited) == 1 else path

@@ -19,7 +19,7 @@ with lazy_imports():
 
 
 class _RbacStrategy(Strategy):
-    """Names may hold all that a path segment may."""
+    """Roles and bindings, whose names may hold all that a path segment may."""
 
     allow_create_on_update = True
 
@@ -33,7 +33,7 @@ class RoleStrategy(_RbacStrategy):
 
 
 class ClusterRoleStrategy(RoleStrategy):
-    """A role of all namespaces, and of what has none."""
+    """A role in all namespaces, and for resources without one."""
 
 
 class RoleBindingStrategy(_RbacStrategy):
@@ -53,7 +53,7 @@ class RoleBindingStrategy(_RbacStrategy):
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):
-    """Binds cluster roles everywhere."""
+    """A binding of a cluster role in all namespaces."""
 
 
 # --- certificates --------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ class CertificateSigningRequestStrategy(Strategy):
         restore(obj, old, "spec")
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Whether it is approved is not for the status."""
+        """Keep the approval, which has a subresource of its own."""
         restore(obj, old, "spec")
         status = obj.setdefault("status", {})
         status["conditions"] = [*_approvals(old), *(one for one in status.get("conditions") or ()
@@ -167,7 +167,7 @@ class TokenReviewStrategy(ReviewStrategy):
 
 
 def validate_access(spec: Object) -> list[FieldError]:
-    """A question is about a resource or about a path."""
+    """Check that a review is about a resource or about a path, not both."""
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if resource is not None and path is not None:
         return [invalid_value("spec.nonResourceAttributes", path, "cannot be specified in combination with "

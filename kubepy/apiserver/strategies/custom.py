@@ -39,7 +39,7 @@ def with_metadata(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class CustomStrategy(Strategy):
-    """A custom resource: its definition says what it holds, and generation rises with anything but metadata."""
+    """A custom resource with the schema of its definition; generation rises with anything but metadata."""
 
     has_generation = True
     allow_unconditional_update = False
@@ -58,7 +58,7 @@ class CustomStrategy(Strategy):
         return Schema(with_metadata(self.schema))
 
     def decode(self, obj: Object) -> Decoded:
-        """An object of another version is one of this version with other fields: the only conversion is none."""
+        """Decode an object of any version; the only conversion between versions is none."""
         object_, unknown = decode(clone(obj))
         schema = _schema_of(self._versions[obj["apiVersion"]])
         unknown = [*unknown, *prune(schema, object_)]
@@ -111,7 +111,7 @@ class CustomStrategy(Strategy):
         return wrong + self._validate_rules(wrong, obj, old)
 
     def _validate_rules(self, wrong: list[FieldError], obj: Object, old: Object | None = None) -> list[FieldError]:
-        """Rules are only about objects that are otherwise as the schema has them."""
+        """Check the CEL rules, unless the object violates its schema already."""
         if self._rules is None:
             return []
         if any(error.reason in _BLOCKING for error in wrong):
@@ -141,7 +141,7 @@ class CustomStrategy(Strategy):
 
 
 class CustomWithStatusStrategy(CustomStrategy):
-    """A custom resource with a status subresource: then status is no part of what generation counts."""
+    """A custom resource with a status subresource; generation does not rise with status."""
 
     has_status = True
 
@@ -149,7 +149,7 @@ class CustomWithStatusStrategy(CustomStrategy):
         obj.pop("status", None)
 
     def prepare_for_status_update(self, obj: Object, old: Object) -> None:
-        """Only status changes, and of metadata nothing but managedFields."""
+        """Keep everything but status and managedFields."""
         status = obj.get("status")
         obj.clear()
         obj.update({**old, "metadata": dict(old["metadata"])})
@@ -166,7 +166,7 @@ def _content(obj: Object) -> Object:
 
 
 def _rules_of(schema: Mapping[str, Any]) -> rules.RuleSet | None:
-    """The rules of a schema; nearly none has any, and the language is only loaded for those that do."""
+    """Return the rules of a schema; their language is only loaded for schemas that have some."""
     if "x-kubernetes-validations" not in str(schema):
         return None
     return rules.RuleSet(schema)

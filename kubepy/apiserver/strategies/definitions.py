@@ -93,7 +93,7 @@ def _add_stored_version(obj: Object) -> None:
 
 
 def _accept_names(obj: Object, definitions: list[Object]) -> None:
-    """Names that no other definition of the group has are accepted; with all of them it is established."""
+    """Accept the names that no other definition of the group has; with all of them it is established."""
     asked, status = obj["spec"]["names"], obj["status"]
     accepted = dict(status.get("acceptedNames") or {})
     if status.get("conditions") and semantically_equal(asked, accepted):
@@ -125,7 +125,7 @@ def _taken(others: list[Object], *, in_kinds: bool) -> set[str]:
 
 
 def _in_use(asked: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> str:
-    """Which of the names are another's, in upstream's words, "" if none is."""
+    """Name those of the names that another definition has, in upstream's words; "" if there are none."""
     if not isinstance(asked, list):
         return f"{quote(asked)} is already in use" if asked and asked != accepted and asked in taken else ""
     wrong = [f"{quote(name)} is already in use" for name in asked if name not in (accepted or ()) and name in taken]
@@ -133,7 +133,7 @@ def _in_use(asked: str | list[str] | None, accepted: str | list[str] | None, tak
 
 
 def _set_condition(obj: Object, kind: str, status: str, reason: str, message: str) -> None:
-    """A strategy has no clock: the time of a condition is that of the object's creation."""
+    """Set a condition with the time of the object's creation: a strategy has no clock."""
     made = {"lastTransitionTime": obj["metadata"].get("creationTimestamp"), "message": message, "reason": reason,
             "status": status, "type": kind}
     conditions = [dict(one) for one in obj["status"].get("conditions") or ()]

@@ -19,7 +19,7 @@ with lazy_imports():
 
 
 class LeaseStrategy(Strategy):
-    """Coordinated leader election is behind a gate that is off: its fields are dropped."""
+    """Drops the fields of coordinated leader election, which is behind a gate that is off."""
 
     allow_create_on_update = True
     allow_unconditional_update = False

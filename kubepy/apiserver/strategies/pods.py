@@ -105,7 +105,7 @@ class PodStrategy(Strategy):
 
 
 def _resized(containers: list[Object], asked: list[Object]) -> list[Object]:
-    """The containers with the amounts of those of the same name, and nothing else of them."""
+    """Return the containers with the resources, and nothing else, of those of the same name."""
     by_name = {one.get("name"): one for one in asked}
     resized = []
     for container in containers:
@@ -129,7 +129,7 @@ def _scheduling_gated(pod: Object) -> Object:
 
 
 def _merge_match_label_keys(pod: Object) -> None:
-    """``matchLabelKeys`` become conditions of the selector, with this pod's own values."""
+    """Make ``matchLabelKeys`` requirements of the selector, with this pod's own values."""
     spec, labels = pod["spec"], pod["metadata"].get("labels") or {}
     if spec.get("affinity"):
         for term in options_validation.pod_affinity_terms(spec):

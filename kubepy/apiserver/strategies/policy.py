@@ -46,7 +46,7 @@ class PodDisruptionBudgetStrategy(Strategy):
 
 
 class PriorityClassStrategy(Strategy):
-    """Its generation is 1 for ever."""
+    """Generation is 1 for ever."""
 
     has_generation = True
 

@@ -51,7 +51,7 @@ class PersistentVolumeClaimStrategy(Strategy):
 
 
 def _unite_data_sources(spec: Object, old_spec: Object) -> None:
-    """``dataSource`` and ``dataSourceRef`` say the same where they can; a source of no known kind is dropped."""
+    """Let ``dataSource`` and ``dataSourceRef`` agree where they can; drop a source of an unknown kind."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if reference is not None and reference.get("namespace") and old_spec.get("dataSourceRef") is None:
         spec.pop("dataSourceRef")  # across namespaces: behind a gate that is off in v1.36
@@ -71,7 +71,7 @@ def _is_old_source(source: Object) -> bool:
 
 
 class PersistentVolumeStrategy(Strategy):
-    """Who changes the phase also writes ``lastPhaseTransitionTime``: a strategy has no clock."""
+    """``lastPhaseTransitionTime`` is left to the writer of the phase: a strategy has no clock."""
 
     has_status = True
 

@@ -18,7 +18,7 @@ with lazy_imports():
 
 
 class _CountedStrategy(Strategy):
-    """Generation goes up with the part that says what is done; status is not kept apart but for policies."""
+    """Generation rises with the spec or the webhooks; only policies have a status of their own."""
 
     has_generation = True
     allow_unconditional_update = False

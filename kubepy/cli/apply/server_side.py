@@ -62,7 +62,7 @@ def _send(factory: Factory, info: Info, obj: Object, options: Options, manager: 
 
 def _keep_annotation(factory: Factory, info: Info, options: Options) -> None:
     """What apply on the client has left stays for those who go back to it: a manager of its own holds it."""
-    from kubepy.apiserver.managedfields.upgrade import managers_of_field
+    from kubepy.apiserver.managedfields.updater import managers_of_field
 
     annotation = annotations_of(info.content).get(LAST_APPLIED)
     if annotation is None or managers_of_field(_with_managers(factory, info), ANNOTATION_PATH, "Apply"):
@@ -76,7 +76,7 @@ def _keep_annotation(factory: Factory, info: Info, options: Options) -> None:
 
 def _take_over(factory: Factory, info: Info, options: Options) -> bool:
     """The fields that apply on the client managed become those of this manager; whether there were any."""
-    from kubepy.apiserver.managedfields.upgrade import managers_of_field, upgrade_patch
+    from kubepy.apiserver.managedfields.updater import managers_of_field, upgrade_patch
     from kubepy.apiserver.request import JSON_PATCH
 
     live = _with_managers(factory, info)

@@ -20,12 +20,12 @@ def set_default_ingress_class(attributes: Attributes) -> None:
     spec = attributes.obj.setdefault("spec", {})
     if spec.get("ingressClassName") is not None or CLASS_ANNOTATION in annotations_of(attributes.obj):
         return
-    marked = [one for one in attributes.transaction.list(INGRESS_CLASSES)
-              if annotations_of(one).get(DEFAULT_CLASS) == "true"]
-    if marked:
-        newest = max(one["metadata"]["creationTimestamp"] for one in marked)
-        spec["ingressClassName"] = next(one["metadata"]["name"] for one in marked
-                                        if one["metadata"]["creationTimestamp"] == newest)
+    defaults = [ingress_class for ingress_class in attributes.transaction.list(INGRESS_CLASSES)
+                if annotations_of(ingress_class).get(DEFAULT_CLASS) == "true"]
+    if defaults:
+        newest = max(default["metadata"]["creationTimestamp"] for default in defaults)
+        spec["ingressClassName"] = next(default["metadata"]["name"] for default in defaults
+                                        if default["metadata"]["creationTimestamp"] == newest)
 
 
 def set_default_storage_class(attributes: Attributes) -> None:

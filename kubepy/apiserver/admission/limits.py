@@ -18,8 +18,8 @@ ANNOTATION = "kubernetes.io/limit-ranger"
 
 def _limits(attributes: Attributes) -> list[list[Object]]:
     """Return the items of each LimitRange of the namespace."""
-    found = attributes.transaction.list(LIMIT_RANGES, attributes.namespace)
-    return [(one.get("spec") or {}).get("limits") or [] for one in found]
+    return [(limit_range.get("spec") or {}).get("limits") or []
+            for limit_range in attributes.transaction.list(LIMIT_RANGES, attributes.namespace)]
 
 
 # --- defaults -------------------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable
     for pod in pods[:MAX_PODS]:
         found = podsecurity.violations(enforce, pod["metadata"], pod["spec"])
         if found:
-            names.setdefault(", ".join(one.reason for one in found), []).append(pod["metadata"]["name"])
+            names.setdefault(", ".join(violation.reason for violation in found), []).append(pod["metadata"]["name"])
     if len(pods) > MAX_PODS:
         yield f"new PodSecurity enforce level only checked against the first {MAX_PODS} of {len(pods)} existing pods"
     if names:

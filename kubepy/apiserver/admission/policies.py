@@ -94,9 +94,9 @@ def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
 def _matches(resources: Object, attributes: Attributes, operation: str, *, needs_rules: bool = False) -> bool:
     if attributes.resource.group == GROUP or not _namespace_matches(resources.get("namespaceSelector"), attributes):
         return False
-    objects = [one for one in (attributes.obj, attributes.old) if one is not None]
+    objects = [obj for obj in (attributes.obj, attributes.old) if obj is not None]
     selector = from_label_selector(resources.get("objectSelector") or {})
-    if not any(selector.matches(labels_of(one)) for one in objects):
+    if not any(selector.matches(labels_of(obj)) for obj in objects):
         return False
     if any(_rule_matches(rule, attributes, operation) for rule in resources.get("excludeResourceRules") or ()):
         return False
@@ -156,7 +156,7 @@ def _params(kind: Object | None, reference: Object | None, attributes: Attribute
     else:
         selector = from_label_selector(reference.get("selector") or {})
         objects = attributes.transaction.list(resource.key, namespace if resource.namespaced else None)
-        found = [one for one in objects if selector.matches(labels_of(one))]
+        found = [obj for obj in objects if selector.matches(labels_of(obj))]
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
     return found
@@ -170,7 +170,7 @@ class _Variables(Record):
 
     def __init__(self, definitions: list[Object], scope: dict[str, Any], budget: CostBudget) -> None:
         super().__init__()
-        self._expressions = {one["name"]: one["expression"] for one in definitions}
+        self._expressions = {definition["name"]: definition["expression"] for definition in definitions}
         self._scope = scope
         self._budget = budget
 

@@ -33,7 +33,7 @@ def charge(attributes: Attributes) -> list[Charge]:
         _check_measurable(attributes, quota, evaluator)
     now = attributes.server.clock.now()
     charges = [_charge(attributes, quota, _used(attributes, quota, evaluator, now)) for quota in restricting]
-    return [one for one in charges if one is not None]
+    return [charge for charge in charges if charge is not None]
 
 
 def _in_force(attributes: Attributes, quota: Object) -> Object:
@@ -41,7 +41,7 @@ def _in_force(attributes: Attributes, quota: Object) -> Object:
     status = quota.get("status") or {}
     if (status.get("hard") or {}) == (quota["spec"].get("hard") or {}):
         return quota
-    served = [one.key for one in attributes.server.scheme if one.namespaced]
+    served = [resource.key for resource in attributes.server.scheme if resource.namespaced]
     observed = quotas.observed_status(quota, served, lambda one: attributes.transaction.list(one, attributes.namespace),
                                       attributes.server.clock.now())
     return {**quota, "status": observed}
@@ -58,7 +58,7 @@ def _is_measured(attributes: Attributes) -> bool:
 
 def _check_measurable(attributes: Attributes, quota: Object, evaluator: Evaluator) -> None:
     name, status = quota["metadata"]["name"], quota["status"]
-    restricted = [one for one in status["hard"] if evaluator.measures(one)]
+    restricted = [name for name in status["hard"] if evaluator.measures(name)]
     if attributes.resource.key == "pods":
         missing = quotas.unnamed_resources(attributes.obj, restricted)
         if missing:

@@ -54,8 +54,9 @@ def _priority_class(attributes: Attributes) -> Object:
 
 
 def _default_priority_class(attributes: Attributes) -> Object | None:
-    defaults = [one for one in attributes.transaction.list(PRIORITY_CLASSES) if one.get("globalDefault")]
-    return min(defaults, key=lambda one: int(one.get("value", 0)), default=None)
+    defaults = [priority_class for priority_class in attributes.transaction.list(PRIORITY_CLASSES)
+                if priority_class.get("globalDefault")]
+    return min(defaults, key=lambda default: int(default.get("value", 0)), default=None)
 
 
 def _refuse_other(attributes: Attributes, what: str, field: str, computed: Any) -> None:
@@ -98,7 +99,8 @@ def add_default_tolerations(attributes: Attributes) -> None:
 
 
 def _tolerates(tolerations: list[Object], key: str) -> bool:
-    return any(one.get("key", "") in ("", key) and one.get("effect", "") in ("", "NoExecute") for one in tolerations)
+    return any(toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
+               for toleration in tolerations)
 
 
 # --- runtime classes ------------------------------------------------------------------------------------------------

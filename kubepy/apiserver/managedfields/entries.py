@@ -110,8 +110,8 @@ class FieldConflict(NamedTuple):
 
 def conflict_status(conflicts: list[FieldConflict]) -> errors.Status:
     """Make the answer to an apply that met conflicts; they are in order of managers and fields."""
-    causes = [errors.Cause("FieldManagerConflict", f"conflict with {one.manager}", path_text(one.path))
-              for one in conflicts]
+    causes = [errors.Cause("FieldManagerConflict", f"conflict with {conflict.manager}", path_text(conflict.path))
+              for conflict in conflicts]
     return errors.Conflict(_message(conflicts), causes=causes)
 
 
@@ -120,7 +120,7 @@ def _message(conflicts: list[FieldConflict]) -> str:
         manager, path = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {manager}: {path_text(path)}"
     lines: list[str] = []
-    for manager in sorted({one.manager for one in conflicts}):
+    for manager in sorted({conflict.manager for conflict in conflicts}):
         lines.append(f"conflicts with {manager}:")
-        lines += [f"- {path_text(one.path)}" for one in conflicts if one.manager == manager]
+        lines += [f"- {path_text(conflict.path)}" for conflict in conflicts if conflict.manager == manager]
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

@@ -114,7 +114,7 @@ def remove(value: Any, fields: Fields, schema: Schema | None, path: Path = ()) -
 
 def _without(value: Any, fields: Fields, schema: Schema | None, path: Path) -> Any:
     """Remove the paths below a path; a container that becomes empty is null, as upstream's."""
-    if not any(one[:len(path)] == path for one in fields):
+    if not any(field[:len(path)] == path for field in fields):
         return value
     left = remove(value, fields, schema, path)
     return None if left is ABSENT else left

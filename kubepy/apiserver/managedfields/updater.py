@@ -55,7 +55,7 @@ class Applied(NamedTuple):
 def without(fields: Fields, ignored: Iterable[Path]) -> Fields:
     """Return the fields that are neither ignored nor below ignored ones."""
     prefixes = tuple(ignored)
-    return frozenset(path for path in fields if not any(path[:len(one)] == one for one in prefixes))
+    return frozenset(path for path in fields if not any(path[:len(prefix)] == prefix for prefix in prefixes))
 
 
 class Write(NamedTuple):
@@ -142,15 +142,15 @@ def _pruned(merged: Object, schema: Schema | None, managers: Managers, last: Fie
 
 def _capped(managers: Managers) -> Managers:
     """Unite the oldest of too many updaters (``capmanagers.go``)."""
-    updaters = sorted((one for one in managers if one.operation == UPDATE),
-                      key=lambda one: (managers[one].time, one))
+    updaters = sorted((manager for manager in managers if manager.operation == UPDATE),
+                      key=lambda manager: (managers[manager].time, manager))
     surplus = len(updaters) - MAX_UPDATERS
     if surplus <= 0:
         return managers
     oldest = updaters[:surplus + 1]
     version = managers[oldest[0]].api_version
-    together = reduce(frozenset.union, (managers[one].fields for one in oldest), EMPTY)
-    bucket = Managed(together, version, max(managers[one].time for one in oldest))
+    together = reduce(frozenset.union, (managers[manager].fields for manager in oldest), EMPTY)
+    bucket = Managed(together, version, max(managers[manager].time for manager in oldest))
     kept = {one: managed for one, managed in managers.items() if one not in oldest}
     return {**kept, Manager(ANCIENT, UPDATE, version): bucket}
 
@@ -166,7 +166,7 @@ def owners(managers: Managers, path: Path, operation: str = APPLY) -> list[Manag
 def managers_of_field(obj: Object, names: tuple[str, ...], operation: str) -> list[str]:
     """Return the names of the managers that have a field; the object's entries must be complete."""
     managers = decode(obj["metadata"].get("managedFields") or [])
-    return [one.name for one in owners(managers, fields_path(*names), operation)]
+    return [manager.name for manager in owners(managers, fields_path(*names), operation)]
 
 
 def upgrade_patch(obj: Object, clients: Iterable[str], applier: str) -> list[Entry] | None:
@@ -184,10 +184,11 @@ def upgrade_patch(obj: Object, clients: Iterable[str], applier: str) -> list[Ent
 def _upgraded(managers: Managers, client: str, applier: str) -> Managers:
     """Move a client's updates to the applier, as far as they are in the applier's version."""
     target = manager_of(applier, APPLY, "")
-    updates = [one for one in managers if one.name == client and one.operation == UPDATE and not one.subresource]
+    updates = [manager for manager in managers
+               if manager.name == client and manager.operation == UPDATE and not manager.subresource]
     if not updates:
         return managers
     own = managers.get(target) or managers[updates[0]]
-    same = [managers[one].fields for one in updates if one.api_version == own.api_version]
+    same = [managers[manager].fields for manager in updates if manager.api_version == own.api_version]
     kept = {one: managed for one, managed in managers.items() if one not in updates}
     return {**kept, target: own._replace(fields=own.fields.union(*same))}

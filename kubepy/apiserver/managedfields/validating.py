@@ -27,7 +27,7 @@ def problems(value: Any, schema: Schema | None) -> list[str]:
 
 def text_of(found: list[str]) -> str:
     """Join several problems into one message."""
-    return found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {one}" for one in found)])
+    return found[0] if len(found) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in found)])
 
 
 def _problems(value: Any, schema: Schema | None, path: str) -> Iterator[tuple[str, str]]:

@@ -15,10 +15,11 @@ from kubepy.apiserver.printers import Cell, age, human_duration, printer
 @printer("Name", "Role", "Age", "+Users", "+Groups", "+ServiceAccounts")
 def print_role_binding(obj: Object, now: datetime) -> list[Cell]:
     role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
-    accounts = [f"{one.get('namespace', '')}/{one['name']}" for one in subjects if one["kind"] == "ServiceAccount"]
+    accounts = [f"{subject.get('namespace', '')}/{subject['name']}" for subject in subjects
+                if subject["kind"] == "ServiceAccount"]
     return [obj["metadata"]["name"], f"{role.get('kind', '')}/{role.get('name', '')}", age(obj, now),
-            ", ".join(one["name"] for one in subjects if one["kind"] == "User"),
-            ", ".join(one["name"] for one in subjects if one["kind"] == "Group"), ", ".join(accounts)]
+            ", ".join(subject["name"] for subject in subjects if subject["kind"] == "User"),
+            ", ".join(subject["name"] for subject in subjects if subject["kind"] == "Group"), ", ".join(accounts)]
 
 
 @printer("Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition")
@@ -31,7 +32,7 @@ def print_certificate_request(obj: Object, now: datetime) -> list[Cell]:
 
 def request_status(status: dict[str, Any]) -> str:
     """Return ``Approved,Issued`` and the like (``extractCSRStatus``)."""
-    kinds = {one["type"] for one in status.get("conditions") or []}
+    kinds = {condition["type"] for condition in status.get("conditions") or []}
     found = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
     found += ["Failed"] if "Failed" in kinds else []
     return ",".join([*found, *(["Issued"] if status.get("certificate") else [])])
@@ -40,8 +41,8 @@ def request_status(status: dict[str, Any]) -> str:
 @printer("Name", "Service", "Available", "Age")
 def print_api_service(obj: Object, now: datetime) -> list[Cell]:
     service = (obj.get("spec") or {}).get("service")
-    available = next((one for one in (obj.get("status") or {}).get("conditions") or [] if one["type"] == "Available"),
-                     {"status": "Unknown"})
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    available = next((condition for condition in conditions if condition["type"] == "Available"), {"status": "Unknown"})
     status = available["status"]
     if status != "True" and "reason" in available:
         status = f"{status} ({available['reason']})"
@@ -55,8 +56,8 @@ def print_api_service(obj: Object, now: datetime) -> list[Cell]:
 @printer("Name", "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL")
 def print_flow_schema(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
-    dangling = next((one["status"] for one in (obj.get("status") or {}).get("conditions") or []
-                     if one["type"] == "Dangling"), "?")
+    dangling = next((condition["status"] for condition in (obj.get("status") or {}).get("conditions") or []
+                     if condition["type"] == "Dangling"), "?")
     return [obj["metadata"]["name"], (spec.get("priorityLevelConfiguration") or {}).get("name", ""),
             spec.get("matchingPrecedence", 0), (spec.get("distinguisherMethod") or {}).get("type", "<none>"),
             age(obj, now), dangling]

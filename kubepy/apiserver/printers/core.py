@@ -32,7 +32,8 @@ def print_node(obj: Object, now: datetime) -> list[Cell]:
 
 def node_status(node: Object) -> str:
     """Return ``Ready,SchedulingDisabled`` and the like."""
-    conditions = {one["type"]: one.get("status") for one in (node.get("status") or {}).get("conditions") or []}
+    conditions = {condition["type"]: condition.get("status")
+                  for condition in (node.get("status") or {}).get("conditions") or []}
     ready = "Unknown"
     if "Ready" in conditions:
         ready = "Ready" if conditions["Ready"] == "True" else "NotReady"
@@ -47,7 +48,7 @@ def node_roles(node: Object) -> list[str]:
 
 
 def _address(status: dict[str, Any], kind: str) -> str:
-    return next((one["address"] for one in status.get("addresses") or [] if one["type"] == kind), "<none>")
+    return next((address["address"] for address in status.get("addresses") or [] if address["type"] == kind), "<none>")
 
 
 # --- events -------------------------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ def print_resource_quota(obj: Object, now: datetime) -> list[Cell]:
 
 @printer("Name", "Status", "Message", "Error")
 def print_component_status(obj: Object, _now: datetime) -> list[Cell]:
-    health = next((one for one in obj.get("conditions") or [] if one["type"] == "Healthy"), None)
+    health = next((condition for condition in obj.get("conditions") or [] if condition["type"] == "Healthy"), None)
     if health is None:
         return [obj["metadata"]["name"], "Unknown", "", ""]
     status = "Healthy" if health.get("status") == "True" else "Unhealthy"

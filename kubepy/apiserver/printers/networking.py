@@ -68,7 +68,7 @@ def print_endpoints(obj: Object, now: datetime) -> list[Cell]:
 
 
 def _subset(subset: dict[str, Any]) -> list[str]:
-    ips = [one["ip"] for one in subset.get("addresses") or []]
+    ips = [address["ip"] for address in subset.get("addresses") or []]
     ports = subset.get("ports") or []
     return [_host_port(ip, port["port"]) for port in ports for ip in ips] if ports else ips
 
@@ -80,7 +80,7 @@ def _host_port(ip: str, port: int) -> str:
 @printer("Name", "AddressType", "Ports", "Endpoints", "Age")
 def print_endpoint_slice(obj: Object, now: datetime) -> list[Cell]:
     ports = [str(port.get("port", port.get("name", "*"))) for port in obj.get("ports") or []]
-    addresses = [address for one in obj.get("endpoints") or [] for address in one.get("addresses") or []]
+    addresses = [address for endpoint in obj.get("endpoints") or [] for address in endpoint.get("addresses") or []]
     return [obj["metadata"]["name"], obj.get("addressType", ""), some_of(ports, "<unset>"),
             some_of(addresses, "<unset>"), age(obj, now)]
 

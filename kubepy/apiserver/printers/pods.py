@@ -70,7 +70,8 @@ def _own_reason(status: dict[str, Any]) -> str:
 
 def _condition(status: dict[str, Any], kind: str) -> str:
     """Return the status of the first condition of that type, or ""."""
-    return next((one.get("status", "") for one in status.get("conditions") or [] if one["type"] == kind), "")
+    return next((condition.get("status", "") for condition in status.get("conditions") or []
+                 if condition["type"] == kind), "")
 
 
 def _restarts(statuses: Iterable[dict[str, Any]]) -> Restarts:
@@ -94,7 +95,8 @@ def _ended(terminated: dict[str, Any]) -> str:
 
 
 def _sidecars(spec: dict[str, Any]) -> set[str]:
-    return {one["name"] for one in spec.get("initContainers") or [] if is_restartable_init_container(one)}
+    return {container["name"] for container in spec.get("initContainers") or []
+            if is_restartable_init_container(container)}
 
 
 def _statuses_of_sidecars(spec: dict[str, Any], status: dict[str, Any]) -> list[dict[str, Any]]:
@@ -162,8 +164,8 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
 
 def _completed(status: dict[str, Any], error: str, has_running: bool) -> str:
     """Return STATUS of a pod whose first container has completed."""
-    if has_running and any(one["type"] == "Ready" and one.get("status") == "True"
-                           for one in status.get("conditions") or []):
+    if has_running and any(condition["type"] == "Ready" and condition.get("status") == "True"
+                           for condition in status.get("conditions") or []):
         return "Running"
     return error or ("NotReady" if has_running else "Completed")
 

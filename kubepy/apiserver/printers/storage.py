@@ -72,7 +72,7 @@ def print_csi_node(obj: Object, now: datetime) -> list[Cell]:
 def print_csi_driver(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     requests = spec.get("tokenRequests")
-    audiences = "<unset>" if requests is None else ",".join(one.get("audience", "") for one in requests)
+    audiences = "<unset>" if requests is None else ",".join(request.get("audience", "") for request in requests)
     return [obj["metadata"]["name"], spec.get("attachRequired", True), spec.get("podInfoOnMount", False),
             spec.get("storageCapacity", False), audiences, spec.get("requiresRepublish", False),
             ",".join(spec.get("volumeLifecycleModes") or []) or "<none>", age(obj, now)]

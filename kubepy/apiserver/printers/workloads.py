@@ -25,7 +25,7 @@ def pod_spec(spec: dict[str, Any]) -> dict[str, Any]:
 def container_cells(pod_spec: dict[str, Any]) -> list[Cell]:
     """Return the names of the containers, and their images."""
     containers = pod_spec.get("containers") or []
-    return [",".join(one.get("name", "") for one in containers), ",".join(one.get("image", "") for one in containers)]
+    return [",".join(container.get(field, "") for container in containers) for field in ("name", "image")]
 
 
 @printer("Name", "Desired", "Current", "Ready", "Up-to-date", "Available", "Node Selector", "Age", "+Containers",

@@ -208,9 +208,9 @@ def _raise_generation(new: Object, old: Object, *, spec_changed: bool) -> None:
 
     The generation of a changed spec is one that nobody can have observed.
     """
-    known = [_number(one["metadata"].get("generation")) for one in (new, old)]
+    known = [_number(obj["metadata"].get("generation")) for obj in (new, old)]
     if spec_changed:
-        known += [_number(_observed(one)) for one in (new, old)]
+        known += [_number(_observed(obj)) for obj in (new, old)]
     if generation := max(known) + spec_changed:
         new["metadata"]["generation"] = generation
 

@@ -84,8 +84,8 @@ class CertificateSigningRequestStrategy(Strategy):
         """Keep the approval, which has a subresource of its own."""
         restore(obj, old, "spec")
         status = obj.setdefault("status", {})
-        status["conditions"] = [*_approvals(old), *(one for one in status.get("conditions") or ()
-                                                    if one.get("type") not in _APPROVALS)]
+        status["conditions"] = [*_approvals(old), *(condition for condition in status.get("conditions") or ()
+                                                    if condition.get("type") not in _APPROVALS)]
 
     def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
         if subresource != "approval":
@@ -100,7 +100,8 @@ class CertificateSigningRequestStrategy(Strategy):
 
 
 def _approvals(obj: Object) -> list[Object]:
-    return [one for one in (obj.get("status") or {}).get("conditions") or () if one.get("type") in _APPROVALS]
+    return [condition for condition in (obj.get("status") or {}).get("conditions") or ()
+            if condition.get("type") in _APPROVALS]
 
 
 # --- reviews -------------------------------------------------------------------------------------------------------

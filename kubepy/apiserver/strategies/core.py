@@ -183,7 +183,7 @@ class ServiceAccountStrategy(Strategy):
 def _clean_secret_references(obj: Object) -> None:
     """Keep only the name of references to secrets."""
     if obj.get("secrets"):
-        obj["secrets"] = [{"name": one["name"]} for one in obj["secrets"] if one.get("name")]
+        obj["secrets"] = [{"name": secret["name"]} for secret in obj["secrets"] if secret.get("name")]
 
 
 # --- ResourceQuotas and LimitRanges --------------------------------------------------------------------------------

@@ -47,11 +47,11 @@ class CustomStrategy(Strategy):
     def __init__(self, resource: Resource, definition: Object) -> None:
         super().__init__(resource)
         self._spec = definition["spec"]
-        self._versions = {f"{resource.group}/{one['name']}": one for one in self._spec["versions"]}
+        self._versions = {f"{resource.group}/{version['name']}": version for version in self._spec["versions"]}
         self._schema = self.schema = _schema_of(self._versions[resource.api_version])
         self._rules = _rules_of(self._schema)
         self._is_going = is_being_deleted(definition)
-        self.selectable = tuple(one["jsonPath"].removeprefix(".") for one
+        self.selectable = tuple(selectable_field["jsonPath"].removeprefix(".") for selectable_field
                                 in self._versions[resource.api_version].get("selectableFields") or ())
 
     def field_schema(self) -> Schema:
@@ -134,7 +134,8 @@ class CustomStrategy(Strategy):
 
     def warnings_on_update(self, obj: Object, old: Object) -> list[str]:
         known = old["metadata"].get("finalizers") or ()
-        return finalizer_warnings([one for one in obj["metadata"].get("finalizers") or () if one not in known])
+        return finalizer_warnings([finalizer for finalizer in obj["metadata"].get("finalizers") or ()
+                                   if finalizer not in known])
 
     def spec_changed(self, obj: Object, old: Object) -> bool:
         return _content(obj) != _content(old)

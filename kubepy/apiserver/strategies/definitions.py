@@ -98,8 +98,8 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
     accepted = dict(status.get("acceptedNames") or {})
     if status.get("conditions") and semantically_equal(asked, accepted):
         return
-    others = [one for one in definitions
-              if one["spec"]["group"] == obj["spec"].get("group") and uid_of(one) != uid_of(obj)]
+    others = [definition for definition in definitions
+              if definition["spec"]["group"] == obj["spec"].get("group") and uid_of(definition) != uid_of(obj)]
     conflict = None
     for field, shown in _NAMED.items():
         wrong = _in_use(asked.get(field), accepted.get(field), _taken(others, in_kinds="ind" in field))
@@ -112,16 +112,16 @@ def _accept_names(obj: Object, definitions: list[Object]) -> None:
     _set_condition(obj, "NamesAccepted", *(conflict or ("True", "NoConflicts", "no conflicts found")))
     if not conflict:
         _set_condition(obj, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
-    elif all(one["type"] != "Established" for one in status["conditions"]):
+    elif all(condition["type"] != "Established" for condition in status["conditions"]):
         _set_condition(obj, "Established", "False", "NotAccepted", "not all names are accepted")
 
 
 def _taken(others: list[Object], *, in_kinds: bool) -> set[str]:
-    accepted = [(one.get("status") or {}).get("acceptedNames") or {} for one in others]
+    accepted = [(other.get("status") or {}).get("acceptedNames") or {} for other in others]
     if in_kinds:
-        return {one.get(field, "") for one in accepted for field in ("kind", "listKind")}
-    return {name for one in accepted
-            for name in (one.get("plural", ""), one.get("singular", ""), *(one.get("shortNames") or ()))}
+        return {names.get(field, "") for names in accepted for field in ("kind", "listKind")}
+    return {name for names in accepted
+            for name in (names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ()))}
 
 
 def _in_use(asked: str | list[str] | None, accepted: str | list[str] | None, taken: set[str]) -> str:
@@ -136,7 +136,7 @@ def _set_condition(obj: Object, kind: str, status: str, reason: str, message: st
     """Set a condition with the time of the object's creation: a strategy has no clock."""
     made = {"lastTransitionTime": obj["metadata"].get("creationTimestamp"), "message": message, "reason": reason,
             "status": status, "type": kind}
-    conditions = [dict(one) for one in obj["status"].get("conditions") or ()]
+    conditions = [dict(condition) for condition in obj["status"].get("conditions") or ()]
     for index, one in enumerate(conditions):
         if one["type"] == kind:
             conditions[index] = {**one, **made, "lastTransitionTime": one.get("lastTransitionTime")}

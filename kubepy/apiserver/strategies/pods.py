@@ -100,7 +100,7 @@ class PodStrategy(Strategy):
         fields = super().selectable_fields(obj)
         fields["spec.hostNetwork"] = "true" if spec.get("hostNetwork") else "false"
         fields["status.podIPs"] = ""  # may be named, but upstream never fills it in
-        fields["status.podIP"] = next((one.get("ip", "") for one in status.get("podIPs") or ()), "")
+        fields["status.podIP"] = next((pod_ip.get("ip", "") for pod_ip in status.get("podIPs") or ()), "")
         return fields
 
 

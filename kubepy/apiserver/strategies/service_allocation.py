@@ -36,7 +36,7 @@ def allocate_on_create(service: Object, others: Iterable[Object]) -> None:
 def allocate_on_update(service: Object, old: Object, others: Iterable[Object]) -> None:
     """Allocate for an update; allocated values that are left out now are kept. Raises Invalid."""
     keep_allocated(service, old)
-    others = [one for one in others if one["metadata"].get("uid") != old["metadata"].get("uid")]
+    others = [other for other in others if other["metadata"].get("uid") != old["metadata"].get("uid")]
     gets_address = old["spec"].get("type") == "ExternalName" and service["spec"].get("type") != "ExternalName"
     if gets_address and not is_headless(service):
         _allocate_cluster_ip(service, others)
@@ -181,7 +181,7 @@ def _second_value_errors(spec: Object, old: Object | None, field: str, what: str
 
 def _allocate_cluster_ip(service: Object, others: list[Object]) -> None:
     spec = service["spec"]
-    used = {ip for one in others for ip in one["spec"].get("clusterIPs") or ()}
+    used = {ip for other in others for ip in other["spec"].get("clusterIPs") or ()}
     given = (spec.get("clusterIPs") or [""])[0]
     if given:
         if why := _refusal(given, used):
@@ -220,7 +220,8 @@ def _own_node_ports(spec: Object) -> list[int]:
 
 def _allocate_node_ports(service: Object, old: Object | None, others: list[Object]) -> None:
     spec = service["spec"]
-    used = {port for one in others for port in (*_own_node_ports(one["spec"]), one["spec"].get("healthCheckNodePort"))}
+    used = {port for other in others
+            for port in (*_own_node_ports(other["spec"]), other["spec"].get("healthCheckNodePort"))}
     kept = set(_own_node_ports(old["spec"])) if old is not None else set()
     if needs_node_ports(service):
         _check_given_ports(service, used, kept)

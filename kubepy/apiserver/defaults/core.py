@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kubepy.api.meta import Object
 from kubepy.lazy import lazy_imports
@@ -145,40 +145,30 @@ def default_volume_object(volume: Object) -> None:
     fill(spec, {"persistentVolumeReclaimPolicy": "Retain"})
     spec.setdefault("volumeMode", "Filesystem")
     round_up_all(spec.get("capacity"))
-    for kind, fill_in in SOURCES.items():
+    for kind in SOURCES:
         if spec.get(kind) is not None:
-            fill_in(spec[kind])
+            default_source(kind, spec[kind])
 
 
-def _default_host_path(source: Object) -> None:
-    if source.get("type") is None:
-        source["type"] = ""
-
-
-def _default_iscsi(source: Object) -> None:
-    fill(source, {"iscsiInterface": "default"})
-
-
-def _default_rbd(source: Object) -> None:
-    fill(source, {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"})
-
-
-def _default_scale_io(source: Object) -> None:
-    fill(source, {"storageMode": "ThinProvisioned", "fsType": "xfs"})
-
-
-def _default_azure_disk(source: Object) -> None:
-    """Set absent fields only: an empty fsType counts as set."""
-    for key, value in (("cachingMode", "ReadWrite"), ("kind", "Shared"), ("fsType", "ext4"), ("readOnly", False)):
-        if source.get(key) is None:
-            source[key] = value
-
-
-# What a PersistentVolume and a volume of a pod may both be, and what is filled in.
-SOURCES: dict[str, Callable[[Object], None]] = {
-    "hostPath": _default_host_path, "iscsi": _default_iscsi, "rbd": _default_rbd, "scaleIO": _default_scale_io,
-    "azureDisk": _default_azure_disk,
+# The sources of volumes that a PersistentVolume and a volume of a pod have in common.
+SOURCES: dict[str, dict[str, object]] = {
+    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
+_POINTERS = ("azureDisk", "hostPath")  # their fields are pointers in Go: an empty one is set
+
+
+def default_source(kind: str, source: Object) -> None:
+    """Set the defaults of a volume's source."""
+    if kind not in _POINTERS:
+        fill(source, SOURCES[kind])
+        return
+    for field, value in SOURCES[kind].items():
+        if source.get(field) is None:
+            source[field] = value
 
 
 def default_storage_class(storage_class: Object) -> None:

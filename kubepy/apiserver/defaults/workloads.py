@@ -50,7 +50,8 @@ def default_stateful_set(stateful_set: Object) -> None:
     spec = stateful_set.setdefault("spec", {})
     default_pod_template(spec.setdefault("template", {}))
     for claim in spec.get("volumeClaimTemplates") or ():
-        _default_claim_template(claim)
+        claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
+        default_claim(claim)
     if not spec.get("podManagementPolicy"):
         spec["podManagementPolicy"] = "OrderedReady"
     _default_stateful_set_strategy(spec.setdefault("updateStrategy", {}))
@@ -60,11 +61,6 @@ def default_stateful_set(stateful_set: Object) -> None:
             retention[when] = "Retain"
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
-
-
-def _default_claim_template(claim: Object) -> None:
-    claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
-    default_claim(claim)
 
 
 def _default_stateful_set_strategy(strategy: Object) -> None:

@@ -94,26 +94,25 @@ def _has_policy(labels: Mapping[str, str]) -> bool:
 def check_pod(attributes: Attributes) -> None:
     """Refuse a pod that the namespace does not take, or warn of it. Raises Forbidden."""
     policy = _policy_around(attributes)
-    if policy is None or (attributes.old is not None and not _changes_containers(attributes.obj, attributes.old)):
+    if policy is None:
         return
     metadata, spec = attributes.obj["metadata"], attributes.obj["spec"]
-    if found := podsecurity.violations(policy.enforce, metadata, spec):
-        raise attributes.forbidden(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, found))}')
+    if attributes.old is not None and _images(spec) <= _images(attributes.old["spec"]):
+        return  # only new images and containers are checked again
+    if violations := podsecurity.violations(policy.enforce, metadata, spec):
+        raise attributes.forbidden(f'violates PodSecurity "{policy.enforce}": {", ".join(map(str, violations))}')
     _warn(attributes, policy, metadata, spec)
 
 
-def _changes_containers(pod: Object, old: Object) -> bool:
-    """Tell whether an update brings new images or containers; nothing else is checked again."""
-    def images(one: Object) -> list[tuple[str, str]]:
-        return [(container["name"], container.get("image", "")) for field in ("containers", "initContainers",
-                "ephemeralContainers") for container in one["spec"].get(field) or ()]
-
-    return not set(images(pod)) <= set(images(old))
+def _images(spec: Object) -> set[tuple[str, str]]:
+    """Return the names and images of all containers."""
+    return {(container["name"], container.get("image", ""))
+            for field in ("containers", "initContainers", "ephemeralContainers") for container in spec.get(field) or ()}
 
 
 def _warn(attributes: Attributes, policy: Policy, metadata: Object, spec: Object) -> None:
-    if found := podsecurity.violations(policy.warn, metadata, spec):
-        attributes.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, found))}')
+    if violations := podsecurity.violations(policy.warn, metadata, spec):
+        attributes.server.warn(f'would violate PodSecurity "{policy.warn}": {", ".join(map(str, violations))}')
 
 
 def warn_of_template(attributes: Attributes) -> None:
@@ -137,14 +136,11 @@ def check_namespace(attributes: Attributes) -> None:
     before = policy_of(labels_of(attributes.old)) if attributes.old is not None else None
     if policy.wrong and (before is None or policy.wrong != before.wrong):
         raise errors.invalid("Namespace", attributes.name, policy.wrong)
-    if before is not None and _is_stricter(policy.enforce, before.enforce):
-        attributes.server.warn_all(_warnings_of_pods(attributes, policy.enforce))
-
-
-def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
-    if new == old or new.level == "privileged":
-        return False
-    return new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(old.level)
+    new, old = policy.enforce, None if before is None else before.enforce
+    if old is None or new == old or new.level == "privileged":
+        return
+    if new.minor != old.minor or podsecurity.LEVELS.index(new.level) > podsecurity.LEVELS.index(old.level):
+        attributes.server.warn_all(_warnings_of_pods(attributes, new))
 
 
 def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable[str]:
@@ -159,7 +155,12 @@ def _warnings_of_pods(attributes: Attributes, enforce: LevelVersion) -> Iterable
     if names:
         yield (f'existing pods in namespace "{attributes.name}" violate the new PodSecurity enforce level '
                f'"{enforce}"')
-    yield from sorted(f"{_pods(found)}: {reasons}" for reasons, found in names.items())
+    texts = []
+    for reasons, violators in names.items():
+        others = len(violators) - 1
+        more = f" (and {others} other {'pod' if others == 1 else 'pods'})" if others else ""
+        texts.append(f"{min(violators)}{more}: {reasons}")
+    yield from sorted(texts)
 
 
 def _one_of_each_controller_first(pods: list[Object]) -> list[Object]:
@@ -172,10 +173,3 @@ def _one_of_each_controller_first(pods: list[Object]) -> list[Object]:
         if owner:
             seen.add(owner)
     return first + others
-
-
-def _pods(names: list[str]) -> str:
-    others = len(names) - 1
-    if not others:
-        return names[0]
-    return f"{min(names)} (and {others} other {'pod' if others == 1 else 'pods'})"

@@ -8,7 +8,7 @@ the validations and their messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kubepy.api import errors
@@ -16,7 +16,7 @@ from kubepy.api.cel.checker import CompileError, compile_policy_expression
 from kubepy.api.cel.cost import MATCH_CONDITIONS_BUDGET, OUT_OF_BUDGET, BudgetExceeded, CostBudget
 from kubepy.api.cel.interpreter import evaluate_within
 from kubepy.api.cel.values import MAX_MESSAGE, CelError, Record
-from kubepy.api.errors import Cause, Status
+from kubepy.api.errors import Cause
 from kubepy.api.meta import Object, labels_of
 from kubepy.api.selectors import from_label_selector
 from kubepy.api.values.goformat import quote
@@ -56,13 +56,9 @@ def check_policies(attributes: Attributes, operation: str) -> None:
                 denied.append(message)
                 reasons.append(reason)
     if denied:
-        raise _denial(attributes, denied[0], reasons[0])
-
-
-def _denial(attributes: Attributes, message: str, reason: str) -> Status:
-    forbidden = attributes.forbidden(message, [Cause("", message)])
-    return ERRORS[reason](forbidden.message, name=forbidden.name, kind=attributes.resource.plural,
-                          resource=forbidden.resource, causes=forbidden.causes)
+        forbidden = attributes.forbidden(denied[0], [Cause("", denied[0])])
+        raise ERRORS[reasons[0]](forbidden.message, name=forbidden.name, kind=attributes.resource.plural,
+                                 resource=forbidden.resource, causes=forbidden.causes)
 
 
 def _decisions(policy: Object, bindings: list[Object], attributes: Attributes,
@@ -124,16 +120,12 @@ def _rule_matches(rule: Object, attributes: Attributes, operation: str) -> bool:
         return False
     return (_one_of(operation, rule.get("operations")) and _one_of(resource.group, rule.get("apiGroups"))
             and _one_of(resource.version, rule.get("apiVersions"))
-            and any(_names(name, resource.plural, attributes.subresource) for name in rule.get("resources") or ()))
+            and any(plural in ("*", resource.plural) and subresource in ("*", attributes.subresource)
+                    for plural, _, subresource in (name.partition("/") for name in rule.get("resources") or ())))
 
 
 def _one_of(value: str, allowed: list[str] | None) -> bool:
     return bool(allowed) and ("*" in (allowed or ()) or value in (allowed or ()))
-
-
-def _names(name: str, plural: str, subresource: str) -> bool:
-    wanted, _, sub = name.partition("/")
-    return wanted in ("*", plural) and sub in ("*", subresource)
 
 
 # --- parameters -----------------------------------------------------------------------------------------------------
@@ -245,7 +237,9 @@ def _denials(spec: Object, evaluation: _Evaluation) -> Iterator[Decision]:
     for index, validation in enumerate(spec.get("validations") or ()):
         try:
             if evaluation.value_of(validation["expression"]) is not True:
-                yield Decision(_plain_message(validation), validation.get("reason") or "Invalid", index)
+                message = str(validation.get("message") or "").strip()
+                yield Decision(message or f"failed expression: {validation['expression'].strip()}",
+                               validation.get("reason") or "Invalid", index)
         except CelError as error:
             yield Decision(str(error), is_error=True, position=index)
 
@@ -273,11 +267,6 @@ def _message(expression: str | None, evaluation: _Evaluation) -> str:
         return ""
     text = value.strip() if isinstance(value, str) else ""
     return "" if "\n" in text or len(text.encode()) > MAX_MESSAGE else text
-
-
-def _plain_message(validation: Mapping[str, Any]) -> str:
-    message = str(validation.get("message") or "").strip()
-    return message or f"failed expression: {validation['expression'].strip()}"
 
 
 def _scope(param: Object | None, attributes: Attributes, operation: str) -> dict[str, Any]:

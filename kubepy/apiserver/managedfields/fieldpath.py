@@ -90,12 +90,8 @@ def _collect(node: Any, path: Path, found: set[Path]) -> None:
 
 def in_order(fields: Iterable[Path]) -> list[Path]:
     """Sort a set as upstream iterates over it: at each level first the members, then the paths below them."""
-    return sorted(fields, key=_order)
-
-
-def _order(path: Path) -> list[tuple[Any, ...]]:
-    last = len(path) - 1
-    return [(position < last, *_element_order(element)) for position, element in enumerate(path)]
+    return sorted(fields, key=lambda path: [(position < len(path) - 1, *_element_order(element))
+                                            for position, element in enumerate(path)])
 
 
 def _element_order(element: str) -> tuple[Any, ...]:
@@ -104,7 +100,7 @@ def _element_order(element: str) -> tuple[Any, ...]:
         return (0, text)
     value = json.loads(text)
     if kind == "k":
-        return (1, [(name, *_value_order(one)) for name, one in value.items()])
+        return (1, [(name, *_value_order(key)) for name, key in value.items()])
     return (2 if kind == "v" else 3, *_value_order(value))
 
 

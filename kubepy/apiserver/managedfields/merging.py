@@ -21,7 +21,8 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
 
     Of items that the live list has twice, the configuration's replace both. Raises TypedError.
     """
-    if config is ABSENT or (config is None and live and _is_granular(live, schema)):
+    is_granular = isinstance(live, dict | list) and not is_atomic(schema, live)
+    if config is ABSENT or (config is None and live and is_granular):
         return live
     if isinstance(config, dict) and isinstance(live, dict) and not is_atomic(schema, config):
         names = [*live, *(name for name in config if name not in live)]
@@ -32,10 +33,6 @@ def merge(live: Any, config: Any, schema: Schema | None, path: Path = ()) -> Any
     return config
 
 
-def _is_granular(value: Any, schema: Schema | None) -> bool:
-    return isinstance(value, dict | list) and not is_atomic(schema, value)
-
-
 def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path) -> list[Any]:
     before, after = elements(schema, live, path), elements(schema, config, path)
     old = {element: ABSENT if before.count(element) > 1 else value
@@ -43,20 +40,9 @@ def _merge_lists(live: list[Any], config: list[Any], schema: Schema, path: Path)
     new = dict(zip(after, config, strict=True))
     if len(new) < len(after):
         twice = next(element for element in after if after.count(element) > 1)
-        raise TypedError(path, f"duplicate entries for key {_shown(twice)}")
-    return [_merged_item(live, old, new, schema, path, index, element)
-            for index, element in interleaved(before, after)]
-
-
-def _shown(element: str) -> str:
-    return fieldpath.path_text((element,))
-
-
-def _merged_item(live: list[Any], old: dict[str, Any], new: dict[str, Any], schema: Schema, path: Path, index: int,
-                 element: str) -> Any:
-    if element not in new:
-        return live[index]
-    return merge(old.get(element, ABSENT), new[element], schema.items(), (*path, element))
+        raise TypedError(path, f"duplicate entries for key {fieldpath.path_text((twice,))}")
+    return [merge(old.get(element, ABSENT), new[element], schema.items(), (*path, element)) if element in new
+            else live[index] for index, element in interleaved(before, after)]
 
 
 def interleaved(live: list[str], config: list[str]) -> list[tuple[int, str]]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kubepy.api.meta import Object
 from kubepy.api.schema.openapi import Schema, schema_for
 from kubepy.api.scheme import Resource
-from kubepy.apiserver.managedfields.entries import UPDATE, Entry, Managed, Manager, Managers, manager_of
+from kubepy.apiserver.managedfields.entries import UPDATE, Entry, Managed, Managers, manager_of
 from kubepy.apiserver.managedfields.fieldpath import Path, fields_path
 from kubepy.apiserver.managedfields.tracking import bare, complete, written
 from kubepy.apiserver.managedfields.updater import Write, update
@@ -24,12 +24,13 @@ REPLICAS = fields_path("spec", "replicas")
 
 def scale_managers(managers: Managers, replicas: Path) -> Managers:
     """Return the managers of a Scale; ``replicas`` is the path of the replicas in the object."""
-    return {_of_scale(manager): Managed(frozenset((REPLICAS,)), SCALE_VERSION, managed.time)
-            for manager, managed in managers.items() if replicas in managed.fields}
-
-
-def _of_scale(manager: Manager) -> Manager:
-    return manager._replace(api_version=SCALE_VERSION) if manager.operation == UPDATE else manager
+    of_scale: Managers = {}
+    for manager, managed in managers.items():
+        if replicas in managed.fields:
+            if manager.operation == UPDATE:
+                manager = manager._replace(api_version=SCALE_VERSION)
+            of_scale[manager] = Managed(frozenset((REPLICAS,)), SCALE_VERSION, managed.time)
+    return of_scale
 
 
 def with_scale_managers(managers: Managers, scale: Managers, replicas: Path, api_version: str) -> Managers:

@@ -133,26 +133,17 @@ def _fields(value: Any, schema: Schema | None, path: Path) -> Iterator[Path]:
         if path:
             yield path
     elif isinstance(value, dict):
-        yield from _map_fields(value, schema, path)
+        for name, entry in value.items():
+            place = (*path, field(name))
+            yield from _fields(entry, child(schema, name), place)
+            if entry is None or entry == {} or not is_declared(schema, name):
+                yield place
     elif schema is not None:
-        yield from _list_fields(value, schema, path)
-
-
-def _map_fields(value: dict[str, Any], schema: Schema | None, path: Path) -> Iterator[Path]:
-    for name, inner in value.items():
-        place = (*path, field(name))
-        yield from _fields(inner, child(schema, name), place)
-        if inner is None or inner == {} or not is_declared(schema, name):
-            yield place
-
-
-def _list_fields(value: list[Any], schema: Schema, path: Path) -> Iterator[Path]:
-    found = elements(schema, value, path)
-    for element, inner in zip(found, value, strict=True):
-        place = (*path, element)
-        if found.count(element) == 1:
-            yield from _fields(inner, schema.items(), place)
-        yield place
+        items = elements(schema, value, path)
+        for element, item in zip(items, value, strict=True):
+            if items.count(element) == 1:
+                yield from _fields(item, schema.items(), (*path, element))
+            yield (*path, element)
 
 
 # --- comparing ----------------------------------------------------------------------------------------------------
@@ -172,8 +163,8 @@ class Comparer:
         before, after = _kind_of(old, schema), _kind_of(new, schema)
         kinds = {before} if new is ABSENT else {after} if old is ABSENT else {before, after}
         wholes = [self._compare_as(kind, old, new, schema, path) for kind in kinds]
-        if any(wholes) or old is ABSENT or new is ABSENT:
-            self._leaf(old, new, path)
+        if (any(wholes) or old is ABSENT or new is ABSENT) and path:
+            (self.added if old is ABSENT else self.removed if new is ABSENT else self.modified).add(path)
 
     def _compare_as(self, kind: type, old: Any, new: Any, schema: Schema | None, path: Path) -> bool:
         """Compare values of a kind, one of another kind as empty; returns whether they count as a whole."""
@@ -181,23 +172,14 @@ class Comparer:
         if kind is object or not (before or after) or is_atomic(schema, before or after):
             return True
         if kind is dict:
-            self._maps(before, after, schema, path)
+            for name in before.keys() | after.keys():
+                self.compare(before.get(name, ABSENT), after.get(name, ABSENT), child(schema, name),
+                             (*path, field(name)))
         elif schema is not None:
-            self._lists(before, after, schema, path)
+            before, after = _by_element(schema, before, path), _by_element(schema, after, path)
+            for element in before.keys() | after.keys():
+                self._items(before.get(element, []), after.get(element, []), schema.items(), (*path, element))
         return False
-
-    def _leaf(self, old: Any, new: Any, path: Path) -> None:
-        if path:
-            (self.added if old is ABSENT else self.removed if new is ABSENT else self.modified).add(path)
-
-    def _maps(self, old: dict[str, Any], new: dict[str, Any], schema: Schema | None, path: Path) -> None:
-        for name in old.keys() | new.keys():
-            self.compare(old.get(name, ABSENT), new.get(name, ABSENT), child(schema, name), (*path, field(name)))
-
-    def _lists(self, old: list[Any], new: list[Any], schema: Schema, path: Path) -> None:
-        before, after = _by_element(schema, old, path), _by_element(schema, new, path)
-        for element in before.keys() | after.keys():
-            self._items(before.get(element, []), after.get(element, []), schema.items(), (*path, element))
 
     def _items(self, old: list[Any], new: list[Any], schema: Schema | None, path: Path) -> None:
         """Compare two list items; duplicates compare by presence only."""
@@ -205,7 +187,7 @@ class Comparer:
             if old != new:
                 self.modified.add(path)
             return
-        before, after = (one[0] if len(one) == 1 else ABSENT for one in (old, new))
+        before, after = (items[0] if len(items) == 1 else ABSENT for items in (old, new))
         if before is not ABSENT or after is not ABSENT:
             self.compare(before, after, schema, path)
         if len(old) > 1:

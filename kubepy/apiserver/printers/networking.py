@@ -27,8 +27,12 @@ def some_of(values: Sequence[str], empty: str) -> str:
 def print_service(obj: Object, now: datetime) -> list[Cell]:
     spec = obj.get("spec") or {}
     cluster_ips = spec.get("clusterIPs") or [spec.get("clusterIP")]
+    ports = []
+    for port in spec.get("ports") or []:
+        node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+        ports.append(f"{port['port']}{node_port}/{port.get('protocol', '')}")
     return [obj["metadata"]["name"], spec.get("type", ""), cluster_ips[0] or "<none>", external_ip(obj),
-            ",".join(map(_port, spec.get("ports") or [])) or "<none>", age(obj, now),
+            ",".join(ports) or "<none>", age(obj, now),
             format_labels(spec.get("selector"))]
 
 
@@ -48,13 +52,8 @@ def external_ip(service: Object) -> str:
 
 def load_balancer_addresses(obj: Object) -> list[str]:
     """Return the addresses of the load balancer of a Service or an Ingress, sorted."""
-    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-    return sorted({one.get("ip") or one.get("hostname") or "" for one in ingress} - {""})
-
-
-def _port(port: dict[str, Any]) -> str:
-    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
-    return f"{port['port']}{node_port}/{port.get('protocol', '')}"
+    points = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    return sorted({point.get("ip") or point.get("hostname") or "" for point in points} - {""})
 
 
 # --- endpoints ----------------------------------------------------------------------------------------------------
@@ -63,18 +62,13 @@ def _port(port: dict[str, Any]) -> str:
 @printer("Name", "Endpoints", "Age")
 def print_endpoints(obj: Object, now: datetime) -> list[Cell]:
     subsets = obj.get("subsets") or []
-    found = [address for subset in subsets for address in _subset(subset)]
-    return [obj["metadata"]["name"], some_of(found, "") if subsets else "<none>", age(obj, now)]
-
-
-def _subset(subset: dict[str, Any]) -> list[str]:
-    ips = [address["ip"] for address in subset.get("addresses") or []]
-    ports = subset.get("ports") or []
-    return [_host_port(ip, port["port"]) for port in ports for ip in ips] if ports else ips
-
-
-def _host_port(ip: str, port: int) -> str:
-    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+    addresses: list[str] = []
+    for subset in subsets:
+        ips = [address["ip"] for address in subset.get("addresses") or []]
+        ports = subset.get("ports") or []
+        addresses += [f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
+                      for port in ports for ip in ips] if ports else ips
+    return [obj["metadata"]["name"], some_of(addresses, "") if subsets else "<none>", age(obj, now)]
 
 
 @printer("Name", "AddressType", "Ports", "Endpoints", "Age")

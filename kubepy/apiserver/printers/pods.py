@@ -49,7 +49,8 @@ def pod_state(pod: Object) -> State:
     spec, status = spec_of(pod), pod.get("status") or {}
     state = _initializing(spec, status)
     if not state.reason or _condition(status, "Initialized") == "True":
-        sidecars = _restarts(_statuses_of_sidecars(spec, status))
+        names, (reached, _) = _sidecars(spec), _reached(spec, status)
+        sidecars = _restarts(container for container in reached if container["name"] in names)
         state = _running(status, state, sidecars)
     reason = state.reason or _own_reason(status)
     if pod["metadata"].get("deletionTimestamp"):
@@ -99,20 +100,22 @@ def _sidecars(spec: dict[str, Any]) -> set[str]:
             if is_restartable_init_container(container)}
 
 
-def _statuses_of_sidecars(spec: dict[str, Any], status: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the statuses of the sidecars that initialization has reached."""
-    sidecars = _sidecars(spec)
-    reached, _ = _reached(spec, status)
-    return [one for one in reached if one["name"] in sidecars]
-
-
 def _initializing(spec: dict[str, Any], status: dict[str, Any]) -> State:
     """Return the progress of the init containers, without a reason when they are through."""
     sidecars = _sidecars(spec)
     reached, stuck = _reached(spec, status)
     through = reached[:-1] if stuck else reached
-    ready = sum(1 for one in through if not _succeeded(one) and one["name"] in sidecars and one.get("ready"))
-    reason = _init_reason(reached[-1], len(through), len(spec.get("initContainers") or [])) if stuck else ""
+    ready = sum(1 for container in through
+                if not _succeeded(container) and container["name"] in sidecars and container.get("ready"))
+    reason = ""
+    if stuck:
+        state = reached[-1].get("state") or {}
+        reason = (state.get("waiting") or {}).get("reason", "")
+        if state.get("terminated") is not None:
+            reason = _ended(state["terminated"])
+        elif not reason or reason == "PodInitializing":
+            reason = f"{len(through)}/{len(spec.get('initContainers') or [])}"
+        reason = f"Init:{reason}"
     return State(reason, ready, _restarts(reached))
 
 
@@ -120,8 +123,8 @@ def _reached(spec: dict[str, Any], status: dict[str, Any]) -> tuple[list[dict[st
     """Return the statuses up to the first init container that holds the pod up, and whether there is one."""
     sidecars = _sidecars(spec)
     statuses = status.get("initContainerStatuses") or []
-    for index, one in enumerate(statuses):
-        if not _succeeded(one) and not (one["name"] in sidecars and one.get("started")):
+    for index, container in enumerate(statuses):
+        if not _succeeded(container) and not (container["name"] in sidecars and container.get("started")):
             return statuses[:index + 1], True
     return statuses, False
 
@@ -131,14 +134,6 @@ def _succeeded(status: dict[str, Any]) -> bool:
     return terminated is not None and terminated.get("exitCode", 0) == 0
 
 
-def _init_reason(status: dict[str, Any], index: int, total: int) -> str:
-    state = status.get("state") or {}
-    if state.get("terminated") is not None:
-        return f"Init:{_ended(state['terminated'])}"
-    waiting = (state.get("waiting") or {}).get("reason")
-    return f"Init:{waiting}" if waiting and waiting != "PodInitializing" else f"Init:{index}/{total}"
-
-
 # --- containers ---------------------------------------------------------------------------------------------------
 
 
@@ -146,28 +141,22 @@ def _running(status: dict[str, Any], init: State, sidecars: Restarts) -> State:
     """Return the state of the containers after initialization; of several reasons the first container's."""
     statuses = status.get("containerStatuses") or []
     reason, error, ready = init.reason, "", 0
-    for one in reversed(statuses):
-        state = one.get("state") or {}
+    for container in reversed(statuses):
+        state = container.get("state") or {}
         terminated = state.get("terminated")
         if (state.get("waiting") or {}).get("reason"):
             reason = state["waiting"]["reason"]
         elif terminated is not None:
             reason = _ended(terminated)
             error = reason if terminated.get("exitCode", 0) else error
-        elif one.get("ready") and state.get("running") is not None:
+        elif container.get("ready") and state.get("running") is not None:
             ready += 1
-    if (reason or _own_reason(status)) == "Completed":
-        reason = _completed(status, error, ready > 0)
+    if (reason or _own_reason(status)) == "Completed":  # the first container has completed
+        is_ready = any(condition["type"] == "Ready" and condition.get("status") == "True"
+                       for condition in status.get("conditions") or [])
+        reason = "Running" if ready and is_ready else error or ("NotReady" if ready else "Completed")
     own = _restarts(statuses)
     return State(reason, init.ready + ready, Restarts(own.times + sidecars.times, max(own.last, sidecars.last)))
-
-
-def _completed(status: dict[str, Any], error: str, has_running: bool) -> str:
-    """Return STATUS of a pod whose first container has completed."""
-    if has_running and any(condition["type"] == "Ready" and condition.get("status") == "True"
-                           for condition in status.get("conditions") or []):
-        return "Running"
-    return error or ("NotReady" if has_running else "Completed")
 
 
 def _readiness_gates(spec: dict[str, Any], status: dict[str, Any]) -> str:

@@ -53,21 +53,27 @@ def complete(server: Server, key: Key, obj: Object, modified: float, old: Object
     if resource is None:  # a custom resource, or of a kind whose definition is gone: its schema is not looked at
         return obj if old is None or _is_another(obj, old) else _edited_custom(obj, old)
     _check_kind(resource, key, obj)
-    has_status = bool(obj.get("status"))
+    strategy, has_status = server.strategy(resource), bool(obj.get("status"))
     try:
-        completed = _decoded(server, resource, obj, has_status=has_status)
+        completed = decode(server, resource, obj, "Ignore")
+        if not has_status and not completed["metadata"].get("generation"):
+            strategy.prepare_for_create(completed)  # it was never created through the API
+            if strategy.has_generation:
+                completed["metadata"]["generation"] = 1
     except errors.Status as status:
         if isinstance(status.__cause__, DecodeError):
             raise EditError(path_of(status.__cause__.where), status.message) from None
         raise ValueError(status.message) from None
     if old is None:
         if is_manifest:
-            _validate_new(server.strategy(resource), completed)
+            _validate_new(strategy, completed)
         return completed
     if _is_another(completed, old):
-        return _replacing(server.strategy(resource), completed)
+        if strategy.has_observer:  # the pods that are there belong to the other object, whatever the status says
+            _doubt_observation(completed)
+        return completed
     try:
-        return _edited(server.strategy(resource), completed, old, has_status=has_status)
+        return _edited(strategy, completed, old, has_status=has_status)
     except errors.Status as status:
         raise EditError(next((cause.field for cause in status.causes), ""), status.message) from None
 
@@ -111,14 +117,14 @@ def _with_metadata(key: Key, obj: Object, modified: float) -> Object:
     metadata = obj.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise ValueError("metadata is not a map")
-    made: Object = {"name": key.name}
+    system: Object = {"name": key.name}
     if key.namespace:
-        made["namespace"] = key.namespace
+        system["namespace"] = key.namespace
     if not metadata.get("uid"):
-        made["uid"] = str(uuid.uuid5(_UIDS, "/".join(key)))
+        system["uid"] = str(uuid.uuid5(_UIDS, "/".join(key)))
     if not metadata.get("creationTimestamp"):
-        made["creationTimestamp"] = format_time(datetime.fromtimestamp(modified, UTC))
-    return {**obj, "metadata": {**metadata, **made}}
+        system["creationTimestamp"] = format_time(datetime.fromtimestamp(modified, UTC))
+    return {**obj, "metadata": {**metadata, **system}}
 
 
 def _with_readable_managers(obj: Object, old: Object | None) -> Object:
@@ -134,31 +140,9 @@ def _with_readable_managers(obj: Object, old: Object | None) -> Object:
     return {**obj, "metadata": metadata}
 
 
-def _decoded(server: Server, resource: Resource, obj: Object, *, has_status: bool) -> Object:
-    """Decode the object. Raises Status."""
-    decoded = decode(server, resource, obj, "Ignore")
-    if not has_status and not decoded["metadata"].get("generation"):
-        _begin(server.strategy(resource), decoded)
-    return decoded
-
-
-def _begin(strategy: Strategy, obj: Object) -> None:
-    """Prepare an object without generation and status, which was never created through the API, as a new one."""
-    strategy.prepare_for_create(obj)
-    if strategy.has_generation:
-        obj["metadata"]["generation"] = 1
-
-
 def _is_another(new: Object, old: Object) -> bool:
     """Compare the uids: an object never gets another one."""
     return bool(new["metadata"]["uid"] != old["metadata"].get("uid"))
-
-
-def _replacing(strategy: Strategy, obj: Object) -> Object:
-    """Return an object that replaced another one, whose pods are still there whatever its status says."""
-    if strategy.has_observer:
-        _doubt_observation(obj)
-    return obj
 
 
 # --- edits --------------------------------------------------------------------------------------------------------

@@ -84,8 +84,11 @@ class CertificateSigningRequestStrategy(Strategy):
         """Keep the approval, which has a subresource of its own."""
         restore(obj, old, "spec")
         status = obj.setdefault("status", {})
-        status["conditions"] = [*_approvals(old), *(condition for condition in status.get("conditions") or ()
-                                                    if condition.get("type") not in _APPROVALS)]
+        approvals = [condition for condition in (old.get("status") or {}).get("conditions") or ()
+                     if condition.get("type") in _APPROVALS]
+        others = [condition for condition in status.get("conditions") or ()
+                  if condition.get("type") not in _APPROVALS]
+        status["conditions"] = [*approvals, *others]
 
     def prepare_for_subresource_update(self, obj: Object, old: Object, subresource: str) -> None:
         if subresource != "approval":
@@ -97,11 +100,6 @@ class CertificateSigningRequestStrategy(Strategy):
 
     def validate(self, obj: Object) -> list[FieldError]:
         return validation.validate_request(obj)
-
-
-def _approvals(obj: Object) -> list[Object]:
-    return [condition for condition in (obj.get("status") or {}).get("conditions") or ()
-            if condition.get("type") in _APPROVALS]
 
 
 # --- reviews -------------------------------------------------------------------------------------------------------

@@ -69,7 +69,11 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
     """Drop fields of the old type that the new one cannot have, unless the client changed them itself."""
     spec, old_spec = obj["spec"], old["spec"]
     if old_spec.get("type") != "ExternalName" and spec.get("type") == "ExternalName":
-        _drop_cluster_ips(spec, old_spec)
+        if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+        _drop_if_same(spec, old_spec, "ipFamilies")
+        _drop_if_same(spec, old_spec, "ipFamilyPolicy")
     if services.needs_node_ports(old) and not services.needs_node_ports(obj):
         _drop_node_ports(spec, old_spec)
     if services.needs_health_check(old) and not services.needs_health_check(obj):
@@ -86,14 +90,6 @@ def _drop_type_dependent_fields(obj: Object, old: Object) -> None:
 def _drop_if_same(spec: Object, old_spec: Object, field: str) -> None:
     if spec.get(field) == old_spec.get(field):
         spec.pop(field, None)
-
-
-def _drop_cluster_ips(spec: Object, old_spec: Object) -> None:
-    if all(spec.get(field) == old_spec.get(field) for field in ("clusterIP", "clusterIPs")):
-        spec.pop("clusterIP", None)
-        spec.pop("clusterIPs", None)
-    _drop_if_same(spec, old_spec, "ipFamilies")
-    _drop_if_same(spec, old_spec, "ipFamilyPolicy")
 
 
 def _drop_node_ports(spec: Object, old_spec: Object) -> None:

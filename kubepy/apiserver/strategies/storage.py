@@ -12,6 +12,9 @@ with lazy_imports():
     from kubepy.apiserver.validation import claims
     from kubepy.apiserver.validation import storage as validation
 
+# Kinds and groups of the sources that ``dataSource`` may name.
+_KNOWN_SOURCES = (("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io"))
+
 
 class PersistentVolumeClaimStrategy(Strategy):
     has_status = True
@@ -56,18 +59,14 @@ def _unite_data_sources(spec: Object, old_spec: Object) -> None:
     if reference is not None and reference.get("namespace") and old_spec.get("dataSourceRef") is None:
         spec.pop("dataSourceRef")  # across namespaces: behind a gate that is off in v1.36
         reference = None
-    if source is not None and reference is None and old_spec.get("dataSource") is None and not _is_old_source(source):
+    if source is not None and reference is None and old_spec.get("dataSource") is None \
+            and (source.get("kind"), source.get("apiGroup") or "") not in _KNOWN_SOURCES:
         spec.pop("dataSource")
         source = None
     if source is not None and reference is None:
         spec["dataSourceRef"] = dict(source)
     elif reference is not None and source is None and not reference.get("namespace"):
         spec["dataSource"] = {key: value for key, value in reference.items() if key != "namespace"}
-
-
-def _is_old_source(source: Object) -> bool:
-    kind, group = source.get("kind"), source.get("apiGroup") or ""
-    return (kind, group) in (("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io"))
 
 
 class PersistentVolumeStrategy(Strategy):

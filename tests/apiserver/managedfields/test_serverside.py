@@ -12,7 +12,7 @@ from kubepy.api.meta import clone
 from kubepy.apiserver.client import Client
 from kubepy.apiserver.cluster import Cluster
 from kubepy.apiserver.managedfields.fieldpath import from_fields_v1, path_text
-from kubepy.apiserver.managedfields.upgrade import managers_of_field, upgrade_patch
+from kubepy.apiserver.managedfields.updater import managers_of_field, upgrade_patch
 from kubepy.apiserver.request import (
     APPLY_PATCH,
     JSON_PATCH,

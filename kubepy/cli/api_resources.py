@@ -7,60 +7,66 @@ from collections.abc import Sequence
 from kubepy.api.meta import Object
 from kubepy.api.scheme import Resource
 from kubepy.cli.errors import CliError
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flags import string_slice_flag as strings
-from kubepy.cli.runtime.output import format_printer, no_printer
+from kubepy.cli.runtime.flags import bool_flag, string_flag, string_slice_flag
+from kubepy.cli.runtime.options import Options
+from kubepy.cli.runtime.output import document, no_printer
 from kubepy.cli.runtime.tables import format_lines
-from kubepy.cli.runtime.verbs import Invocation, verb
 from kubepy.quoting import printable
 
-FLAGS = [
-    string("api-group", help="Limit to resources in the specified API group."),
-    boolean("namespaced", default=True, help="If false, non-namespaced resources will be returned, otherwise returning "
-            "namespaced resources."),
-    strings("verbs", help="Limit to resources that support the specified verbs."),
-    strings("categories", help="Limit to resources that belong to the specified categories."),
-    string("sort-by", help="If non-empty, sort list of resources using specified field: 'name' or 'kind'."),
-    boolean("no-headers", help="Don't print headers."),
-    string("output", "o", help="Output format. One of: (json, yaml, kyaml, name, wide)."),
-    boolean("cached", help="Accepted as kubectl does; nothing is cached."),
-    boolean("show-managed-fields", help="Accepted as kubectl does; resources have no managers."),
-]
+
+class ApiResourcesOptions(Options):
+    """The flags of ``api-resources``."""
+
+    api_group: str = string_flag("api-group", help="Limit to resources in the specified API group.")
+    namespaced: bool = bool_flag("namespaced", default=True, help="If false, non-namespaced resources will be "
+                                 "returned, otherwise returning namespaced resources.")
+    verbs: list[str] = string_slice_flag("verbs", help="Limit to resources that support the specified verbs.")
+    categories: list[str] = string_slice_flag("categories", help="Limit to resources that belong to the specified "
+                                              "categories.")
+    sort_by: str = string_flag("sort-by", help="If non-empty, sort list of resources using specified field: 'name' or "
+                               "'kind'.")
+    no_headers: bool = bool_flag("no-headers", help="Don't print headers.")
+    output: str = string_flag("output", "o", help="Output format. One of: (json, yaml, kyaml, name, wide).")
+    cached: bool = bool_flag("cached", help="Accepted as kubectl does; nothing is cached.")
+    show_managed_fields: bool = bool_flag("show-managed-fields", help="Accepted as kubectl does; resources have no "
+                                          "managers.")
+
+
 FORMATS = ("json", "kyaml", "name", "wide", "yaml")
 HEADERS = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"]
 
 
-@verb("api-resources", "api-resources", flags=FLAGS, examples="""
+@command("api-resources", ApiResourcesOptions, examples="""
 # The resources of one group
 kubepy api-resources --api-group=apps
 
 # With the verbs that they support
 kubepy api-resources -o wide
 """)
-def api_resources(factory: Factory, given: Invocation) -> None:
+def api_resources(factory: Factory, options: ApiResourcesOptions) -> None:
     """Print the supported API resources."""
-    if given.args:
-        given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
-    if given.output not in ("", *FORMATS):
-        raise no_printer(given.output, FORMATS)
-    if given.sort_by not in ("", "name", "kind"):
+    if options.args:
+        options.usage_error(printable(f"unexpected arguments: [{' '.join(options.args)}]"))
+    if options.output not in ("", *FORMATS):
+        raise no_printer(options.output, FORMATS)
+    if options.sort_by not in ("", "name", "kind"):
         raise CliError("--sort-by accepts only name or kind")
-    resources = ordered([one for one in factory.scheme if is_wanted(given, one)], given.sort_by)
-    if given.output == "name":
+    resources = ordered([one for one in factory.scheme if is_wanted(options, one)], options.sort_by)
+    if options.output == "name":
         for one in resources:
             factory.print(one.key)
-    elif given.output in ("", "wide"):
-        factory.print(format_lines(_lines(given, resources)), end="")
+    elif options.output in ("", "wide"):
+        factory.print(format_lines(_lines(options, resources)), end="")
     else:
-        format_printer(factory, given, (given.output, ""), typed=True)(_list(resources))
+        factory.print(document(options.output, _list(resources), typed=True), end="")
 
 
-def is_wanted(given: Invocation, one: Resource) -> bool:
-    return ((not given.changed("api-group") or one.group == given.api_group)
-            and (not given.changed("namespaced") or one.namespaced == given.namespaced)
-            and set(given.verbs) <= set(one.verbs) and set(given.categories) <= set(one.categories))
+def is_wanted(options: ApiResourcesOptions, one: Resource) -> bool:
+    return ((not options.changed("api-group") or one.group == options.api_group)
+            and (not options.changed("namespaced") or one.namespaced == options.namespaced)
+            and set(options.verbs) <= set(one.verbs) and set(options.categories) <= set(one.categories))
 
 
 def ordered(resources: Sequence[Resource], sort_by: str) -> list[Resource]:
@@ -69,9 +75,9 @@ def ordered(resources: Sequence[Resource], sort_by: str) -> list[Resource]:
     return sorted(resources, key=lambda one: (getattr(one, field), one.plural))
 
 
-def _lines(given: Invocation, resources: Sequence[Resource]) -> list[str]:
-    wide = given.output == "wide"
-    text = [] if given.no_headers else ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
+def _lines(options: ApiResourcesOptions, resources: Sequence[Resource]) -> list[str]:
+    wide = options.output == "wide"
+    text = [] if options.no_headers else ["\t".join([*HEADERS, *(["VERBS", "CATEGORIES"] if wide else [])])]
     for one in resources:
         cells = [one.plural, ",".join(one.short_names), one.api_version, str(one.namespaced).lower(), one.kind]
         if wide:
@@ -93,17 +99,17 @@ def _described(one: Resource) -> Object:
             **({"categories": list(one.categories)} if one.categories else {})}
 
 
-@verb("api-versions", "api-versions", examples="""
+@command("api-versions", Options, examples="""
 # Every group and version
 kubepy api-versions
 
 # Whether there is a version
 kubepy api-versions | grep -x apps/v1
 """)
-def api_versions(factory: Factory, given: Invocation) -> None:
+def api_versions(factory: Factory, options: Options) -> None:
     """Print the supported API versions, in the form of "group/version"."""
-    if given.args:
-        given.usage_error(printable(f"unexpected arguments: [{' '.join(given.args)}]"))
+    if options.args:
+        options.usage_error(printable(f"unexpected arguments: [{' '.join(options.args)}]"))
     versions = {f"{one.group}/{version}".lstrip("/") for one in factory.scheme
                 for version in (one.version, *one.other_versions)}
     for version in sorted(versions):

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.scheme import Resource
 from kubepy.apiserver.request import CreateOptions, UpdateOptions
 from kubepy.cli.errors import CliError, unless_missing
@@ -309,13 +309,13 @@ def _explain(factory: Factory, options: ReconcileOptions, result: ReconcileResul
 # --- rules --------------------------------------------------------------------------------------------------------
 
 
-def uncovered(owners: Sequence[Object], servants: Iterable[Object]) -> list[Object]:
+def uncovered(owners: Sequence[AnyObject], servants: Iterable[AnyObject]) -> list[Object]:
     """Return what the servants' rules allow and none of the owners' does, broken down (``Covers``)."""
     return [part for rule in servants for part in broken_down(rule)
             if not any(_covers(owner, part) for owner in owners)]
 
 
-def broken_down(rule: Object) -> Iterator[Object]:
+def broken_down(rule: AnyObject) -> Iterator[Object]:
     """Yield rules of one verb and one resource, name or URL each."""
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():
@@ -328,7 +328,7 @@ def broken_down(rule: Object) -> Iterator[Object]:
             yield {"verbs": [verb], "nonResourceURLs": [url]}
 
 
-def _covers(owner: Object, part: Object) -> bool:
+def _covers(owner: AnyObject, part: AnyObject) -> bool:
     """Return whether a rule allows what another one does that is broken down."""
     for field in ("verbs", "apiGroups"):
         owned = owner.get(field) or ()
@@ -347,14 +347,14 @@ def _covers(owner: Object, part: Object) -> bool:
                for url in part.get("nonResourceURLs") or ())
 
 
-def rule_text(rule: Object) -> str:
+def rule_text(rule: AnyObject) -> str:
     """Format a PolicyRule as Go's ``%+v``."""
     fields = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
     return "{" + " ".join(f"{_go_name(field)}:{goformat.format_value(rule.get(field) or [])}"
                           for field in fields) + "}"
 
 
-def subject_text(subject: Object) -> str:
+def subject_text(subject: AnyObject) -> str:
     """Format a Subject as Go's ``%+v``."""
     fields = ("kind", "apiGroup", "name", "namespace")
     return "{" + " ".join(f"{_go_name(field)}:{subject.get(field, '')}" for field in fields) + "}"

@@ -13,6 +13,7 @@ with lazy_imports():
     from kubepy.cli import (
         annotate,
         api_resources,
+        apply,
         auth,
         autoscale,
         certificate,
@@ -33,6 +34,7 @@ with lazy_imports():
         init,
         kustomize,
         label,
+        last_applied,
         patch,
         plugins,
         replace,
@@ -43,8 +45,6 @@ with lazy_imports():
         wait,
     )
     from kubepy.cli import help as help_commands
-    from kubepy.cli.apply import command as apply_command
-    from kubepy.cli.apply import last_applied as apply_last_applied
     from kubepy.cli.create import command as create_command
     from kubepy.cli.create import configmap as create_configmap
     from kubepy.cli.create import generators as create_generators
@@ -191,10 +191,10 @@ SET: dict[str, Entry] = {
 }
 
 APPLY: dict[str, Entry] = {
-    "view-last-applied": Entry(lambda: apply_last_applied.view, "View what was applied last"),
-    "set-last-applied": Entry(lambda: apply_last_applied.set_,
+    "view-last-applied": Entry(lambda: last_applied.view, "View what was applied last"),
+    "set-last-applied": Entry(lambda: last_applied.set_,
                               "Set what counts as applied last to the contents of a file"),
-    "edit-last-applied": Entry(lambda: apply_last_applied.edit, "Edit what counts as applied last"),
+    "edit-last-applied": Entry(lambda: last_applied.edit, "Edit what counts as applied last"),
 }
 
 CONFIG: dict[str, Entry] = {
@@ -271,7 +271,7 @@ COMMANDS: dict[str, Entry] = {
     "auth": Entry(None, "Inspect authorization", (), AUTH, examples=_AUTH_EXAMPLES),
     "debug": _unsupported("debug", NO_CONTAINERS),
     "diff": Entry(lambda: diff.diff, "Diff the live version against a would-be applied version"),
-    "apply": Entry(lambda: apply_command.apply, "Apply a configuration to a resource by file name or stdin", (),
+    "apply": Entry(lambda: apply.apply, "Apply a configuration to a resource by file name or stdin", (),
                    APPLY),
     "patch": Entry(lambda: patch.patch, "Update fields of a resource"),
     "replace": Entry(lambda: replace.replace, "Replace a resource by file name or stdin"),

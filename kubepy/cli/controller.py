@@ -9,26 +9,29 @@ from types import FrameType
 
 from kubepy.api.clock import format_time
 from kubepy.cli.errors import CliError, SilentExit
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.driver import note_missing_nodes, settle
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import duration_flag as duration
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.cli.runtime.flags import bool_flag, duration_flag
+from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import MANAGER_LOCK, build_manager, manager_lock, settled_checkpoint
 from kubepy.controlplane.manager import POLL_SECONDS
 from kubepy.controlplane.summary import Due, Summary, SyncFailure
 from kubepy.quoting import printable
 from kubepy.runtime.reconcile import Key
 
-FLAGS = [
-    boolean("once", help="Work until nothing is left to do now, then exit."),
-    boolean("watch", "w", help="Go on until SIGINT or SIGTERM."),
-    boolean("quiet", "q", help="Print nothing for the objects that change."),
-    duration("quiet-for", help="With --once, also wait for what falls due within this time (1.5s, 2m)."),
-]
+
+class ControllerOptions(Options):
+    """The flags of ``controller``."""
+
+    once: bool = bool_flag("once", help="Work until nothing is left to do now, then exit.")
+    watch: bool = bool_flag("watch", "w", help="Go on until SIGINT or SIGTERM.")
+    quiet: bool = bool_flag("quiet", "q", help="Print nothing for the objects that change.")
+    quiet_for: float = duration_flag("quiet-for", help="With --once, also wait for what falls due within this time "
+                                     "(1.5s, 2m).")
 
 
-@verb("controller", "controller (--once | --watch)", flags=FLAGS, examples="""
+@command("controller (--once | --watch)", ControllerOptions, examples="""
 # Work until nothing is left to do now
 kubepy controller --once
 
@@ -38,28 +41,27 @@ kubepy controller --once --quiet-for=2s
 # Go on until interrupted, and say what goes wrong
 kubepy controller --watch -v=1
 """)
-def controller(factory: Factory, given: Invocation) -> None:
+def controller(factory: Factory, options: ControllerOptions) -> None:
     """Run controllers, scheduler and simulated kubelets.
 
     Prints a line for each object that changed. What falls due later, and what went wrong, is said on stderr."""
-    if given.args:
-        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
-    if given.once == given.watch:
-        given.usage_error("give one of --once and --watch")
-    if given.quiet_for < 0:
+    options.require_no_args()
+    if options.once == options.watch:
+        options.usage_error("give one of --once and --watch")
+    if options.quiet_for < 0:
         raise CliError("--quiet-for must not be negative")
-    (_once if given.once else _watch)(factory, given)
+    (_once if options.once else _watch)(factory, options)
 
 
 # --- once
 
 
-def _once(factory: Factory, given: Invocation) -> None:
+def _once(factory: Factory, options: ControllerOptions) -> None:
     """Run here, or beside a process that runs already wait until that one is quiet."""
     cluster = factory.cluster
     others_run = False
     while True:
-        checkpoint = settled_checkpoint(cluster, given.quiet_for, of_this_version=not others_run)
+        checkpoint = settled_checkpoint(cluster, options.quiet_for, of_this_version=not others_run)
         if checkpoint is not None and (others_run or not checkpoint.can_skip_waits()):
             _warn_of_problems(factory)
             note_missing_nodes(factory.client, factory.say)
@@ -67,9 +69,9 @@ def _once(factory: Factory, given: Invocation) -> None:
             return
         with manager_lock(cluster) as ours, _signals() as received:
             if ours:
-                summary = settle(factory.progress, build_manager(cluster), given.quiet_for, lambda: bool(received),
+                summary = settle(factory.progress, build_manager(cluster), options.quiet_for, lambda: bool(received),
                                  skip_waits=True)
-                _report(factory, given, summary)
+                _report(factory, options, summary)
                 _warn_of_problems(factory)
                 note_missing_nodes(factory.client, factory.say)
                 _say_due(factory, summary.due, summary.failures)
@@ -84,7 +86,7 @@ def _once(factory: Factory, given: Invocation) -> None:
 # --- watch
 
 
-def _watch(factory: Factory, given: Invocation) -> None:
+def _watch(factory: Factory, options: ControllerOptions) -> None:
     from kubepy.cli.git.repository import is_git_at_work
     from kubepy.storage import FolderError, LockTimeoutError, NoClusterError
 
@@ -97,7 +99,7 @@ def _watch(factory: Factory, given: Invocation) -> None:
 
     def settled(summary: Summary) -> None:
         cluster.store.sync()
-        _report(factory, given, summary)
+        _report(factory, options, summary)
         _warn_of_problems(factory)
 
     with _signals() as received:
@@ -139,12 +141,12 @@ def _signals() -> Iterator[list[int]]:
 # --- output
 
 
-def _report(factory: Factory, given: Invocation, summary: Summary) -> None:
-    if not given.quiet:
+def _report(factory: Factory, options: ControllerOptions, summary: Summary) -> None:
+    if not options.quiet:
         for change in summary.changes():
             factory.print(printable(f"{change.printed_name} {change.verb}"))
         factory.stdout.flush()
-    if factory.options.v or given.changed("v"):
+    if factory.options.v or options.changed("v"):
         for failure in summary.failures:
             factory.say(f"{failure.reconciler}: {_where(failure.key)}: {failure.error}")
 

@@ -289,7 +289,7 @@ class PodEviction:
 
 
 class Drainer:
-    """Evicts or deletes the pods of nodes, and waits until they are gone.
+    """The eviction or deletion of the pods of nodes, and the wait until they are gone.
 
     :param strategy: the dry run, see ``Factory.dry_run_strategy``.
     """

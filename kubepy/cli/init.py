@@ -5,17 +5,22 @@ from __future__ import annotations
 from kubepy.api.meta import Object
 from kubepy.apiserver.cluster import Cluster
 from kubepy.cli.errors import CliError, unless_missing
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.driver import REMEDY, settle
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import int_flag as integer
-from kubepy.cli.runtime.verbs import Invocation, verb
+from kubepy.cli.runtime.flags import int_flag
+from kubepy.cli.runtime.options import Options
 from kubepy.controlplane import build_manager, manager_lock
 from kubepy.quoting import printable, quote
 
-FLAGS = [integer("nodes", help="How many Ready nodes to make: node-1, node-2 …")]
+
+class InitOptions(Options):
+    """The flags of ``init``."""
+
+    nodes: int = int_flag("nodes", help="How many Ready nodes to make: node-1, node-2 …")
 
 
-@verb("init", "init [--nodes=N]", flags=FLAGS, creates=True, examples="""
+@command("init [--nodes=N]", InitOptions, creates=True, examples="""
 # Make a cluster with three nodes in ./state
 kubepy init --nodes=3
 
@@ -23,19 +28,18 @@ kubepy init --nodes=3
 kubepy --state /tmp/lab init
 kubepy --state /tmp/lab apply -f manifests/nodes.yaml
 """)
-def init(factory: Factory, given: Invocation) -> None:
+def init(factory: Factory, options: InitOptions) -> None:
     """Make a cluster: a new state folder with a default StorageClass, "standard", and as many nodes as asked for.
 
     The folder is --state, $KUBEPY_STATE or ./state; it must not hold a cluster yet, but may hold a kubepy.yaml with a
     clock and a seed. If it was killed half way, run it again: it finishes what it began."""
-    if given.args:
-        given.usage_error(printable(f"Unexpected args: [{' '.join(given.args)}]"))
-    if given.nodes < 0:
-        raise CliError(f"--nodes={given.nodes} is invalid: must be greater than or equal to 0")
+    options.require_no_args()
+    if options.nodes < 0:
+        raise CliError(f"--nodes={options.nodes} is invalid: must be greater than or equal to 0")
     if factory.has_cluster and not _is_unfinished(factory):
         raise CliError(f"there is a cluster in {quote(factory.folder)} already")
     Cluster.begin(factory.folder)
-    names = [f"node-{number}" for number in range(1, given.nodes + 1)]
+    names = [f"node-{number}" for number in range(1, options.nodes + 1)]
     with factory.client.joined():
         _ensure(factory, "storageclasses.storage.k8s.io", standard_class())
         for number, name in enumerate(names, 1):

@@ -11,24 +11,26 @@ from kubepy.api.values.goformat import printable
 from kubepy.apiserver.request import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Patch, PatchOptions
 from kubepy.cli.errors import CliError
 from kubepy.cli.files import read_string
+from kubepy.cli.runtime.builder import Builder
+from kubepy.cli.runtime.command import command
 from kubepy.cli.runtime.factory import Factory
-from kubepy.cli.runtime.flags import bool_flag as boolean
-from kubepy.cli.runtime.flags import string_flag as string
-from kubepy.cli.runtime.flagsets import (
-    CLIENT,
-    SERVER,
-    dry_run,
-    dry_run_flag,
-    field_manager_flag,
-    filename_flags,
-    output_flags,
-    record_flag,
-    subresource_flag,
-)
+from kubepy.cli.runtime.flags import bool_flag, string_flag
 from kubepy.cli.runtime.infos import Info
 from kubepy.cli.runtime.objects import cause
+from kubepy.cli.runtime.options import (
+    CLIENT,
+    SERVER,
+    DryRunOptions,
+    FieldManagerOptions,
+    KustomizeOptions,
+    PrintFlags,
+    RecordOptions,
+    SubresourceOptions,
+    field_manager_flag,
+    filename_flag,
+    subresource_flag,
+)
 from kubepy.cli.runtime.output import printer_for
-from kubepy.cli.runtime.verbs import Invocation, find, verb
 from kubepy.lazy import lazy_imports
 from kubepy.quoting import quote
 
@@ -36,21 +38,22 @@ with lazy_imports():
     from kubepy.api import errors as api_errors
 
 TYPES = {"json": JSON_PATCH, "merge": MERGE_PATCH, "strategic": STRATEGIC_MERGE_PATCH}
-FLAGS = [
-    string("patch", "p", help="The patch to be applied to the resource, as JSON or YAML."),
-    string("patch-file", help="A file containing a patch to be applied to the resource."),
-    string("type", default="strategic", help="The type of patch being provided; one of [json merge strategic]"),
-    *filename_flags("identifying the resource to update"),
-    boolean("local", help="If true, patch will operate on the content of the file, not on the cluster."),
-    subresource_flag("patch"),
-    *output_flags(),
-    dry_run_flag(),
-    field_manager_flag("kubectl-patch"),
-    record_flag(),
-]
 
 
-@verb("patch", "patch (-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE]", flags=FLAGS, examples="""
+class PatchFlags(KustomizeOptions, SubresourceOptions, PrintFlags, DryRunOptions, FieldManagerOptions, RecordOptions):
+    """The flags of ``patch``."""
+
+    patch: str = string_flag("patch", "p", help="The patch to be applied to the resource, as JSON or YAML.")
+    patch_file: str = string_flag("patch-file", help="A file containing a patch to be applied to the resource.")
+    type: str = string_flag("type", default="strategic", help="The type of patch being provided; one of [json merge "
+                            "strategic]")
+    filename: list[str] = filename_flag("identifying the resource to update")
+    local: bool = bool_flag("local", help="If true, patch will operate on the content of the file, not on the cluster.")
+    subresource: str = subresource_flag("patch")
+    field_manager: str = field_manager_flag("kubectl-patch")
+
+
+@command("patch (-f FILENAME | TYPE NAME) [-p PATCH|--patch-file FILE]", PatchFlags, examples="""
 # Update two nodes at a time
 kubepy patch ds nginx-ds -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}}}}'
 
@@ -58,44 +61,44 @@ kubepy patch ds nginx-ds -p '{"spec":{"updateStrategy":{"rollingUpdate":{"maxUna
 kubepy patch ds nginx-ds --type=json \\
   -p '[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"nginx:1.26"}]'
 """)
-def patch(factory: Factory, given: Invocation) -> None:
+def patch(factory: Factory, options: PatchFlags) -> None:
     """Update fields of a resource using strategic merge patch, a JSON merge patch, or a JSON patch.
 
     JSON and YAML formats are accepted."""
-    strategy = dry_run(factory, given)
-    validate(given, strategy)
-    content = read_patch(given)
+    strategy = factory.dry_run_strategy(options)
+    validate(options, strategy)
+    content = read_patch(options)
     seen = 0
 
     def patch_one(info: Info) -> None:
         nonlocal seen
         seen += 1
-        if given.local or strategy == CLIENT:
+        if options.local or strategy == CLIENT:
             patched = patched_locally(info, content)
         else:
-            patched = send(factory, given, info, content, dry_run=strategy == SERVER)
+            patched = send(factory, options, info, content, dry_run=strategy == SERVER)
         # Upstream sets the operation after it has added "(dry run)" to it, so that a dry run does not say so.
         operation = "patched (no change)" if patched == info.object else "patched"
-        if given.record and not (given.local or strategy == CLIENT):
-            patched = _recorded(factory, given, info, patched, dry_run=strategy == SERVER)
-        printer_for(factory, given, operation)(patched)
+        if options.record and not (options.local or strategy == CLIENT):
+            patched = _recorded(factory, options, info, patched, dry_run=strategy == SERVER)
+        printer_for(factory, options, operation)(patched)
 
-    find(factory, given, local=given.local).visit(patch_one)
+    Builder(factory, options, local=options.local).do().visit(patch_one)
     if not seen:
         raise CliError("no objects passed to patch")
 
 
-def validate(given: Invocation, strategy: str) -> None:
-    if given.patch and given.patch_file:
+def validate(options: PatchFlags, strategy: str) -> None:
+    if options.patch and options.patch_file:
         raise CliError("cannot specify --patch and --patch-file together")
-    if not given.patch and not given.patch_file:
+    if not options.patch and not options.patch_file:
         raise CliError("must specify --patch or --patch-file containing the contents of the patch")
-    if given.local and given.args:
+    if options.local and options.args:
         raise CliError("cannot specify --local and server resources")
-    if given.local and strategy == SERVER:
+    if options.local and strategy == SERVER:
         raise CliError("cannot specify --local and --dry-run=server - did you mean --dry-run=client?")
-    if given.type and given.type.lower() not in TYPES:
-        raise CliError(f"--type must be one of [json merge strategic], not {quote(given.type)}")
+    if options.type and options.type.lower() not in TYPES:
+        raise CliError(f"--type must be one of [json merge strategic], not {quote(options.type)}")
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -110,14 +113,14 @@ class Content(NamedTuple):
     repeated: tuple[str, ...] = ()
 
 
-def read_patch(given: Invocation) -> Content:
+def read_patch(options: PatchFlags) -> Content:
     """The patch: JSON when it begins with ``{``, else YAML. Raises CliError, but leaves broken JSON to the server."""
     from kubepy.storage.yaml import YamlError, read_json
 
-    patch_type = TYPES[given.type.lower() or "strategic"]
-    text = _file_text(given.patch_file) if given.patch_file else given.patch
+    patch_type = TYPES[options.type.lower() or "strategic"]
+    text = _file_text(options.patch_file) if options.patch_file else options.patch
     if not text.lstrip().startswith("{"):
-        return Content(patch_type, _yaml(given, text))
+        return Content(patch_type, _yaml(options, text))
     try:
         return Content(patch_type, read_json(text), "", tuple(repeated_keys(text)))
     except YamlError as error:
@@ -134,7 +137,7 @@ def _file_text(path: str) -> str:
                        f"{(error.strerror or str(error)).lower()}") from None
 
 
-def _yaml(given: Invocation, text: str) -> Any:
+def _yaml(options: PatchFlags, text: str) -> Any:
     from kubepy.api.values.goformat import quote
     from kubepy.storage.yaml import YamlError, load_all
 
@@ -142,7 +145,7 @@ def _yaml(given: Invocation, text: str) -> Any:
         return next((document.object for document in load_all(text)), None)
     except YamlError as error:
         why = str(error).removeprefix("error converting YAML to JSON: ")
-        raise CliError(f"unable to parse {quote(given.patch)}: {why}") from None
+        raise CliError(f"unable to parse {quote(options.patch)}: {why}") from None
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -171,7 +174,7 @@ def _repeated(value: Any, path: str) -> Iterator[str]:
 # --- patching -----------------------------------------------------------------------------------------------------
 
 
-def send(factory: Factory, given: Invocation, info: Info, content: Content, *, dry_run: bool) -> Object:
+def send(factory: Factory, options: PatchFlags, info: Info, content: Content, *, dry_run: bool) -> Object:
     """Let the server patch an object. Raises Status, CliError."""
     if content.broken:
         from kubepy.api.errors import BadRequest
@@ -182,19 +185,19 @@ def send(factory: Factory, given: Invocation, info: Info, content: Content, *, d
         factory.warn(f'{"json patch " if content.type == TYPES["json"] else ""}duplicate field {quote(path)}')
     try:
         return factory.client.patch(info.resource.gvr, info.name, Patch(content.type, content.value),
-                                    namespace=info.namespace, subresource=given.subresource,
-                                    options=PatchOptions(dry_run=dry_run, field_manager=given.field_manager,
+                                    namespace=info.namespace, subresource=options.subresource,
+                                    options=PatchOptions(dry_run=dry_run, field_manager=options.field_manager,
                                                          field_validation="Warn"))
     except api_errors.UnsupportedMediaType as error:
         kind = f"{info.resource.api_version}, Kind={info.resource.kind}"
         raise CliError(f"{content.type} is not supported by {kind}: {error}") from None
 
 
-def _recorded(factory: Factory, given: Invocation, info: Info, patched: Object, *, dry_run: bool) -> Object:
+def _recorded(factory: Factory, options: PatchFlags, info: Info, patched: Object, *, dry_run: bool) -> Object:
     """The object with the command line as its change cause, which is a patch of its own."""
-    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause(given)),
-                                namespace=info.namespace, subresource=given.subresource,
-                                options=PatchOptions(dry_run=dry_run, field_manager=given.field_manager))
+    return factory.client.patch(info.resource.gvr, info.name, Patch(MERGE_PATCH, cause(options)),
+                                namespace=info.namespace, subresource=options.subresource,
+                                options=PatchOptions(dry_run=dry_run, field_manager=options.field_manager))
 
 
 def patched_locally(info: Info, content: Content) -> Object:

@@ -26,6 +26,7 @@ from kubepy.api.types.hashing import deep_hash
 from kubepy.controllers.pod_control import is_namespace_terminating
 from kubepy.controllers.service_endpoints import (
     HEADLESS,
+    MANAGED_BY,
     NODES,
     SERVICE_NAME,
     SERVICES,
@@ -34,6 +35,7 @@ from kubepy.controllers.service_endpoints import (
     ServiceHandlers,
     addresses_of,
     endpoint_ports,
+    enqueue_owner_of_slice,
     has_endpoints,
     hostname_within,
     is_endpoint,
@@ -47,7 +49,6 @@ from kubepy.controllers.service_endpoints import (
 from kubepy.runtime.reconcile import Context, Handler, Key, WatchEvent
 
 CONTROLLER = "endpointslice-controller.k8s.io"
-MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 RESERVED = frozenset((SERVICE_NAME, MANAGED_BY, HEADLESS))
 MAX_ENDPOINTS = 100  # --max-endpoints-per-slice
 MAX_NAME = 253
@@ -67,14 +68,13 @@ class EndpointSliceController:
         self._services = ServiceHandlers(context.informers, self.queue)
 
     def handlers(self) -> Mapping[str, Handler]:
-        return {**self._services.handlers(), SLICES: self._slice_changed}
+        enqueue_service = enqueue_owner_of_slice(self.queue, SERVICES, CONTROLLER)
 
-    def _slice_changed(self, event: WatchEvent) -> None:
-        """Reconcile the Service of a slice that is or was this controller's."""
-        self._services.slice_changed(event)
-        for slice_ in (event.old, event.new):
-            if slice_ is not None and labels_of(slice_).get(MANAGED_BY) == CONTROLLER:
-                self.queue.add(Key(SERVICES, event.key.namespace, labels_of(slice_).get(SERVICE_NAME, "")))
+        def slice_changed(event: WatchEvent) -> None:
+            self._services.slice_changed(event)
+            enqueue_service(event)
+
+        return {**self._services.handlers(), SLICES: slice_changed}
 
     def sync(self, key: Key) -> None:
         service = self._informers.get(*key)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kubepy.cli.diff import command, masked
+from kubepy.cli.diff import command_words as command
+from kubepy.cli.diff import masked
 from tests.cli.conftest import Done, Kubepy
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME, labels: {set: a}}\ndata: {color: blue}\n"

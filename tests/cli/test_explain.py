@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubepy.cli import explain
-from kubepy.cli.runtime.wordwrap import wrap
+from kubepy.cli.explain import wrap
 from tests.cli.conftest import Done, Kubepy
 
 CRD = """apiVersion: apiextensions.k8s.io/v1

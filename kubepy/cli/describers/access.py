@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Iterable
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject, Object
 from kubepy.api.selectors import format_labels
 from kubepy.apiserver.printers import human_duration
 from kubepy.apiserver.printers.access import request_status
@@ -21,7 +21,7 @@ from kubepy.cli.errors import CliError
 from kubepy.lazy import lazy_imports
 
 
-def role(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def role(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.line(0, "PolicyRule:")
@@ -39,7 +39,7 @@ with lazy_imports():
     from kubepy.cli.describers import x509
 
 
-def compact_rules(rules: Iterable[Object]) -> list[Object]:
+def compact_rules(rules: Iterable[AnyObject]) -> list[Object]:
     """Return a rule for each resource (and resource name) with all its verbs, and one for each verb of a URL."""
     compacted: list[Object] = []
     simple: dict[tuple[str, ...], Object] = {}
@@ -52,7 +52,7 @@ def compact_rules(rules: Iterable[Object]) -> list[Object]:
     return sorted([*compacted, *simple.values()], key=auth.rule_text)
 
 
-def role_binding(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def role_binding(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.line(0, "Role:")
@@ -64,7 +64,7 @@ def role_binding(writer: PrefixWriter, obj: Object, context: DescribeContext) ->
         for subject in obj.get("subjects") or []])
 
 
-def certificate_signing_request(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def certificate_signing_request(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj["spec"], obj.get("status") or {}
     try:
         request = x509.parse_request(b64decode(spec.get("request", "")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kubepy.api.meta import Object
+from kubepy.api.meta import AnyObject
 from kubepy.api.values.goformat import quote
 from kubepy.cli.describers.writer import PrefixWriter, format_date, go_value
 from kubepy.lazy import lazy_imports
@@ -16,8 +16,8 @@ with lazy_imports():
 FieldValue = Callable[[str], str]
 
 
-def containers(writer: PrefixWriter, title: str, containers: list[Object], *, indent: str = "",
-               statuses: list[Object] | None = None, field_value: FieldValue | None = None) -> None:
+def containers(writer: PrefixWriter, title: str, containers: list[AnyObject], *, indent: str = "",
+               statuses: list[AnyObject] | None = None, field_value: FieldValue | None = None) -> None:
     """Write all containers of a sort; ``indent``: "  " in a template, whose names stand one further to the right."""
     status_by_name = {status["name"]: status for status in statuses or []}
     writer.line(0, f"{indent}{title}:" + ("" if containers else " <none>"))
@@ -26,7 +26,8 @@ def containers(writer: PrefixWriter, title: str, containers: list[Object], *, in
         _container(writer, container, status_by_name.get(container["name"]), field_value)
 
 
-def _container(writer: PrefixWriter, container: Object, status: Object | None, field_value: FieldValue | None) -> None:
+def _container(writer: PrefixWriter, container: AnyObject, status: AnyObject | None,
+               field_value: FieldValue | None) -> None:
     if status is not None:
         writer.field(2, "Container ID", status.get("containerID", ""))
     writer.field(2, "Image", container.get("image", ""))
@@ -59,7 +60,7 @@ def _container(writer: PrefixWriter, container: Object, status: Object | None, f
     _mounts(writer, container)
 
 
-def _state(writer: PrefixWriter, name: str, state: Object) -> None:
+def _state(writer: PrefixWriter, name: str, state: AnyObject) -> None:
     if running := state.get("running"):
         writer.field(2, name, "Running")
         writer.field(3, "Started", format_date(running.get("startedAt")))
@@ -79,7 +80,7 @@ def _state(writer: PrefixWriter, name: str, state: Object) -> None:
             writer.field(3, "Reason", reason)
 
 
-def resources(writer: PrefixWriter, requirements: Object | None, level: int) -> None:
+def resources(writer: PrefixWriter, requirements: AnyObject | None, level: int) -> None:
     for name in ("limits", "requests"):
         amounts = (requirements or {}).get(name) or {}
         if amounts:
@@ -88,7 +89,7 @@ def resources(writer: PrefixWriter, requirements: Object | None, level: int) -> 
             writer.field(level + 1, resource, amount)
 
 
-def probe_text(probe: Object) -> str:
+def probe_text(probe: AnyObject) -> str:
     """Format a probe (``DescribeProbe``)."""
     if "exec" in probe:
         action = f"exec {go_value(probe['exec'].get('command') or [])}"
@@ -108,7 +109,7 @@ def probe_text(probe: Object) -> str:
             f" #failure={probe.get('failureThreshold', 0)}")
 
 
-def _environment(writer: PrefixWriter, container: Object, field_value: FieldValue | None) -> None:
+def _environment(writer: PrefixWriter, container: AnyObject, field_value: FieldValue | None) -> None:
     if container.get("envFrom"):
         writer.line(2, "Environment Variables from:")
     for source in container.get("envFrom") or []:
@@ -129,7 +130,7 @@ def _environment(writer: PrefixWriter, container: Object, field_value: FieldValu
             writer.line(3, f"\t{line}")
 
 
-def _value_from(source: Object, container: Object, field_value: FieldValue | None) -> str:
+def _value_from(source: AnyObject, container: AnyObject, field_value: FieldValue | None) -> str:
     if field := source.get("fieldRef"):
         value = field_value(field["fieldPath"]) if field_value else ""
         return f"{value} ({field.get('apiVersion', 'v1')}:{field['fieldPath']})"
@@ -142,7 +143,7 @@ def _value_from(source: Object, container: Object, field_value: FieldValue | Non
     return ""
 
 
-def _resource_value(reference: Object, container: Object) -> str:
+def _resource_value(reference: AnyObject, container: AnyObject) -> str:
     """Return the value of a resourceFieldRef: the container's amount over the divisor, rounded up; 0 without one."""
     section, _, name = reference["resource"].partition(".")
     amount = (container.get("resources", {}).get(section) or {}).get(name)
@@ -153,7 +154,7 @@ def _resource_value(reference: Object, container: Object) -> str:
     return str(-(-quantity.Quantity.parse(amount).nanos // unit.nanos))
 
 
-def _mounts(writer: PrefixWriter, container: Object) -> None:
+def _mounts(writer: PrefixWriter, container: AnyObject) -> None:
     mounts = sorted(container.get("volumeMounts") or [], key=lambda mount: mount["mountPath"])
     writer.line(2, "Mounts:" + ("" if mounts else "\t<none>"))
     for mount in mounts:

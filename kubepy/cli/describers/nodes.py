@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of
 from kubepy.api.objects.pods import pod_limits, pod_requests
 from kubepy.api.values.quantity import Quantity
 from kubepy.cli.describers.writer import (
@@ -28,7 +28,7 @@ ZERO = Quantity.parse("0")
 MAX_POOLS = 10
 
 
-def node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec, status = obj.get("spec", {}), obj.get("status", {})
     heading(writer, obj, namespaced=False)
     writer.field(0, "Roles", ",".join(roles(obj)) or "<none>")
@@ -59,9 +59,9 @@ def node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     events(writer, context)
 
 
-def _resource_slices(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def _resource_slices(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     """Write the slices and devices of each pool that only this node has, for the first ten pools."""
-    pools: dict[tuple[str, str], list[Object]] = {}
+    pools: dict[tuple[str, str], list[AnyObject]] = {}
     for resource_slice in context.list("resourceslices.resource.k8s.io", None):
         spec = resource_slice["spec"]
         if spec.get("nodeName") == name_of(obj):
@@ -77,13 +77,13 @@ def _resource_slices(writer: PrefixWriter, obj: Object, context: DescribeContext
         writer.line(1, f"...and {len(in_order) - MAX_POOLS} more pools")
 
 
-def roles(obj: Object) -> list[str]:
+def roles(obj: AnyObject) -> list[str]:
     labels = obj["metadata"].get("labels") or {}
     from_keys = {key.removeprefix(ROLE_PREFIX) for key in labels if key.startswith(ROLE_PREFIX)}
     return sorted({*from_keys, labels.get(ROLE_LABEL, "")} - {""})
 
 
-def format_taint(taint: Object) -> str:
+def format_taint(taint: AnyObject) -> str:
     """Format a taint as ``key=value:effect``, without its empty parts (upstream ``Taint.ToString``)."""
     text = taint["key"]
     if taint.get("value"):
@@ -91,7 +91,7 @@ def format_taint(taint: Object) -> str:
     return f"{text}:{taint['effect']}" if taint.get("effect") else text
 
 
-def _lease(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def _lease(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     leases = context.list("leases.coordination.k8s.io", "kube-node-lease")
     lease = next((lease for lease in leases if name_of(lease) == name_of(obj)), None)
     if lease is None:
@@ -104,7 +104,7 @@ def _lease(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
         writer.field(1, title, format_date(spec[key]) if key in spec else "<unset>")
 
 
-def _conditions(writer: PrefixWriter, conditions: list[Object] | None) -> None:
+def _conditions(writer: PrefixWriter, conditions: list[AnyObject] | None) -> None:
     if not conditions:
         return
     writer.line(0, "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage")
@@ -115,7 +115,7 @@ def _conditions(writer: PrefixWriter, conditions: list[Object] | None) -> None:
                                    condition.get("message", "")]))
 
 
-def _resources(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def _resources(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     pods = [pod for pod in context.list("pods", None) if pod["spec"].get("nodeName") == name_of(obj)
             and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")]
     status = obj.get("status", {})

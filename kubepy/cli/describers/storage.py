@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubepy.api.meta import Object, name_of, namespace_of
+from kubepy.api.meta import AnyObject, name_of, namespace_of
 from kubepy.api.objects.volumes import access_modes, class_of
 from kubepy.api.selectors import format_labels
 from kubepy.cli.describers.volumes import claimed_volume, volume_source
@@ -21,7 +21,7 @@ from kubepy.cli.describers.writer import (
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
-def volume(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def volume(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj["spec"]
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
@@ -54,7 +54,7 @@ def volume(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     events(writer, context)
 
 
-def storage_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def storage_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     annotations = obj["metadata"].get("annotations") or {}
     heading(writer, obj, namespaced=False)
     writer.field(0, "IsDefaultClass", "Yes" if annotations.get(DEFAULT_CLASS) == "true" else "No")
@@ -78,7 +78,7 @@ def storage_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -
     events(writer, context)
 
 
-def volume_attributes_class(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def volume_attributes_class(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     writer.field(0, "Annotations", format_labels(obj["metadata"].get("annotations")))
     writer.field(0, "DriverName", obj.get("driverName", ""))
@@ -86,7 +86,7 @@ def volume_attributes_class(writer: PrefixWriter, obj: Object, context: Describe
     events(writer, context)
 
 
-def csi_node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def csi_node(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     heading(writer, obj, namespaced=False)
     labels_and_annotations(writer, obj)
     writer.field(0, "CreationTimestamp", format_date(obj["metadata"].get("creationTimestamp")))
@@ -105,7 +105,7 @@ def csi_node(writer: PrefixWriter, obj: Object, context: DescribeContext) -> Non
     events(writer, context)
 
 
-def claim(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
+def claim(writer: PrefixWriter, obj: AnyObject, context: DescribeContext) -> None:
     spec = obj["spec"]
     heading(writer, obj)
     writer.field(0, "StorageClass", class_of(obj))
@@ -129,13 +129,13 @@ def claim(writer: PrefixWriter, obj: Object, context: DescribeContext) -> None:
     events(writer, context)
 
 
-def phase(obj: Object, context: DescribeContext) -> str:
+def phase(obj: AnyObject, context: DescribeContext) -> str:
     if deleted := obj["metadata"].get("deletionTimestamp"):
         return f"Terminating (lasts {since(deleted, context.now)})"
     return str(obj.get("status", {}).get("phase", ""))
 
 
-def _mounts_claim(pod: Object, obj: Object) -> bool:
+def _mounts_claim(pod: AnyObject, obj: AnyObject) -> bool:
     """Return whether a pod mounts the claim, by name or as an ephemeral volume."""
     for volume in pod["spec"].get("volumes") or []:
         if volume.get("persistentVolumeClaim", {}).get("claimName") == name_of(obj):

@@ -33,7 +33,7 @@ class Template:
     """A parsed template."""
 
     def __init__(self, text: str) -> None:
-        """Raises TemplateError."""
+        """Parse a text. Raises TemplateError."""
         self.text = text
         self.templates = TemplateParser("output", text).parse()
 

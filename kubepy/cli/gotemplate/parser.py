@@ -33,7 +33,7 @@ _OPERANDS = frozenset(("bool", "char-constant", "dot", "field", "identifier", "n
 
 
 class TemplateParser:
-    """Parses the templates of a text: the text itself, and those that it defines."""
+    """A parser of a text's templates: the text itself, and those that it defines."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name

@@ -70,7 +70,7 @@ class Run:
         self.written: list[str] = []
 
     def execute(self, obj: Any) -> None:
-        """Raises ExecutionError."""
+        """Run the templates over an object. Raises ExecutionError."""
         self.variables = [_Variable("$", obj)]
         try:
             self.walk_all(obj, self.templates[self.name])

@@ -130,8 +130,8 @@ def string_array_flag(long: str, short: str = "", default: Sequence[str] = (), h
 
 
 def typed_flag(long: str, default: Any, parse: Callable[[str], Any], help: str = "", **more: Any) -> Any:
-    """Declare a value that ``parse`` reads: raises ValueError with Go's words."""
-    return Flag(long, "", default, FlagKind(parse), help, **more)
+    """Declare a value that ``parse`` reads; ``repeated=True``: see FlagKind."""
+    return Flag(long, "", default, FlagKind(parse, repeated=more.pop("repeated", False)), help, **more)
 
 
 # --- values -------------------------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
-# `make demo` shows the main job, `make test` runs every test, `make check` all that is measured.
-# They need nothing but python3 and make.
+# `make demo` shows the main tasks, `make test` runs all tests, `make check` runs linters, unit tests and measurements.
+# They need only python3 and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# Tests of the packages below the command line, and those that run whole commands.
+# Unit tests: those of the packages below the command line. Acceptance tests: those that run whole commands.
 UNIT := tests/api tests/apiserver tests/controllers tests/kubelet tests/runtime tests/scheduler tests/storage
 ACCEPTANCE := tests/cli tests/conformance tests/torture $(wildcard tests/test_*.py)
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
